@@ -51,9 +51,9 @@ function factsOf(held, { component, name }) {
 }
 
 function Install({ held }) {
-  const ways = Object.values(held.components).flatMap((part) => Object.entries(part.variant?.install ?? {}));
-  if (!ways.length) return null;
-  return html`<div class="install"><h3>Install</h3>${ways.map(([tool, line]) => html`<${Code} key=${line} text=${line} what=${`install with ${tool}`} />`)}</div>`;
+  if (!held.install) return null;
+  const ways = Object.entries(held.install);
+  return html`<div class="install"><h3>Install</h3>${ways.map(([tool, lines]) => html`<${Code} key=${tool} text=${lines.join("\n")} what=${`install with ${tool}`} />`)}</div>`;
 }
 
 function Flags({ flags }) {

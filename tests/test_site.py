@@ -81,6 +81,19 @@ def test_signs_of_markdown_in_words_are_letters() -> None:
     assert "\\[default: text\\]" in text
 
 
+def test_no_link_of_a_page_leads_to_a_folder_beside_it() -> None:
+    """The site has pages and files of `docs`, and its builder warns of what is neither."""
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "contributing").glob("*.md")]
+    assert len(pages) > 30
+    assert [
+        (page.name, link)
+        for page in pages
+        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text())
+        if (page.parent / link).is_dir()
+        and (page.parent / link).resolve().is_relative_to(ROOT / "docs")
+    ] == []
+
+
 @pytest.mark.long
 @pytest.mark.process
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:

@@ -10,18 +10,23 @@ import shlex
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from tests import matrix
 from toolmatrix.finding import BuildVariant
 from toolmatrix.judge import sweep
-from toolmatrix.report import variants
+from toolmatrix.report import answer, variants
+from toolmatrix.request.fields import Fields
+from toolmatrix.request.read import read
 from toolmatrix.resources import matrix_root
 from toolmatrix.solve import flags
 from toolmatrix.solve.request import Ask, Request
-from toolmatrix.solve.resolve import possible
+from toolmatrix.solve.resolve import Resolution, possible, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -448,3 +453,104 @@ def test_why_not_says_yes_only_of_what_somebody_knows(real: Cli, index: Index, c
                 assert held.get("evidence") != "unknown", (words, name)
             assert real("resolve", *words).code == 0, words
     assert allowed > count / 50
+
+
+def packages() -> list[str]:
+    """The components that the recipe of wheels installs under their own names."""
+    recipe = yaml.safe_load((Path(matrix_root()) / "recipes" / "wheel.yaml").read_text())
+    return [
+        name
+        for one in recipe["provisions"]
+        if one.get("pip") == ["{component}=={version}"] and isinstance(one["component"], list)
+        for name in one["component"]
+    ]
+
+
+def installed(index: Index, words: Iterable[str]) -> tuple[list[str], set[str]] | None:
+    """The commands of an answer from wheels, and the packages that they name; None where there is no answer."""
+    found = resolve(index, read(index, Fields(wanted=tuple(words), from_="wheel")))
+    if not isinstance(found, Resolution):
+        return None
+    commands = variants.commands(index, found, found.request.targets[0])
+    named: set[str] = set()
+    for command in commands:
+        start, tail, *given = shlex.split(command)
+        assert (start, tail) == ("pip", "install")
+        ends = next((at for at, word in enumerate(given) if word.startswith("-")), None)
+        wanted = [Requirement(word) for word in given[:ends]]
+        assert wanted, command
+        named |= {canonicalize_name(one.name) for one in wanted}
+    assert len({*commands}) == len(commands)
+    return commands, named
+
+
+def missing(words: Iterable[str], named: Iterable[str]) -> list[str]:
+    """The components of a request of which no package is named; some packages say in their names what they are for."""
+    asked = (re.split("[=<>]", word)[0] for word in words)
+    return [name for name in asked if not any(one.startswith(name) for one in named)]
+
+
+class TestWhatIsInstalled:
+    def test_the_commands_of_an_answer_name_each_package_that_was_asked_for(
+        self, index: Index
+    ) -> None:
+        asked = packages()
+        assert len(asked) > 60
+        answers = {name: found for name in asked if (found := installed(index, [name]))}
+        assert len(answers) > len(asked) * 0.9
+        assert {
+            name: commands for name, (commands, named) in answers.items() if missing([name], named)
+        } == {}
+
+    @pytest.mark.parametrize(
+        ("words", "ends"),
+        [
+            ("deepspeed torch==2.8.0 transformers", "pip install torch==2.8.0 deepspeed=="),
+            ("torchao torch==2.8.0", "pip install torch==2.8.0 torchao=="),
+            ("bitsandbytes torch==2.8.0", "pip install torch==2.8.0 bitsandbytes=="),
+            ("sgl-kernel torch==2.8.0", "pip install torch==2.8.0 sgl-kernel=="),
+            # What is compiled comes last, and sees what is installed.
+            (
+                "transformer-engine==1.13.0 torch==2.5.1",
+                "pip install 'transformer-engine[pytorch]==1.13.0' --no-build-isolation",
+            ),
+            (
+                "transformer-engine==2.13.0 jax",
+                "pip install 'transformer-engine[core-cu13,jax]==2.13.0' --no-build-isolation",
+            ),
+        ],
+    )
+    def test_packages_beside_a_build_are_installed_with_it(
+        self, index: Index, words: str, ends: str
+    ) -> None:
+        commands, named = installed(index, words.split()) or ([], set())
+        assert commands[-1].startswith(ends)
+        assert missing(words.split(), named) == []
+
+    def test_a_build_of_another_index_is_installed_before_what_needs_it(self, index: Index) -> None:
+        (first, second), _ = installed(index, ["torch==2.7.1+cu118", "transformers"]) or ([], ())
+        assert first.startswith("pip install torch==2.7.1")
+        assert "--index-url" in first
+        assert second.startswith("pip install transformers==")
+
+    def test_nothing_is_installed_where_a_package_would_be_missing(self, index: Index) -> None:
+        fields = Fields(wanted=("vllm==0.2.5", "torch"), from_="source")
+        found = resolve(index, read(index, fields))
+        assert isinstance(found, Resolution)
+        (target,) = found.request.targets
+        assert variants.commands(index, found, target) == []
+        assert "install" not in answer.document(index, found)["targets"][target]
+
+    def test_every_address_of_a_build_ends_in_the_name_of_a_wheel(self, index: Index) -> None:
+        addresses = [
+            word.partition("@")[2]
+            for name, part in index.header["components"].items()
+            if part["variant_of"]
+            for version in index.component(name).versions
+            for word in variants.build(index, name, version).requirement.split()
+            if "@" in word
+        ]
+        assert len(addresses) > 500
+        for address in addresses:
+            name, *_, tags = parse_wheel_filename(unquote(address.rpartition("/")[2]))
+            assert all(tag.interpreter[2:] for tag in tags), (name, address)

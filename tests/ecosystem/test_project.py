@@ -60,9 +60,44 @@ def test_a_release_is_published_without_a_token_and_by_pinned_actions() -> None:
     assert publish["environment"] == "release"
     steps = [*build["steps"], *publish["steps"]]
     used = [step["uses"] for step in steps if "uses" in step]
-    assert all(re.search(r"@[0-9a-f]{40}$", one) for one in used)
     assert sum("attest-build-provenance@" in one for one in used) == 1
     assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text()
     # What is signed and built is what is published: nothing is checked out anew.
     assert not any("checkout" in step.get("uses", "") for step in publish["steps"])
     assert not any("${{" in step.get("run", "") for step in steps)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda one: one.stem
+)
+def test_a_workflow_runs_nothing_that_can_be_moved(path: Path) -> None:
+    text = path.read_text()
+    used = re.findall(r"uses: (\S+)(.*)", text)
+    assert [
+        action
+        for action, comment in used
+        if action != "./"
+        and not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action + comment)
+    ] == []
+    workflow: dict[Any, Any] = yaml.safe_load(text)
+    assert workflow["permissions"] in ({}, {"contents": "read"})
+    for job in workflow["jobs"].values():
+        # What may write runs nothing that it installed; where a token can be made, that has its digest.
+        commands = [step.get("run", "") for step in job["steps"]]
+        if job.get("permissions", {}).get("contents") == "write":
+            assert not any("install -e" in one or "toolmatrix " in one for one in commands), path
+        if "id-token" in job.get("permissions", ()):
+            installing = [
+                one for one in commands if "pip install" in one and "dist/*.whl" not in one
+            ]
+            assert all("--require-hashes" in one for one in installing), path
+
+
+def test_all_that_builds_a_release_has_its_digest() -> None:
+    lines = (ROOT / ".github/release.txt").read_text().replace("\\\n", "").splitlines()
+    pinned = [line.split() for line in lines if line and not line.startswith("#")]
+    assert {"build", "hatchling", "pyyaml"} <= {words[0].partition("==")[0] for words in pinned}
+    for name, *digests in pinned:
+        assert re.fullmatch(r"[\w.-]+==[\w.]+", name)
+        assert digests
+        assert all(one.startswith("--hash=sha256:") for one in digests)

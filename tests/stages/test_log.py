@@ -161,6 +161,40 @@ def test_another_text_says_so() -> None:
     assert {one.severity for one in found.diagnostics} == {"error"}
 
 
+# A verbose hipcc, a dry run of nvcc that was edited into a script, and a driver that was asked for its version.
+ALONE = {
+    "hipcc": [
+        "HIP_PATH=/opt/rocm-6.0.0",
+        "HIP_PLATFORM=amd",
+        "hipcc-args: -c k.hip -o k.o",
+        'hipcc-cmd: "/opt/rocm-6.0.0/lib/llvm/bin/clang++" -x hip -c k.hip -o k.o',
+    ],
+    "nvcc": [
+        "#$ _NVVM_BRANCH_=nvvm",
+        "#$ _HERE_=/usr/local/cuda-11.6/bin",
+        "export PATH=/usr/local/cuda-11.6/bin:$PATH",
+        "cicc --c++14 k.cpp1.ii -o k.ptx",
+    ],
+    "clang": ["Debian clang version 15.0.6", "Target: x86_64-pc-linux-gnu"],
+}
+
+
+@pytest.mark.parametrize("tool", ALONE)
+def test_a_driver_without_its_commands_is_no_plan(tool: str) -> None:
+    text = f"the log names {tool}, but none of the commands that it runs"
+    found = parse_log(ALONE[tool])
+    assert found.plans == ()
+    assert [(one.line, one.severity, one.text) for one in found.diagnostics] == [(1, "error", text)]
+
+
+def test_a_driver_without_its_commands_stays_beside_a_run_with_a_warning() -> None:
+    first, second = parse_log([*ALONE["nvcc"], *read("hipcc-5.7.1__c-one-gfx")]).plans
+    assert [one.text for one in first.diagnostics] == [
+        "the log names nvcc, but none of the commands that it runs"
+    ]
+    assert (first.stages, bool(second.stages)) == ((), True)
+
+
 def test_no_line_is_longer_than_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "LONGEST", 100)
     monkeypatch.setattr(log, "_BLOCK", 60)

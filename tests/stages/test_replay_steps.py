@@ -267,54 +267,60 @@ HANDLES = [
     ".zero 8",
 ]
 CODES = [
-    ".protected __hip_fatbin",
-    ".type __hip_fatbin,@object",
+    ".protected __hip_fatbin{0}",
+    ".type __hip_fatbin{0},@object",
     '.section .hip_fatbin,"a",@progbits',
-    ".globl __hip_fatbin",
+    ".globl __hip_fatbin{0}",
     ".p2align 12",
 ]
-ALIASES = [
-    ".globl __hip_fatbin_{0}",
-    ".set __hip_fatbin_{0},__hip_fatbin",
-    ".globl __hip_fatbin_{1}",
-    ".set __hip_fatbin_{1},__hip_fatbin",
-]
-BUNDLE = ["__hip_fatbin:", '.incbin "w/k.hipfb"']
+ALIAS = [".globl __hip_fatbin_{1}", ".set __hip_fatbin_{1},__hip_fatbin_{0}"]
+BUNDLE = ["__hip_fatbin{0}:", '.incbin "w/k.hipfb"']
 END = ['.section .note.GNU-stack, "", @progbits']
 # The first eight bytes that `md5sum` prints for `u2` and `u1`, the last of them first; in order.
 UNITS = ("6e143f4f081b0c27", "863f79a0dd4c77e4")
 
 
-def assembled(*ids: str) -> Replay:
-    """A plan of clang in which one stage reads an .mcin file that nothing writes."""
-    last = stage(1, ["/t/other", "/t/k.hipfb"], ["k.o"], kind="assemble")
+def assembled(version: str, *ids: str) -> Replay:
+    """A plan of clang in which a stage reads an .mcin file that nothing writes, and another links its object."""
+    made = stage(2, ["/t/other", "/t/k.hipfb"], ["/t/k.o"], kind="assemble")
     return replay(
         plan(
-            stage(0, [], ["/t/k.hipfb"]).replace(argv=("clang", *(f"-cuid={one}" for one in ids))),
-            last.replace(argv=("clang", "/t/k o.mcin"), inputs=(*last.inputs, "/t/k o.mcin")),
+            stage(0, [], ["/t/h o.o"]),
+            stage(1, [], ["/t/k.hipfb"]).replace(argv=("clang", *(f"-cuid={one}" for one in ids))),
+            made.replace(argv=("clang", "/t/k o.mcin"), inputs=(*made.inputs, "/t/k o.mcin")),
+            stage(3, ["/t/h o.o", "of the user.o", "/t/k.o"], ["k"], kind="link"),
             tool="clang",
-        ),
+        ).replace(version=version),
         work="w",
     )
 
 
-@pytest.mark.parametrize(
-    ("ids", "lines"),
-    [
-        ((), [*CODES, *BUNDLE, *END]),
-        (("u1", "u2"), [*HANDLES, *CODES, *ALIASES, *BUNDLE, *END]),
-    ],
-)
-def test_the_mcin_file_is_this_assembly(ids: tuple[str, ...], lines: list[str]) -> None:
-    made = assembled(*ids)
-    first, second = made.steps[1].commands
-    expected = [line.format(*UNITS) for line in lines]
-    assert first == rf"printf '%s\n' {shlex.join(expected)} > 'w/k o.mcin'"
+def filled(lines: list[str], *names: str) -> str:
+    return rf"printf '%s\n' {shlex.join(line.format(*names) for line in lines)}"
+
+
+@pytest.mark.parametrize(("version", "end"), [("17.0.6", []), ("18.1.8", END), ("", END)])
+def test_the_mcin_file_is_this_assembly(version: str, end: list[str]) -> None:
+    plain = filled([*CODES, *BUNDLE, *end], "")
+    made = assembled(version)
+    first, second = made.steps[2].commands
+    assert first == f"{plain} > 'w/k o.mcin'"
     assert second == "clang 'w/k o.mcin'"
-    assert made.steps[1].inputs == ("/t/other", "w/k.hipfb")
     assert made.notes == (
         "the driver writes the .mcin file by itself; its text here is derived from the plan",
     )
+    # What it defines for the units of a plan is what their objects ask for, which are read before.
+    made = assembled(version, "u1", "u2")
+    handles = filled(HANDLES, *UNITS)
+    codes = filled([*CODES, *ALIAS, *BUNDLE, *END], *UNITS).replace(
+        "__hip_fatbin6", "__hip_fatbin_6"
+    )
+    newer = f"{handles} {codes.partition(' ')[2].partition(' ')[2]}"
+    asked = f"grep -q __hip_fatbin_{UNITS[0]} 'w/h o.o'"
+    first, _ = made.steps[2].commands
+    assert first == f"if {asked}; then {newer}; else {plain}; fi > 'w/k o.mcin'"
+    assert made.steps[2].inputs == ("/t/other", "w/k.hipfb", "w/h o.o")
+    assert made.steps[2].after == (0, 1)
 
 
 def test_an_mcin_file_that_a_stage_writes_is_not_made() -> None:

@@ -67,11 +67,11 @@ def diagnosed(
         # Loads what solves, which a log without a way out has no use for.
         from toolmatrix.report import variants
 
-        target, held = next(iter(resolution.targets.items()))
+        target = next(iter(resolution.targets))
         return Fix(
             request=tuple(words),
             answer=resolution.chosen(target),
-            install=tuple(variants.installs(list(variants.of(index, held)))),
+            install=tuple(variants.commands(index, resolution, target)),
         )
 
     locked: dict[str, str] = {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import repeat
 
 from toolmatrix.errors import Position
 from toolmatrix.facts.versions import Scale, SelectorError
@@ -257,22 +258,23 @@ class _Judge:
         seen = match.seen.get("machine")
         return {"machine": match.values.get("machine") or (seen.version if seen else machine)}
 
-    def rows(self, rows: Mapping[str, str], values: dict[str, str]) -> tuple[str, ...]:
-        """Look a value up in a column of a table; the oldest release that has it becomes a value of its own."""
-        if not rows or rows["is"] not in values:
-            return ()
-        found = [
-            (name, cells)
-            for name, cells in facts.rows(self.index, rows["table"])
-            if _same(cells.get(rows["column"], ""), values[rows["is"]])
-        ]
-        if not found:
-            return ()
-        key = next(iter(found[0][1]))
-        versions = facts.scale_of(self.index, key).versions
-        name, cells = min(found, key=lambda row: versions.index(row[1][key]))
-        values[rows["gives"]] = cells[key]
-        return (name,)
+    def rows(self, lookups: Sequence[Mapping[str, str]], values: dict[str, str]) -> tuple[str, ...]:
+        """Look values up in columns of tables; a cell of the row that is found becomes a value of its own."""
+        names = []
+        for one in lookups:
+            wanted = _filled("{%s}" % (one.get("is") or one["most"]), values)
+            fits = _at_most if "most" in one else _same
+            found = [
+                (_numbers(next(iter(cells.values()))), name, cells)
+                for name, cells in facts.rows(self.index, one["table"])
+                if wanted is not None and fits(cells.get(one["column"], ""), wanted)
+            ]
+            # The oldest release that has a value, the newest that has at most it.
+            found.sort(key=lambda row: row[0], reverse="most" in one)
+            for _, name, cells in found[:1]:
+                values[one["gives"]] = cells.get(one.get("cell", ""), next(iter(cells.values())))
+                names.append(name)
+        return tuple(names)
 
     def fix(
         self,
@@ -358,7 +360,9 @@ def _filled(template: str, values: Mapping[str, str]) -> str | None:
 
 def _without(template: str) -> str:
     # What stands in brackets or between commas may go; a place in the sentence itself becomes `...`.
-    plain = re.sub(r" ?\([^()]*\{\w+\}[^()]*\)|, [^,;]*\{\w+\}[^,;]*", "", template)
+    plain = re.sub(
+        rf" ?\([^()]*{_PLACE.pattern}[^()]*\)|, [^,;]*{_PLACE.pattern}[^,;]*", "", template
+    )
     return _PLACE.sub("...", plain)
 
 
@@ -367,9 +371,23 @@ def _named(side: Involved) -> str:
     return named + (f" ({side.needed})" if side.needed not in ("", side.component) else "")
 
 
-def _same(one: str, other: str) -> bool:
+def _same(cell: str, value: str) -> bool:
+    """Check a cell, or one of its several values, against a value, which may be of a shorter release."""
+    return any(map(_same_value, cell.split("; "), repeat(value)))
+
+
+def _same_value(one: str, other: str) -> bool:
     # numpy's headers write the number of its C-API with leading zeros, and its message without.
     try:
         return int(one, 16) == int(other, 16)
     except ValueError:
-        return one == other
+        return _same_release(one, other)
+
+
+def _at_most(cell: str, value: str) -> bool:
+    return bool(cell) and _numbers(cell) <= _numbers(value)
+
+
+def _numbers(release: str) -> list[int]:
+    # A log may have digits without end, of which Python makes no number.
+    return [int(part) for part in re.findall(r"\d{1,9}", release)]

@@ -99,7 +99,7 @@ class Signature(Value):
     instead: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
-    rows: Mapping[str, str] = {}
+    rows: tuple[Mapping[str, str], ...] = ()
     when: Mapping[str, str] = {}
     cases: tuple[Case, ...] = ()
 

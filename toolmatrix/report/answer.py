@@ -114,6 +114,11 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
         "missing": list(made.missing),
         "facts": flag_facts,
     }
+    if commands := variants.commands(index, resolution, target):
+        found["install"] = {
+            "pip": commands,
+            "uv": variants.commands(index, resolution, target, "uv"),
+        }
     found["platform"] = _PLATFORMS.get(context.get("machine", ""), "")
     return found
 

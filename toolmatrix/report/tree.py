@@ -128,12 +128,15 @@ class _TargetTree:
         self.inside: Mapping[str, str] = {}
         self.installs: Sequence[str] = ()
         # What is built from source has no builds to tell apart, and loads nothing for it.
-        if any(self.components[choice.component]["variant_of"] for choice in held):
+        wheels = any(
+            ask.component == "from" and ask.selector == "wheel" for ask in resolution.request.asks
+        )
+        if wheels or any(self.components[choice.component]["variant_of"] for choice in held):
             from toolmatrix.report import variants
 
             self.builds = {build.component: build for build in variants.of(index, held)}
             self.inside = variants.carried(index, resolution, target)
-            self.installs = variants.installs(list(self.builds.values()))
+            self.installs = variants.commands(index, resolution, target)
         # A flag is a component of which each spelling is a release.
         self.choices = [one for one in held if not self.components[one.component]["flag"]]
         self.flagged = {one.version: one for one in held if self.components[one.component]["flag"]}

@@ -9,7 +9,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from toolmatrix.facts.index import Index
@@ -21,7 +21,10 @@ _PLAIN = ("build", "channel", "line", "machine", "accelerator", "abi")
 
 
 class Variant(Value):
-    """One build of a component: `archs` are None where nobody knows them, `partly` where it may hold more."""
+    """One build of a component: `archs` are None where nobody knows them, `partly` where it may hold more.
+
+    `extras` are by frameworks those of the package that pip compiles for them where it is installed.
+    """
 
     component: str
     build: str
@@ -36,6 +39,7 @@ class Variant(Value):
     partly: bool
     requirement: str
     arguments: tuple[str, ...]
+    extras: Mapping[str, str] = {}
 
     @property
     def local(self) -> str:
@@ -54,7 +58,7 @@ def of(index: Index, choices: Iterable[Choice]) -> Iterator[Variant]:
 
 
 def build(index: Index, component: str, name: str, python: str = "") -> Variant:
-    """One build of a component of builds, by its name; its file may be one for each Python."""
+    """One build of a component of builds, by its name; where its file is one for each Python, that of the newest."""
     part = index.component(component)
     attributes = index.release(part.releases[part.versions.index(name)]).attributes
     channel = index.channel(attributes["channel"])
@@ -71,7 +75,8 @@ def build(index: Index, component: str, name: str, python: str = "") -> Variant:
         # What nobody looked into may hold anything, which is not the same as nothing.
         archs=None if attributes["archs"] == "unknown" else tuple(attributes["archs"].split()),
         partly="at-least" in attributes,
-        requirement=_for_python(attributes["install"], python),
+        requirement=_for_python(attributes["install"], python or _newest(index, component, name)),
+        extras=dict(word.split("=") for word in attributes.get("extras", "").split()),
         arguments=tuple(word.replace("{line}", attributes["line"]) for word in channel.install),
     )
 
@@ -83,6 +88,15 @@ def _for_python(install: str, python: str) -> str:
     # CPython had this letter in its ABI tag as long as it could be built without its own allocator (bpo-36707).
     letter = "m" if tag.removeprefix("cp3") in [*"01234567"] else ""
     return install.replace("{python}", tag).replace("{abitag}", tag + letter)
+
+
+def _newest(index: Index, component: str, name: str) -> str:
+    """The newest Python that facts let a build go with."""
+    if "python" not in index.header["components"]:
+        return ""
+    allowed = limits(index, component, "python", index.scale(component).bit(name))
+    pythons = index.component("python").versions
+    return next((one for place, one in reversed([*enumerate(pythons)]) if allowed >> place & 1), "")
 
 
 def preferred(index: Index, found: Resolution, choice: Choice, other: str) -> str:
@@ -108,11 +122,59 @@ def _native(index: Index, variant: Variant, device: str) -> bool:
     return any(runs & archs.bit(name) for name in variant.archs or () if not name.startswith(PTX))
 
 
-def installs(variants: Sequence[Variant], tool: str = "pip") -> list[str]:
-    """The commands that install builds, one for each channel: what lies in one place is installed together."""
+def commands(index: Index, resolution: Resolution, target: str, tool: str = "pip") -> list[str]:
+    """The commands that install what was asked for in a target, none where one of its packages would be missing."""
+    held = resolution.targets[target]
+    builds = {build.component: build for build in of(index, held)}
+    chosen = resolution.chosen(target)
+    wheels = any(
+        ask.component == "from" and ask.selector == "wheel" and ask.target in ("", target)
+        for ask in resolution.request.asks
+    )
+    besides = []
+    for name in dict.fromkeys(resolution.request.wanted):
+        part = index.header["components"][name]
+        if name in builds:
+            continue
+        if not part["variants"] and wheels and name in chosen and _on_index(index, name):
+            besides.append(f"{name}=={chosen[name]}")
+        elif part["variants"] or part["framework"] or _on_index(index, name):
+            return []
+    return installs([_bound(build, chosen) for build in builds.values()], tool, besides)
+
+
+def _on_index(index: Index, name: str) -> bool:
+    """Check whether releases of a component were read from the package of its name on the package index."""
+    sources = {index.release(number).source for number in index.component(name).releases}
+    # The place of such a source begins so: `package NAME, final releases 1.0 to 2.0`.
+    return any(index.source(source).at.startswith(f"package {name},") for source in sources)
+
+
+def _bound(build: Variant, chosen: Mapping[str, str]) -> Variant:
+    """A build with the extras for the frameworks beside it, which pip compiles against those that are installed."""
+    extras = [extra for framework, extra in build.extras.items() if framework in chosen]
+    if not extras:
+        return build
+    name, pin, release = build.requirement.partition("==")
+    package, _, given = name.removesuffix("]").partition("[")
+    return build.replace(
+        requirement=f"{package}[{','.join(filter(None, (given, *extras)))}]{pin}{release}",
+        arguments=(*build.arguments, "--no-build-isolation"),
+    )
+
+
+def installs(
+    variants: Sequence[Variant], tool: str = "pip", besides: Sequence[str] = ()
+) -> list[str]:
+    """The commands that install builds, one for each channel, and other packages of the default index beside them.
+
+    What lies at a place of its own is installed before what may need it from there, and what is compiled last.
+    """
     by_channel: dict[tuple[str, ...], list[str]] = {}
     for variant in variants:
         by_channel.setdefault(variant.arguments, []).extend(variant.requirement.split())
+    if besides:
+        by_channel.setdefault((), []).extend(besides)
     if not by_channel:
         return []
     # Most answers install no build.
@@ -120,9 +182,13 @@ def installs(variants: Sequence[Variant], tool: str = "pip") -> list[str]:
 
     start = ["pip", "install"] if tool == "pip" else ["uv", "pip", "install"]
     return [
-        shlex.join([*start, *dict.fromkeys(requirements), *arguments])
-        for arguments, requirements in by_channel.items()
+        shlex.join([*start, *dict.fromkeys(by_channel[arguments]), *arguments])
+        for arguments in sorted(by_channel, key=_turn)
     ]
+
+
+def _turn(arguments: tuple[str, ...]) -> int:
+    return 2 if "--no-build-isolation" in arguments else 1 - bool(arguments)
 
 
 def document(variant: Variant) -> dict[str, Any]:

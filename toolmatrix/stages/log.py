@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.stages.drivers.clang import ClangReader
     from toolmatrix.stages.drivers.nvcc import NvccReader
+    from toolmatrix.stages.model import Plan
 
     # Drivers say lines; `read` takes those that are its own, `message` hears of the others while it spoke last.
     Reader: TypeAlias = "ClangReader | NvccReader"
@@ -113,11 +114,23 @@ def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
         while early:
             latest.message(*early.pop(0))
     plans = [plan for reader in readers for plan in reader.plans()]
-    if not plans:
+    unread = [plan for plan in plans if plan.unread]
+    if unread and len(unread) == len(plans):
+        last = unread[-1]
+        diagnostics.append(Diagnostic(line=last.line, severity="error", text=last.unread))
+        plans = []
+    elif unread:
+        plans = [_doubted(plan) if plan.unread else plan for plan in plans]
+    elif not plans:
         diagnostics.append(Diagnostic(line=0, severity="error", text=_NO_PLAN[doubt]))
     return Log(
         plans=tuple(sorted(plans, key=lambda plan: plan.line)), diagnostics=tuple(diagnostics)
     )
+
+
+def _doubted(plan: Plan) -> Plan:
+    said = Diagnostic(line=plan.line, severity="warning", text=plan.unread)
+    return plan.replace(diagnostics=(said,))
 
 
 def _without_cmake(lines: Iterable[str]) -> Iterator[tuple[int, str]]:

@@ -86,6 +86,13 @@ class Plan(Document):
     hip: str = ""
     depfiles: tuple[Depfile, ...] = ()
 
+    @property
+    def unread(self) -> str:
+        """What is missing where a driver showed itself alone: no command, nothing that it removes, no message."""
+        if self.stages or self.diagnostics or self.removed or self.depfiles:
+            return ""
+        return f"the log names {self.tool}, but none of the commands that it runs"
+
     def critical_path(self, cost: Mapping[int, float] | None = None) -> tuple[int, ...]:
         """Ids of the dearest chain of stages, each waiting for the one before.
 

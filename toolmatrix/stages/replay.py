@@ -31,6 +31,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _WINDOWS = re.compile(r"(?i)[a-z]:[\\/].*|.*\.exe|cl")
 _SHELL_WORK = re.compile(r"[A-Za-z0-9_/.+-]+")
 _EXPANDED = re.compile(r"`|\$(?=[A-Za-z_{(])")
+# The first major of clang whose objects with device code need no executable stack (llvm/llvm-project PR #72782).
+_MARKS_STACK = 18
 
 
 class ReplayStep(Value):
@@ -93,7 +95,7 @@ def replay(
     """
     _check(plan, work)
     moves = _moves(plan, work)
-    plan, listings = dependencies.written(plan, asked)
+    plan, listings = dependencies.written(_asking(plan), asked)
     chosen = select(plan, only=only, until=until, since=since)
     waits = graph.waits(order(plan.stages))
     moved = _mover(moves)
@@ -306,22 +308,55 @@ def _made_by_the_driver(plan: Plan, stage: Stage) -> list[str]:
     return [word for word in stage.argv if word.endswith(".mcin") and word not in written]
 
 
+def _asking(plan: Plan) -> Plan:
+    """The plan in which a stage with an .mcin file also reads the objects of the host that it serves."""
+    stages = tuple(
+        stage.replace(inputs=tuple(dict.fromkeys((*stage.inputs, *_served(plan, stage)))))
+        if _made_by_the_driver(plan, stage)
+        else stage
+        for stage in plan.stages
+    )
+    return plan.replace(stages=stages)
+
+
+def _served(plan: Plan, stage: Stage) -> list[str]:
+    """The objects of earlier stages that are linked with the one that a stage makes of an .mcin file."""
+    written = {path for one in plan.stages[: stage.id] for path in one.outputs}
+    linked = [one.inputs for one in plan.stages if {*one.inputs} & {*stage.outputs}]
+    return [path for inputs in linked for path in inputs if path in written]
+
+
 def _script_of_objects(plan: Plan, stage: Stage, path: str) -> str:
     """A command that writes the .mcin file: assembly that puts the device code of a stage's .hipfb in an object."""
     # Older clang calls the code `__hip_fatbin` in every object; newer adds a hash of the id of the compilation unit,
-    # and has a handle of such a name as well. All of these are given, so that objects of either find theirs. The shape
-    # is what -fhip-dump-offload-linker-script prints (clang, lib/Driver/ToolChains/HIPUtility.cpp).
+    # and has a handle of such a name as well. Which of them this clang is, its objects show. The shape is what
+    # -fhip-dump-offload-linker-script prints (clang, lib/Driver/ToolChains/HIPUtility.cpp).
     bundle = next((one for one in stage.inputs if one.endswith(".hipfb")), "")
     ids = {word for one in plan.stages for word in one.argv if word.startswith("-cuid=")}
     units = sorted(_unit_hash(word.removeprefix("-cuid=")) for word in ids)
-    handles = [f"__hip_gpubin_handle_{unit}" for unit in units]
-    codes = ["__hip_fatbin", *(f"__hip_fatbin_{unit}" for unit in units)]
+    major = plan.version.partition(".")[0]
+    marked = not major.isdecimal() or int(major) >= _MARKS_STACK
+    older = _assembly([], ["__hip_fatbin"], bundle, marked)
+    objects = _served(plan, stage)
+    if not (units and objects):
+        return f"{older} > {shlex.quote(path)}"
+    newer = _assembly(
+        [f"__hip_gpubin_handle_{unit}" for unit in units],
+        [f"__hip_fatbin_{unit}" for unit in units],
+        bundle,
+        marked=True,
+    )
+    asked = f"grep -q __hip_fatbin_{units[0]} {shlex.join(objects)}"
+    return f"if {asked}; then {newer}; else {older}; fi > {shlex.quote(path)}"
+
+
+def _assembly(handles: Sequence[str], codes: Sequence[str], bundle: str, marked: bool) -> str:
     lines = [
         *_symbols(handles, '.section .hip_gpubin_handle,"aw"', 3, ".zero 8"),
         *_symbols(codes, '.section .hip_fatbin,"a",@progbits', 12, f'.incbin "{bundle}"'),
-        '.section .note.GNU-stack, "", @progbits',
+        *(('.section .note.GNU-stack, "", @progbits',) if marked else ()),
     ]
-    return f"printf '%s\\n' {shlex.join(lines)} > {shlex.quote(path)}"
+    return f"printf '%s\\n' {shlex.join(lines)}"
 
 
 def _unit_hash(unit: str) -> str:

@@ -66,9 +66,10 @@ def parse(lines: Iterable[str], path: str = "") -> Log:
 
     log = parse_log(heard())
     if not log.plans:
+        silent = [said for said in log.diagnostics if said.line and said.severity == "error"]
         raise LogError(
-            "no driver speaks in this log",
-            where=Position(called(path)) if path else None,
+            silent[0].text if silent else "no driver speaks in this log",
+            where=Position(called(path), silent[0].line if silent else 0) if path else None,
             expected=_EXPECTED,
             found=_description(count, first),
             help=_HELP,
