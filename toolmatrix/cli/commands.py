@@ -15,7 +15,7 @@ _RENDER_OWN = (
 )
 _STAGES_OWN = (
     *("from_log", "driver", "explain", "only", "since", "until"),
-    *("timeout", "jobs", "keep_dir", "cost"),
+    *("timeout", "jobs", "keep_dir", "cost", "for_"),
 )
 _BOUNDS = ("cpu_time", "memory")
 _STORE = ("store", "store_size", "no_store")
@@ -326,7 +326,8 @@ _ALL = (
         usage="[FILE... | diff OLD NEW] [-- FLAGS]",
         passes=True,
         completer="file",
-        own=("arch", "device", "run", "verify", "exit_code", *_STAGES_OWN),
+        request=True,
+        own=("run", "verify", "exit_code", *_STAGES_OWN),
         formats=("text", "json", "raw", "dot", "mermaid", *_PICTURES, "script", "ninja"),
         examples=(
             "toolmatrix stages saxpy.cu --explain -- -arch=sm_86 -c",
