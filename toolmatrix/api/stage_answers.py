@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from toolmatrix.api import stages
+from toolmatrix.api import driver_fetches, stages
 from toolmatrix.errors import CannotSay, UsageError
 from toolmatrix.stages import known
 from toolmatrix.stages.model import Log
@@ -189,5 +189,8 @@ def _planned(
         hip=told or expected.release if hip else "",
     )
     return stages.Stages(
-        Log(plans=(plan,)), index, wanted=wanted, answered=answered.replace(known=order)
+        Log(plans=(plan,)),
+        index,
+        wanted=wanted,
+        answered=answered.replace(known=order, fetched=driver_fetches.command(*of)),
     )

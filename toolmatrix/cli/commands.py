@@ -280,12 +280,12 @@ _ALL = (
     ),
     Command(
         name="fetch",
-        summary="what rendered files would fetch, into a folder beside them",
-        usage="[DIR]",
+        summary="what rendered files would fetch, into a folder beside them; or the nvcc of a toolkit",
+        usage="[DIR | cuda==RELEASE]",
         completer="file",
         examples=(
             "toolmatrix fetch out",
-            "toolmatrix fetch out --json",
+            "toolmatrix fetch cuda==13.0.1 --json",
         ),
     ),
     Command(
