@@ -14,7 +14,9 @@ from tests import matrix
 from tests.cli.test_documents import validated
 from tests.stages import real as tools
 from tests.stages.test_driver import fake
-from toolmatrix.judge import driver_facts, stage_facts
+from toolmatrix.facts import lookups
+from toolmatrix.judge import stage_facts
+from toolmatrix.request import driver_facts
 from toolmatrix.stages.drivers import installed
 
 if TYPE_CHECKING:
@@ -97,7 +99,7 @@ def test_an_answer_is_given_to_the_driver_of_its_release(run: Cli) -> None:
     # What facts alone say of that release is what its driver does.
     order = driver_facts.stage_order(matrix.index(), "cuda", release)
     assert order
-    there = stage_facts.attributes(matrix.index(), "cuda", order.captured)["nvcc"]
+    there = lookups.attributes(matrix.index(), "cuda", order.captured)["nvcc"]
     assert there.split(".")[0] == version.split(".")[0]
     # What the command line says wins, and is told.
     other = asked(run, "k.cu", "--lock", "t.lock", "--json", "--", "-c", "-arch=sm_90", **home)

@@ -9,7 +9,8 @@ import pytest
 from tests import matrix
 from tests.stages.corpus import cases, log
 from toolmatrix.errors import ToolMissing
-from toolmatrix.judge import driver_facts, stage_facts
+from toolmatrix.judge import stage_facts
+from toolmatrix.request import driver_facts
 from toolmatrix.stages import known
 
 if TYPE_CHECKING:

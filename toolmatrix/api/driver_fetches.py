@@ -24,9 +24,9 @@ _PARTS = "wheels"
 
 def files(index: Index, release: str, machine: str) -> Iterator[tuple[str, str]]:
     """The wheels that the driver of a release is unpacked from on a machine, each with its SHA-256; none if unknown."""
-    from toolmatrix.judge import stage_facts
+    from toolmatrix.facts import lookups
 
-    for _, cells in stage_facts.rows(index, _TABLE):
+    for _, cells in lookups.rows(index, _TABLE):
         if release in cells[_COMPONENT].split():
             words = cells.get(machine, "").split()
             yield from zip(words[::2], words[1::2], strict=True)

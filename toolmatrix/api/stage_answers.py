@@ -6,8 +6,7 @@ import os
 import re
 
 from toolmatrix.api import driver_fetches, stages
-from toolmatrix.errors import CannotSay, UsageError
-from toolmatrix.stages import known
+from toolmatrix.errors import UsageError
 from toolmatrix.stages.model import Log
 
 TYPE_CHECKING = False
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from toolmatrix.stages.expected import Expected
 
 _CCBIN = re.compile(r"(?:-ccbin|--compiler-bindir)(?:=.*)?")
-# The kind and the series of a host compiler, by the end of its name: `aarch64-linux-gnu-g++-12`, `clang++-15`.
-_NAMED = re.compile(r"(?:^|-)(?P<kind>g\+\+|gcc|clang)(?:\+\+)?-(?P<version>\d+(?:\.\d+)*)$")
 
 
 def of_log(log: stages.Stages, lock: Lock, targets: Sequence[str] = ()) -> stages.Stages:
@@ -76,7 +73,8 @@ def ask(
     answered = Answered(expected=expected, said=tuple(said), env=env, platform=platform)
     found = _driver(index(), expected, env, driver)
     if found is None:
-        return _planned(index, answered, sources, words, archs, wanted)
+        named = dry_run.arch_flags(archs, expected.family) if archs else []
+        return _planned(index, answered, sources, [*words, *named], wanted)
     words += _host_compiler(expected, said, env, here=here)
     note(f"`{found.program}` was asked: {expected.family} {found.version}".rstrip())
     # What the caller says of archs goes with the words, and the lock's own only where nothing is said.
@@ -117,7 +115,7 @@ def document(answered: Answered) -> dict[str, Any]:
 
 def _driver(index: Index, expected: Expected, env: Mapping[str, str], named: str) -> Driver | None:
     from toolmatrix.facts.store import cache_folder
-    from toolmatrix.judge import driver_facts
+    from toolmatrix.request import driver_facts
     from toolmatrix.stages.drivers import dry_run, installed
 
     family = expected.family
@@ -155,42 +153,16 @@ def _planned(
     answered: Answered,
     sources: Sequence[str],
     words: Sequence[str],
-    archs: Sequence[str],
     wanted: stages.Wanted,
 ) -> stages.Stages:
-    from toolmatrix.judge import driver_facts
+    from toolmatrix.request import driver_facts
 
-    expected, opened = answered.expected, index()
-    of = (opened, expected.component, expected.release)
-    named = f"{expected.component} {expected.release}"
-    order = driver_facts.stage_order(*of)
-    if order is None:
-        raise CannotSay(
-            f"no {expected.family} of {named} is on this machine, and none as old was captured",
-            help="name one with `--driver`, or read a saved log with --from-log",
-        )
-    asked = known.asked(words, archs)
-    if not asked.codes:
-        default, _ = driver_facts.default_arch(*of)
-        if not default:
-            raise CannotSay(
-                f"the answer names no arch, and nobody knows the default of {named}",
-                help="name one: `--arch sm_NN`",
-            )
-        asked = known.asked(words, [default])
-    found = _NAMED.search(asked.ccbin)
-    kinds = {"g++": "gcc", "gcc": "gcc", "clang": "clang"}
-    said = (kinds[found["kind"]], found["version"]) if found else ("", "")
-    told = driver_facts.told_version(*of)
-    hip = expected.family == "hipcc"
-    plan = known.plan(
-        *(expected.family, "" if hip else told or expected.release, order.order, asked, sources),
-        said if asked.ccbin else expected.compiler,
-        hip=told or expected.release if hip else "",
-    )
+    expected = answered.expected
+    plan, order = driver_facts.planned(index(), expected, words, sources)
+    fetched = driver_fetches.command(index(), expected.component, expected.release)
     return stages.Stages(
         Log(plans=(plan,)),
         index,
         wanted=wanted,
-        answered=answered.replace(known=order, fetched=driver_fetches.command(*of)),
+        answered=answered.replace(known=order, fetched=fetched),
     )

@@ -9,6 +9,7 @@ import re
 import shlex
 
 from toolmatrix.errors import Position
+from toolmatrix.facts import lookups
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import SEVERITIES
 from toolmatrix.judge import stage_facts as facts
@@ -217,14 +218,14 @@ class _Judge:
         found = None
         if first.version and second.version:
             found = self.refusal(first, second, given)
-            scale = facts.scale_of(self.index, second.component)
-            held = scale.named(facts.selected(scale, self.version(second)))
+            scale = lookups.scale_of(self.index, second.component)
+            held = scale.named(lookups.selected(scale, self.version(second)))
             # A version that stands for several releases clashes with none of them in particular.
             found = found and found.replace(clashing=tuple(held) if len(held) == 1 else ())
         # Names have no order, so that a list of those that go would advise nothing.
         if not second.version or known[first.component]["scheme"] == "names":
             return found, None
-        every = facts.scale_of(self.index, first.component).versions
+        every = lookups.scale_of(self.index, first.component).versions
         sides = ((name, first.replace(version=name)) for name in every)
         going = tuple(name for name, side in sides if self.refusal(side, second, given) is None)
         # A range that holds the release that failed here is none to look for another one in.
@@ -263,13 +264,13 @@ class _Judge:
             return ()
         found = [
             (name, cells)
-            for name, cells in facts.rows(self.index, rows["table"])
+            for name, cells in lookups.rows(self.index, rows["table"])
             if _same(cells.get(rows["column"], ""), values[rows["is"]])
         ]
         if not found:
             return ()
         key = next(iter(found[0][1]))
-        versions = facts.scale_of(self.index, key).versions
+        versions = lookups.scale_of(self.index, key).versions
         name, cells = min(found, key=lambda row: versions.index(row[1][key]))
         values[rows["gives"]] = cells[key]
         return (name,)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from toolmatrix.codes import answers as codes
-from toolmatrix.judge import driver_facts, stage_flags
+from toolmatrix.judge import stage_flags
 from toolmatrix.judge.stage_facts import PTX
+from toolmatrix.request import driver_facts
 from toolmatrix.stages import expected as expecting
 from toolmatrix.value import Value
 
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from toolmatrix.finding import Finding
-    from toolmatrix.judge.driver_facts import KnownOrder
     from toolmatrix.judge.stages import PlanContext
+    from toolmatrix.request.driver_facts import KnownOrder
     from toolmatrix.stages.expected import Expected
 
 

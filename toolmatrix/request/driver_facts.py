@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
+import re
+
+from toolmatrix.errors import CannotSay
+from toolmatrix.facts import lookups
 from toolmatrix.facts.versions import SelectorError, key, order
-from toolmatrix.judge import stage_facts as facts
+from toolmatrix.stages import known
 from toolmatrix.stages.known import Order
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.stages.expected import Expected
+    from toolmatrix.stages.model import Plan
 
 _ORDERS = {"cuda": "nvcc-stages", "rocm": "hipcc-stages"}
 _DEFAULTS = {"cuda": "cuda-default-archs"}
+# The kind and the series of a host compiler, by the end of its name: `aarch64-linux-gnu-g++-12`, `clang++-15`.
+_NAMED = re.compile(r"(?:^|-)(?P<kind>g\+\+|gcc|clang)(?:\+\+)?-(?P<version>\d+(?:\.\d+)*)$")
+_KINDS = {"g++": "gcc", "gcc": "gcc", "clang": "clang"}
 
 
 class KnownOrder(Value):
-    """An order of stages for a release: the captured release it is of, its fact, and whether the next one differs."""
+    """An order of stages for a release: the captured release it is of, its fact, and whether the next one differs.
+
+    `sure` is an order that was captured of the release, or of one on each side of it.
+    """
 
     order: Order
     captured: str
     fact: str
     differs: str = ""
+    sure: bool = False
 
 
 def told_version(index: Index, component: str, release: str) -> str:
     """The version that the driver of a release tells of itself; empty where no fact says so."""
     if component == "cuda":
-        return facts.attributes(index, component, release).get("nvcc", "")
-    scale = facts.scale_of(index, component)
-    mask = facts.selected(scale, release)
+        return lookups.attributes(index, component, release).get("nvcc", "")
+    scale = lookups.scale_of(index, component)
+    mask = lookups.selected(scale, release)
     for binding in index.component(component).about("hip", mask):
-        held = facts.scale_of(index, "hip").named(binding.allowed & ~1)
+        held = lookups.scale_of(index, "hip").named(binding.allowed & ~1)
         if len(held) == 1:
             return held[0]
     return ""
@@ -57,6 +70,7 @@ def stage_order(index: Index, component: str, release: str) -> KnownOrder | None
         fact=found.fact,
         # What was captured decides for itself.
         differs=others[0].release if others and found.release != release else "",
+        sure=found.release == release or (below is not None and above is not None and not others),
     )
 
 
@@ -73,6 +87,42 @@ def default_arch(index: Index, component: str, release: str) -> tuple[str, str]:
     return (below.cells["default"], below.fact) if known else ("", "")
 
 
+def planned(
+    index: Index, expected: Expected, words: Sequence[str], sources: Sequence[str]
+) -> tuple[Plan, KnownOrder]:
+    """The plan of the driver of an answer for some words, from facts alone.
+
+    Raises CannotSay where no fact says what such a driver does, ToolMissing for a word that only a driver knows.
+    """
+    of = (index, expected.component, expected.release)
+    named = f"{expected.component} {expected.release}"
+    order = stage_order(*of)
+    if order is None:
+        raise CannotSay(
+            f"no {expected.family} of {named} is on this machine, and none as old was captured",
+            help="name one with `--driver`, or read a saved log with --from-log",
+        )
+    asked = known.asked(words)
+    if not asked.codes:
+        default, _ = default_arch(*of)
+        if not default:
+            raise CannotSay(
+                f"the answer names no arch, and nobody knows the default of {named}",
+                help="name one: `--arch sm_NN`",
+            )
+        asked = known.asked(words, [default])
+    found = _NAMED.search(asked.ccbin)
+    said = (_KINDS[found["kind"]], found["version"]) if found else ("", "")
+    told = told_version(*of)
+    hip = expected.family == "hipcc"
+    plan = known.plan(
+        *(expected.family, "" if hip else told or expected.release, order.order, asked, sources),
+        said if asked.ccbin else expected.compiler,
+        hip=told or expected.release if hip else "",
+    )
+    return plan, order
+
+
 class _Captured(Value):
     release: str
     fact: str
@@ -85,7 +135,7 @@ def _beside(
     """The rows of a table about the nearest release that is not newer, and about the nearest that is."""
     held = {
         one: _Captured(release=one, fact=name, cells=cells)
-        for name, cells in facts.rows(index, table)
+        for name, cells in lookups.rows(index, table)
         for one in cells[component].split()
     }
     older = [one for one in held if _place(one) <= _place(release)]
