@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import toolmatrix
 from tests import matrix
 from tests.cli.test_documents import validated
 from tests.stages import real as tools
 from tests.stages.test_driver import fake
+from toolmatrix.api.locks import Locked
 from toolmatrix.facts import lookups
 from toolmatrix.judge import stage_facts
 from toolmatrix.request import driver_facts
@@ -133,6 +135,11 @@ def test_a_release_that_is_not_here_is_planned_by_captures(run: Cli) -> None:
         assert refused.code == 5, words
         assert "a driver, which alone tells its commands word for word" in refused.err
     assert run("stages", "k.cu", "--lock", "t.lock", "--", "-ptx").code == 5
+    assert run("stages", "k.o", "--lock", "t.lock").code == 5
+    held = toolmatrix.lock("tensorflow==2.6.5", target="x86", device="8.6")
+    assert isinstance(held, Locked)
+    found = toolmatrix.stages(sources="k.cu", flags="-c", lock=held.lock)
+    assert graph(found.to_json()) == graph(lock)
 
 
 @pytest.mark.parametrize(
@@ -239,6 +246,7 @@ def test_a_log_is_compared_with_a_lock(run: Cli) -> None:
         ("diff a b k.cu --lock t.lock", "compares two plans"),
         ("k.cu --lock none.lock", "none.lock"),
         ("k.cu --lock t.lock --target amd", "no such target"),
+        ("v.hip --lock t.lock", "no target for HIP"),
     ],
 )
 def test_answers_that_cannot_be_meant_are_refused(run: Cli, line: str, says: str) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Finding
     from toolmatrix.judge.stage_answer import Answered
+    from toolmatrix.lock.model import Lock
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.stages.compare import LogComparison
     from toolmatrix.stages.drivers.dry_run import DryRun
@@ -351,13 +352,16 @@ def stages(
     since: str = "",
     directory: str = "",
     keep_dir: str = "",
+    lock: Lock | None = None,
+    target: Words = (),
     matrix: Matrix = None,
 ) -> Stages:
     """The plans of a log, or of a driver that is asked what it would do with `sources` and `flags`.
 
-    `log` is the text of a log, its lines, or its path: a text has a line break in it. Raises LogError, ToolMissing,
-    UsageError.
+    `log` is the text of a log, its lines, or its path: a text has a line break in it. With `lock` they are for its
+    answer. Raises LogError, ToolMissing, UsageError, CannotSay.
     """
+    from toolmatrix.api import stage_answers
     from toolmatrix.api.requests import open_matrix
     from toolmatrix.stages import saved
 
@@ -375,11 +379,14 @@ def stages(
     if bool(log) is bool(sources):
         raise UsageError("`stages` takes a log or sources", expected="one of them")
     if sources:
-        words = listed(flags)
-        return ask(listed(sources), words, driver, listed(arch), index=index, wanted=wanted)
+        asked = (listed(sources), listed(flags), driver, listed(arch))
+        if lock is None:
+            return ask(*asked, index=index, wanted=wanted)
+        return stage_answers.ask(lock, *asked, targets=listed(target), index=index, wanted=wanted)
     path, lines = log_of(log)
     read = saved.read(path) if path else saved.parse(lines)
-    return Stages(read, index, where=path or "log", wanted=wanted)
+    found = Stages(read, index, where=path or "log", wanted=wanted)
+    return found if lock is None else stage_answers.of_log(found, lock, listed(target))
 
 
 def ask(

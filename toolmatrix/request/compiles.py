@@ -47,14 +47,20 @@ def chosen(lock: Lock, targets: Sequence[str], sources: Sequence[str], platform:
         expected(name, target) for name, target in lock.held.items() if name in (targets or (name,))
     ]
     hip = any(source.endswith(".hip") for source in sources)
-    fitting = [one for one in held if one.accelerator == ("rocm" if hip else "cuda")] or held
+    fitting = [one for one in held if one.accelerator == ("rocm" if hip else "cuda")]
+    # hipcc compiles what is written for CUDA, and nvcc nothing that is written for HIP.
+    fitting = fitting or [one for one in held if not (hip and one.family == "nvcc")]
     # Of several that fit, the one that would run here.
     if len(fitting) > 1:
         fitting = [one for one in fitting if one.platform == platform] or fitting
     if len(fitting) == 1:
         return fitting[0]
     raise UsageError(
-        "the lock has no such target" if not fitting else "the lock has several targets",
+        "the lock has several targets"
+        if fitting
+        else "the lock has no target for HIP"
+        if held
+        else "the lock has no such target",
         expected="one of " + ", ".join(sorted(lock.held)),
         found=", ".join(targets) or ", ".join(one.target for one in fitting),
         help="name one with `--target`",

@@ -31,6 +31,8 @@ _HARMLESS = (
     *("-allow-unsupported-compiler", "-l", "-L", "-G", "-v", "-maxrregcount"),
 )
 _VALUED = ("-Xcompiler", "-Xptxas", "-isystem", "-include", "-D", "-I", "-L", "-l")
+# What a driver takes for a source of device code.
+_SOURCES = {"nvcc": (".cu",), "hipcc": (".hip", ".cu", ".cpp")}
 # These begin like harmless words and make another plan.
 _OTHERWISE = ("-fatbin", "-fgpu-rdc", "-gpu", "-lib", "-ltoir", "-flto")
 _TARGET = re.compile(r"gfx[0-9a-f]+(:[a-z+-]+)*")
@@ -165,6 +167,12 @@ def plan(
     """The stages in their order; `host` is the host compiler and its version. Raises UsageError, ToolMissing."""
     if not asked.codes:
         raise UsageError("no arch is named", expected="an arch to make code for")
+    other = next((source for source in sources if not source.endswith(_SOURCES[tool])), "")
+    if other:
+        raise ToolMissing(
+            f"what {tool} does with `{other}` can only be asked of a driver",
+            expected=f"sources that end in {' or '.join(_SOURCES[tool])}",
+        )
     stages: list[Stage] = []
     stems = [PurePath(source).stem for source in sources]
     objects = [asked.output if asked.compiles and asked.output else f"{stem}.o" for stem in stems]
