@@ -15,7 +15,7 @@ _RENDER_OWN = (
 )
 _STAGES_OWN = (
     *("from_log", "driver", "explain", "only", "since", "until"),
-    *("timeout", "jobs", "keep_dir", "cost", "for_"),
+    *("timeout", "jobs", "keep_dir", "cost"),
 )
 _BOUNDS = ("cpu_time", "memory")
 _STORE = ("store", "store_size", "no_store")
@@ -327,10 +327,11 @@ _ALL = (
         passes=True,
         completer="file",
         request=True,
-        own=("run", "verify", "exit_code", *_STAGES_OWN),
+        own=("for_", "run", "verify", "exit_code", *_STAGES_OWN),
         formats=("text", "json", "raw", "dot", "mermaid", *_PICTURES, "script", "ninja"),
         examples=(
             "toolmatrix stages saxpy.cu --explain -- -arch=sm_86 -c",
+            "toolmatrix stages saxpy.cu --for tensorflow==2.6.5 --device 8.6 -- -c",
             "toolmatrix stages --from-log build.log --device 8.6,9.0",
             "toolmatrix stages diff before.log after.log",
         ),
