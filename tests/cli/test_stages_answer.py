@@ -136,6 +136,8 @@ def test_a_release_that_is_not_here_is_planned_by_captures(run: Cli) -> None:
         assert "a driver, which alone tells its commands word for word" in refused.err
     assert run("stages", "k.cu", "--lock", "t.lock", "--", "-ptx").code == 5
     assert run("stages", "k.o", "--lock", "t.lock").code == 5
+    missing = asked(run, "none.cu", "--lock", "t.lock", "--json", "--", "-c")
+    assert "TM212" in [one["code"] for one in missing["findings"]]
     held = toolmatrix.lock("tensorflow==2.6.5", target="x86", device="8.6")
     assert isinstance(held, Locked)
     found = toolmatrix.stages(sources="k.cu", flags="-c", lock=held.lock)

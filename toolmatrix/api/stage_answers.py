@@ -67,7 +67,7 @@ def ask(
             Log(plans=()), index, wanted=wanted, answered=Answered(expected=expected)
         )
     env = dict(expected.env) | given
-    said = [*flags, *dry_run.arch_flags(archs, expected.family)]
+    said = [*sources, *flags, *dry_run.arch_flags(archs, expected.family)]
     here = expected.platform == platform
     words = [*flags, *expecting.added(expected, said, here=here)]
     answered = Answered(expected=expected, said=tuple(said), env=env, platform=platform)

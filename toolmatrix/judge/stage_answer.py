@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class Answered(Value):
     """What a plan is compared with: the answer, and how the plan came about.
 
-    `version` is what the driver tells of itself, `known` the order that a plan without a driver was made by. `said` are
-    the user's own words, `env` the variables that a driver ran with, `platform` that of this machine; all three are
-    empty for a log.
+    `version` is what the driver tells of itself, `known` the order that a plan without a driver was made by. `said`
+    are the sources and the user's own words, `env` the variables that a driver ran with, `platform` that of this
+    machine; all three are empty for a log.
     """
 
     expected: Expected

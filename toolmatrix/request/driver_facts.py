@@ -113,12 +113,13 @@ def planned(
         asked = known.asked(words, [default])
     found = _NAMED.search(asked.ccbin)
     said = (_KINDS[found["kind"]], found["version"]) if found else ("", "")
-    told = told_version(*of)
+    # Where no fact says what a driver calls itself, its minor series is known.
+    told = told_version(*of) or ".".join(expected.release.split(".")[:2])
     hip = expected.family == "hipcc"
     plan = known.plan(
-        *(expected.family, "" if hip else told or expected.release, order.order, asked, sources),
+        *(expected.family, "" if hip else told, order.order, asked, sources),
         said if asked.ccbin else expected.compiler,
-        hip=told or expected.release if hip else "",
+        hip=told if hip else "",
     )
     return plan, order
 
