@@ -222,7 +222,7 @@ def test_a_lock_of_rocm_is_given_to_hipcc(run: Cli, real: Cli, here: Path) -> No
     version = installed.version("hipcc", hipcc, dict(os.environ))
     scale = matrix.index().component("rocm").versions
     held = [
-        one for one in scale if driver_facts.told_version(matrix.index(), "rocm", one) == version
+        one for one in scale if driver_facts.driver_version(matrix.index(), "rocm", one) == version
     ]
     locked(run, f"rocm=={held[0] if held else '5.2.3'}", "--target", "amd", "--arch", "gfx90a")
     live = real(

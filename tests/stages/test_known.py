@@ -42,8 +42,8 @@ def test_every_capture_is_planned_as_its_driver_planned_it() -> None:
         if case.tool not in releases or not dry or case.sidecar["exit_code"] or case.case in _OTHER:
             continue
         component = releases[case.tool]
-        held = stage_facts.releases(index, component, case.version)
-        order = driver_facts.stage_order(index, component, held[-1]) if held else None
+        found = stage_facts.releases(index, component, case.version)
+        order = driver_facts.stage_order(index, component, found[-1]) if found else None
         sources = [word for word in argv if word.endswith(_SOURCES)]
         try:
             words = known.asked([word for word in argv if word not in sources])
@@ -54,7 +54,7 @@ def test_every_capture_is_planned_as_its_driver_planned_it() -> None:
         (real,) = log(case.name).plans
         own = known.plan(case.tool, case.version, order.order, words, sources)
         assert graph(own) == graph(real), case.name
-        assert order.captured in held, case.name
+        assert order.captured in found, case.name
         planned.setdefault(f"{case.tool} {case.version}", set()).add(case.case)
     # Each driver whose captures are here, with all that a compile and a link of its own can be.
     assert len(planned) == 15

@@ -54,9 +54,9 @@ def fetch(
     from toolmatrix.harvest.transport import Session
 
     component, _, release = word.partition("==")
-    held = list(files(index, release, platform.machine())) if component == _COMPONENT else []
+    wheels = list(files(index, release, platform.machine())) if component == _COMPONENT else []
     cache = cache_folder(env)
-    if not held:
+    if not wheels:
         raise NothingMatched(
             f"no wheels hold the driver of {component} {release} for {platform.machine()}",
             expected=f"a release of {_COMPONENT} that table {_TABLE} has",
@@ -71,11 +71,11 @@ def fetch(
         where = settings.indexes(env)
         session.trust(where.certificates, where.proxy)
         getter = FileGetter(session, where.urls)
-        for done, (name, digest) in enumerate(held, 1):
+        for done, (name, digest) in enumerate(wheels, 1):
             package = name.partition("-")[0].replace("_", "-")
             wanted = WantedFile(place=f"{_PARTS}/{name}", sha256=digest, package=package)
             found.append(getter.get(wanted, to))
-            progress(done, len(held))
+            progress(done, len(wheels))
     finally:
         session.close()
     for one in found:

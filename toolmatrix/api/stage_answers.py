@@ -49,7 +49,7 @@ def ask(
     environ: Mapping[str, str] | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> stages.Stages:
-    """The plan for the answer of a lock, with its archs, host compiler and words where nothing else is said.
+    """The plan for the answer of a lock, with its archs, host compiler and words where nothing else was typed.
 
     Raises CannotSay where nothing is known of such a driver, and what `stages.ask` raises.
     """
@@ -67,17 +67,17 @@ def ask(
             Log(plans=()), index, wanted=wanted, answered=Answered(expected=expected)
         )
     env = dict(expected.env) | given
-    said = [*sources, *flags, *dry_run.arch_flags(archs, expected.family)]
+    typed = [*sources, *flags, *dry_run.arch_flags(archs, expected.family)]
     here = expected.platform == platform
-    words = [*flags, *expecting.added(expected, said, here=here)]
-    answered = Answered(expected=expected, said=tuple(said), env=env, platform=platform)
+    words = [*flags, *expecting.added(expected, typed, here=here)]
+    answered = Answered(expected=expected, typed=tuple(typed), env=env, platform=platform)
     found = _driver(index(), expected, env, driver)
     if found is None:
         named = dry_run.arch_flags(archs, expected.family) if archs else []
         return _planned(index, answered, sources, [*words, *named], wanted)
-    words += _host_compiler(expected, said, env, here=here)
+    words += _host_compiler(expected, typed, env, here=here)
     note(f"`{found.program}` was asked: {expected.family} {found.version}".rstrip())
-    # What the caller says of archs goes with the words, and the lock's own only where nothing is said.
+    # What the caller says of archs goes with the words, and the lock's own only where nothing is typed.
     plans = stages.ask(
         *(sources, words, found.program, archs),
         index=index,
@@ -129,20 +129,20 @@ def _driver(index: Index, expected: Expected, env: Mapping[str, str], named: str
             )
         version = installed.version(family, program, env)
         return installed.Driver(program=program, version=version)
-    told = driver_facts.told_version(index, expected.component, expected.release)
-    held = list(installed.drivers(family, env, cache_folder(env)))
-    exact = (one for one in held if told and one.version == told)
-    wanted = (told or expected.release).split(".")[:2]
-    alike = (one for one in held if one.version.split(".")[:2] == wanted)
+    own = driver_facts.driver_version(index, expected.component, expected.release)
+    here = list(installed.drivers(family, env, cache_folder(env)))
+    exact = (one for one in here if own and one.version == own)
+    wanted = (own or expected.release).split(".")[:2]
+    alike = (one for one in here if one.version.split(".")[:2] == wanted)
     return next(exact, None) or next(alike, None)
 
 
 def _host_compiler(
-    expected: Expected, said: Iterable[str], env: Mapping[str, str], *, here: bool
+    expected: Expected, typed: Iterable[str], env: Mapping[str, str], *, here: bool
 ) -> list[str]:
     from toolmatrix.stages.drivers import installed
 
-    if expected.family != "nvcc" or not here or any(map(_CCBIN.fullmatch, said)):
+    if expected.family != "nvcc" or not here or any(map(_CCBIN.fullmatch, typed)):
         return []
     program = installed.host_compiler(*expected.compiler, env)
     return ["-ccbin", program] if program else []

@@ -153,7 +153,7 @@ class Stages(Printed):
     def _asked(self) -> tuple[str, ...] | None:
         # Of a log nobody knows it.
         return (
-            (*self.answered.said, *self.answered.expected.words)
+            (*self.answered.typed, *self.answered.expected.words)
             if self.answered and self.is_planned
             else None
         )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Answered(Value):
     """What a plan is compared with: the answer, and how the plan came about.
 
-    `version` is what the driver tells of itself, `known` the order that a plan without a driver was made by. `said`
+    `version` is what the driver prints as its own, `known` the order that a plan without a driver was made by. `typed`
     are the sources and the user's own words, `env` the variables that a driver ran with, `platform` that of this
     machine; all three are empty for a log.
     """
@@ -30,7 +30,7 @@ class Answered(Value):
     expected: Expected
     version: str = ""
     known: KnownOrder | None = None
-    said: tuple[str, ...] = ()
+    typed: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     platform: str = ""
     fetched: str = ""
@@ -83,17 +83,17 @@ def _driver(context: PlanContext, answered: Answered) -> Iterator[Finding]:
     version = answered.version or context.plan.version
     if expected.family == "hipcc" and not answered.version:
         version = context.plan.hip
-    told = driver_facts.told_version(context.index, expected.component, expected.release)
-    wanted = told or expected.release
-    if not version or version == told:
+    own = driver_facts.driver_version(context.index, expected.component, expected.release)
+    wanted = own or expected.release
+    if not version or version == own:
         return
     series = [one.split(".")[:2] for one in (version, wanted)]
-    if not told and series[0] == series[1]:
+    if not own and series[0] == series[1]:
         return
     differs = codes.DriverDiffers(
         severity="warning" if series[0] == series[1] else "error",
         target=expected.target,
-        expected=f"{named}{f' ({expected.family} {told})' if told else ''}",
+        expected=f"{named}{f' ({expected.family} {own})' if own else ''}",
         actual=f"{expected.family} {version}",
     )
     yield context.placed(differs, None)
@@ -137,8 +137,8 @@ def _archs(context: PlanContext, expected: Expected) -> Iterator[Finding]:
 
 def _words(context: PlanContext, answered: Answered) -> Iterator[Finding]:
     expected = answered.expected
-    left = dict(expecting.contradicted(expected, answered.said))
-    why = {word: f"`{said}` says otherwise" for word, said in left.items()}
+    left = dict(expecting.contradicted(expected, answered.typed))
+    why = {word: f"`{typed}` says otherwise" for word, typed in left.items()}
     if answered.platform and answered.platform != expected.platform:
         why |= dict.fromkeys(expected.host_words, f"it is for {expected.platform}")
     why |= {

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from toolmatrix.stages.model import Stage
 
 _SOURCES = {"nvcc": "probe.cu", "hipcc": "probe.hip"}
-# What makes device code is compared where nobody knows the order, and what joins it only where that is sure.
+# What makes device code is compared whatever the order is, and what joins it only where that is sure.
 _MAKING = ("cicc", "ptxas", "device-compile")
 _JOINING = ("fatbinary", "device-link", "bundle")
 
 
-def planned(held: LockedTarget, probes: Iterable[tuple[str, Probe]], index: Index) -> str:
+def planned(locked: LockedTarget, probes: Iterable[tuple[str, Probe]], index: Index) -> str:
     """What the check of an image finds in a dry run of its driver, comma between; empty without a driver or facts."""
-    expected = compiles.expected("", held)
+    expected = compiles.expected("", locked)
     # An image for ROCm shows its release by a file, and has hipcc where the lock has flags for it.
-    runs = any(probe.run[0] == "nvcc" for _, probe in probes) or bool(held.flags.hipcc)
+    runs = any(probe.run[0] == "nvcc" for _, probe in probes) or bool(locked.flags.hipcc)
     if not (expected.family and runs):
         return ""
     try:
@@ -49,6 +49,6 @@ def _compared(stage: Stage, *, sure: bool) -> str:
 
 
 def _compiler(name: str, version: str, family: str) -> Iterator[str]:
-    # nvcc takes the gcc of PATH, which is that of the lock; it is told the first number of its version.
+    # nvcc takes the gcc of PATH, which is that of the lock; which the check knows by its major version.
     if name == "gcc" and family == "nvcc" and (found := re.match(r"\d+", version)):
         yield f"gcc {found[0]}"

@@ -19,9 +19,9 @@ _DRIVERS = {"cuda": ("cuda", "nvcc"), "rocm": ("rocm", "hipcc")}
 def expected(name: str, locked: LockedTarget) -> Expected:
     """What a target of a lock says about a compile."""
     component, family = _DRIVERS.get(locked.accelerator, ("", ""))
-    held = locked.components
-    compiler = next((one for one in COMPILERS if one in held), "")
-    toolkit = held.get(component)
+    parts = locked.components
+    compiler = next((one for one in COMPILERS if one in parts), "")
+    toolkit = parts.get(component)
     if toolkit and toolkit.inside:
         # What a wheel brings has no driver.
         toolkit = None
@@ -34,7 +34,7 @@ def expected(name: str, locked: LockedTarget) -> Expected:
         release=toolkit.version if toolkit else "",
         family=family if toolkit else "",
         archs=tuple(locked.archs),
-        compiler=(compiler, held[compiler].version) if compiler else ("", ""),
+        compiler=(compiler, parts[compiler].version) if compiler else ("", ""),
         words={"nvcc": flags.nvcc, "hipcc": flags.hipcc}.get(family, ()),
         host_words=flags.cxxflags,
         env=flags.env,
@@ -43,13 +43,13 @@ def expected(name: str, locked: LockedTarget) -> Expected:
 
 def chosen(lock: Lock, targets: Sequence[str], sources: Sequence[str], platform: str) -> Expected:
     """What a lock says for sources on a platform, for one of `targets` where some are named. Raises UsageError."""
-    held = [
+    answers = [
         expected(name, target) for name, target in lock.held.items() if name in (targets or (name,))
     ]
     hip = any(source.endswith(".hip") for source in sources)
-    fitting = [one for one in held if one.accelerator == ("rocm" if hip else "cuda")]
+    fitting = [one for one in answers if one.accelerator == ("rocm" if hip else "cuda")]
     # hipcc compiles what is written for CUDA, and nvcc nothing that is written for HIP.
-    fitting = fitting or [one for one in held if not (hip and one.family == "nvcc")]
+    fitting = fitting or [one for one in answers if not (hip and one.family == "nvcc")]
     # Of several that fit, the one that would run here.
     if len(fitting) > 1:
         fitting = [one for one in fitting if one.platform == platform] or fitting
@@ -59,7 +59,7 @@ def chosen(lock: Lock, targets: Sequence[str], sources: Sequence[str], platform:
         "the lock has several targets"
         if fitting
         else "the lock has no target for HIP"
-        if held
+        if answers
         else "the lock has no such target",
         expected="one of " + ", ".join(sorted(lock.held)),
         found=", ".join(targets) or ", ".join(one.target for one in fitting),

@@ -1,4 +1,4 @@
-"""Facts about drivers: the version that a release's driver tells, the order of its stages, its default arch."""
+"""Facts about drivers: the version that a release's driver prints, the order of its stages, its default arch."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class KnownOrder(Value):
     sure: bool = False
 
 
-def told_version(index: Index, component: str, release: str) -> str:
-    """The version that the driver of a release tells of itself; empty where no fact says so."""
+def driver_version(index: Index, component: str, release: str) -> str:
+    """The version that the driver of a release prints as its own; empty where no fact says so."""
     if component == "cuda":
         return lookups.attributes(index, component, release).get("nvcc", "")
     scale = lookups.scale_of(index, component)
     mask = lookups.selected(scale, release)
     for binding in index.component(component).about("hip", mask):
-        held = lookups.scale_of(index, "hip").named(binding.allowed & ~1)
-        if len(held) == 1:
-            return held[0]
+        names = lookups.scale_of(index, "hip").named(binding.allowed & ~1)
+        if len(names) == 1:
+            return names[0]
     return ""
 
 
@@ -107,19 +107,19 @@ def planned(
         default, _ = default_arch(*of)
         if not default:
             raise CannotSay(
-                f"the answer names no arch, and nobody knows the default of {named}",
+                f"the answer names no arch, and no fact names the default of {named}",
                 help="name one: `--arch sm_NN`",
             )
         asked = known.asked(words, [default])
     found = _NAMED.search(asked.ccbin)
-    said = (_KINDS[found["kind"]], found["version"]) if found else ("", "")
+    named_host = (_KINDS[found["kind"]], found["version"]) if found else ("", "")
     # Where no fact says what a driver calls itself, its minor series is known.
-    told = told_version(*of) or ".".join(expected.release.split(".")[:2])
+    version = driver_version(*of) or ".".join(expected.release.split(".")[:2])
     hip = expected.family == "hipcc"
     plan = known.plan(
-        *(expected.family, "" if hip else told, order.order, asked, sources),
-        said if asked.ccbin else expected.compiler,
-        hip=told if hip else "",
+        *(expected.family, "" if hip else version, order.order, asked, sources),
+        named_host if asked.ccbin else expected.compiler,
+        hip=version if hip else "",
     )
     return plan, order
 
@@ -134,16 +134,16 @@ def _beside(
     index: Index, table: str, component: str, release: str
 ) -> tuple[_Captured | None, _Captured | None]:
     """The rows of a table about the nearest release that is not newer, and about the nearest that is."""
-    held = {
+    captures = {
         one: _Captured(release=one, fact=name, cells=cells)
         for name, cells in lookups.rows(index, table)
         for one in cells[component].split()
     }
-    older = [one for one in held if _place(one) <= _place(release)]
-    newer = [one for one in held if one not in older]
+    older = [one for one in captures if _place(one) <= _place(release)]
+    newer = [one for one in captures if one not in older]
     below = max(older, key=_place, default="")
     above = min(newer, key=_place, default="")
-    return held.get(below), held.get(above)
+    return captures.get(below), captures.get(above)
 
 
 def _place(release: str) -> Any:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 # What an option is about, apart from what it says of it: `-march` of `-march=armv8-a`, `-fchar` of `-funsigned-char`.
-_SAYS = re.compile(r"=.*|(?<=^-f)no-|(?<=^-f)(?:un)?signed-")
+_VALUE = re.compile(r"=.*|(?<=^-f)no-|(?<=^-f)(?:un)?signed-")
 # GCC counts its series by the first number from 5 on, by two before.
 _SINGLE = 5
 
@@ -37,15 +37,15 @@ class Expected(Value):
     env: Mapping[str, str] = {}
 
 
-def added(wanted: Expected, said: Sequence[str], *, here: bool) -> list[str]:
-    """The words of a lock that go to its driver beside those that are said, which win where they say otherwise.
+def added(wanted: Expected, typed: Sequence[str], *, here: bool) -> list[str]:
+    """The words of a lock that go to its driver beside those that were typed, which win where they differ.
 
     Words for the host compiler are left out where `here` is not the machine that they are for.
     """
-    words = [] if names_archs(said) else [word for word in wanted.words if names_archs([word])]
+    words = [] if names_archs(typed) else [word for word in wanted.words if names_archs([word])]
     kept = [word for word in wanted.words if not names_archs([word])]
     passes = wanted.family == FAMILIES["nvcc"].name
-    topics = set(map(topic, said))
+    topics = set(map(topic, typed))
     words += [word for word in kept if topic(word) not in topics]
     for word in wanted.host_words if here else ():
         if topic(word) not in topics:
@@ -53,9 +53,9 @@ def added(wanted: Expected, said: Sequence[str], *, here: bool) -> list[str]:
     return words
 
 
-def contradicted(wanted: Expected, said: Iterable[str]) -> list[tuple[str, str]]:
-    """The words of a lock that what is said contradicts: (word of the lock, what is said)."""
-    by_topic = {topic(word): word for word in said if word.startswith("-")}
+def contradicted(wanted: Expected, typed: Iterable[str]) -> list[tuple[str, str]]:
+    """The words of a lock that what was typed contradicts: (word of the lock, what was typed)."""
+    by_topic = {topic(word): word for word in typed if word.startswith("-")}
     return [
         (word, by_topic[topic(word)])
         for word in (*wanted.words, *wanted.host_words)
@@ -65,7 +65,7 @@ def contradicted(wanted: Expected, said: Iterable[str]) -> list[tuple[str, str]]
 
 def topic(word: str) -> str:
     """What an option is about, whatever it says of it."""
-    return _SAYS.sub("", word)
+    return _VALUE.sub("", word)
 
 
 def same_series(compiler: str, one: str, other: str) -> bool:

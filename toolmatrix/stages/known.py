@@ -1,7 +1,7 @@
 """The plan of a driver that is not at hand, from the order of stages that captures of its releases show.
 
 The order is a fact: words such as `cudafe++! each(preprocess cicc ptxas) fatbinary`, see the tables nvcc-stages and
-hipcc-stages. What each stage reads and writes is the same in every release that has it, and stands here. Commands hold
+hipcc-stages. What each stage reads and writes is the same in every release that has it, see steps.yaml. Commands hold
 the words that decide a stage, and not all that a driver would print.
 """
 
@@ -73,7 +73,7 @@ def _steps() -> Mapping[str, _Step]:
 
 def _step(kind: str, tool: str, arch: str = "", **lists: list[str]) -> _Step:
     return _Step(
-        kind=kind, tool=tool, arch=arch, **{name: tuple(held) for name, held in lists.items()}
+        kind=kind, tool=tool, arch=arch, **{name: tuple(words) for name, words in lists.items()}
     )
 
 
@@ -85,7 +85,7 @@ _OF = {"checked": "virtual"}
 
 
 class Order(Value):
-    """The order of stages: of each source, and of a link; `images` is how fatbinary is told what it bundles."""
+    """The order of stages: of each source, and of a link; `images` is how fatbinary names what it bundles."""
 
     compile: str
     link: str
@@ -140,18 +140,20 @@ def asked(words: Sequence[str], archs: Sequence[str] = ()) -> CommandWords:
         if virtual != arch:
             _add(codes, virtual, virtual)
     # clang sorts its targets by name; nvcc keeps the order that it was asked in.
-    held = sorted(codes.items()) if all(name.startswith("gfx") for name in codes) else codes.items()
-    made = tuple(code for _, code in held)
+    ordered = (
+        sorted(codes.items()) if all(name.startswith("gfx") for name in codes) else codes.items()
+    )
+    made = tuple(code for _, code in ordered)
     return CommandWords(codes=made, output=output, compiles=compiles, ccbin=ccbin)
 
 
 def _add(codes: dict[str, Code], virtual: str, one: str) -> None:
-    held = codes.get(virtual, Code(virtual=virtual, real=()))
-    ptx = held.ptx or (one == virtual and one.startswith("compute_"))
+    code = codes.get(virtual, Code(virtual=virtual, real=()))
+    ptx = code.ptx or (one == virtual and one.startswith("compute_"))
     # nvcc assembles code of a family for that family.
     one += "f" if virtual.endswith("f") and one[-1:].isdecimal() else ""
-    real = held.real if one.startswith("compute_") else tuple(dict.fromkeys((*held.real, one)))
-    codes[virtual] = held.replace(real=real, ptx=ptx)
+    real = code.real if one.startswith("compute_") else tuple(dict.fromkeys((*code.real, one)))
+    codes[virtual] = code.replace(real=real, ptx=ptx)
 
 
 def plan(
@@ -251,7 +253,7 @@ def _each(order: str, codes: Sequence[Code]) -> Iterator[tuple[str, Code, str, b
 
 def _joined(stem: str, codes: Sequence[Code], at: Mapping[str, str], images: str) -> _Scope:
     # What stages read that join the codes of all archs.
-    held = [
+    inside = [
         image
         for code in codes
         for image in (
@@ -263,8 +265,8 @@ def _joined(stem: str, codes: Sequence[Code], at: Mapping[str, str], images: str
     return {
         "first": at[codes[0].virtual],
         "hashed": tuple(f"{one}.cpp3.i" for one in at.values()),
-        "images": tuple(path for *_, path in held),
-        "bundled": tuple(_image(images, *image) for image in held),
+        "images": tuple(path for *_, path in inside),
+        "bundled": tuple(_image(images, *image) for image in inside),
         "linked": tuple(path for *_, path in linked),
         "relinked": tuple(_image(images, *image) for image in linked),
         "outs": tuple(f"{stem}-{code.virtual}.out" for code in codes),
@@ -309,6 +311,6 @@ def _stage(stages: Sequence[Stage], name: str, scope: _Scope) -> Stage:
 
 
 def _filled(text: str, scope: _Scope) -> tuple[str, ...]:
-    # A name that stands for many is alone in its braces.
-    held = scope.get(text[1:-1]) if text.startswith("{") else None
-    return held if isinstance(held, tuple) else (text.format(**scope),)
+    # A name of many is alone in its braces.
+    many = scope.get(text[1:-1]) if text.startswith("{") else None
+    return many if isinstance(many, tuple) else (text.format(**scope),)

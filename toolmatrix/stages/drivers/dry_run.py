@@ -153,7 +153,7 @@ def dry_run(
     )
 
 
-def said(command: Sequence[str], env: Mapping[str, str], limit: float = LIMIT) -> str:
+def output_of(command: Sequence[str], env: Mapping[str, str], limit: float = LIMIT) -> str:
     """What a program prints. Raises ToolMissing where it cannot be started or does not finish."""
     return _finish(command, env, None, limit)[1]
 

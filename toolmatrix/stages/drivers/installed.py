@@ -75,10 +75,12 @@ def version(family: str, program: str, env: Mapping[str, str]) -> str:
     if pattern is None:
         return ""
     try:
-        said = dry_run.said([program, "--version"], {**env, "HIP_PLATFORM": "amd"}, _PATIENCE)
+        printed = dry_run.output_of(
+            [program, "--version"], {**env, "HIP_PLATFORM": "amd"}, _PATIENCE
+        )
     except ToolMissing:
         return ""
-    found = pattern.search(said)
+    found = pattern.search(printed)
     return found[1] if found else ""
 
 
@@ -101,6 +103,6 @@ def host_compiler(compiler: str, release: str, env: Mapping[str, str]) -> str:
 def _release(program: str, env: Mapping[str, str]) -> str:
     # GCC from 7 on answers `-dumpversion` with its major version alone, which is the series; clang with all of it.
     try:
-        return dry_run.said([program, "-dumpversion"], env, _PATIENCE).strip()
+        return dry_run.output_of([program, "-dumpversion"], env, _PATIENCE).strip()
     except ToolMissing:
         return ""
