@@ -255,7 +255,14 @@ def folder(
     "path",
     # What exports the whole matrix, or asks one of its own, takes many seconds.
     [
-        pytest.param(path, marks=[pytest.mark.long] * (path.name in ("commands.md", "data.md")))
+        pytest.param(
+            path,
+            marks=[
+                *[pytest.mark.long] * (path.name in ("commands.md", "data.md")),
+                # Drivers are asked which release they are.
+                *[pytest.mark.process] * (path.name == "stages.md"),
+            ],
+        )
         for path in PAGES
     ],
     ids=shown_path,

@@ -103,6 +103,11 @@ def flags_path() -> str:
     return os.path.join(_PACKAGE, "stages", "flags.yaml")
 
 
+def stage_steps_path() -> str:
+    """What each stage of a driver reads and writes."""
+    return os.path.join(_PACKAGE, "stages", "steps.yaml")
+
+
 def registries_path() -> str:
     """Registries with several names."""
     return os.path.join(_PACKAGE, "images", "registries.yaml")

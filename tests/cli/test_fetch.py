@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import subprocess
 import sys
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import matrix
 from tests.cli.test_documents import validated
 from tests.cli.test_packages import FRIENDLY, LOGS, NUMPY, ONNX, PROTOBUF, REQUEST
 from tests.harvest import shop
 from tests.images import hostile
 from tests.images.hostile import Reply
+from toolmatrix.api import driver_fetches
+from toolmatrix.errors import IndexFailed
 from toolmatrix.lock import read
+from toolmatrix.stages.drivers import installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -215,3 +221,39 @@ def test_a_folder_elsewhere_is_refused(run: Cli, folder: str) -> None:
     outcome = run("render", *TOOLS, "--output", "out", "--fetched", folder)
     assert outcome.code == 2
     assert outcome.err.startswith("error[TM602]: ")
+
+
+def test_the_driver_of_a_release_is_fetched_by_hash_and_found(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = matrix.index()
+    facts = dict(driver_fetches.files(index, "13.0.1", "x86_64"))
+    assert [name.split("-")[0] for name in facts] == [
+        *("nvidia_cuda_nvcc", "nvidia_cuda_crt", "nvidia_nvvm", "nvidia_cuda_runtime")
+    ]
+    # The release that these wheels make takes minutes to fetch: the smallest one that can be asked stands for it.
+    program = zipfile.ZipInfo("nvidia/cu13/bin/nvcc")
+    program.external_attr = 0o100755 << 16
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        archive.writestr(
+            program, "#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.88'\n"
+        )
+    wheel = shop.File(next(iter(facts)), held.getvalue())
+    shop.stock(server, "nvidia-cuda-nvcc", [wheel])
+    env = {"UV_DEFAULT_INDEX": f"{server.url}/simple", "XDG_CACHE_HOME": str(tmp_path), "PATH": ""}
+    with pytest.raises(IndexFailed, match="another file"):
+        driver_fetches.fetch("cuda==13.0.1", env, index)
+    assert not list(tmp_path.rglob("nvcc"))
+    monkeypatch.setattr(driver_fetches, "files", lambda *_: iter([(wheel.name, wheel.sha256)]))
+    found = driver_fetches.fetch("cuda==13.0.1", env, index)
+    assert found.folder == f"{tmp_path}/toolmatrix/drivers/cuda-13.0.1"
+    path = f"{found.folder}/nvidia/cu13/bin/nvcc"
+    held_here = installed.drivers("nvcc", {"PATH": os.environ["PATH"]}, f"{tmp_path}/toolmatrix")
+    assert {one.program: one.version for one in held_here}[path] == "13.0.88"
+
+
+def test_a_driver_without_wheels_is_refused(run: Cli) -> None:
+    outcome = run("fetch", "cuda==12.4.1")
+    assert outcome.code == 3
+    assert "no wheels hold the driver of cuda 12.4.1" in outcome.err

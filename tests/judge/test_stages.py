@@ -171,7 +171,8 @@ def test_each_code_is_reached(code: str) -> None:
 
 def test_each_code_has_its_page_and_its_severity() -> None:
     pages = load_rules()
-    told = [code for code in pages if code.startswith(("TM20", "TM21", "TM22"))]
+    # Those from TM224 on are about the answer that a plan is for: tests/cli/test_stages_answer.py has them.
+    told = [code for code in pages if "TM200" < code < "TM224"]
     devices = stages.findings(
         [made("elf:80", "ptx:80"), plan(("link", "", "g++ a.o"), files={0: (["a.o"], ["app"])})],
         index(),

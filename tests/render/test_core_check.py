@@ -13,8 +13,10 @@ from tests.amount import sampled
 from tests.render.jobs import job, lock
 from tests.render.test_core_make import changed, recipe
 from tests.stages import real
+from tests.stages.corpus import cases, log, members
 from toolmatrix.lock.model import LockedFlags
 from toolmatrix.render import dockerfile, formats
+from toolmatrix.stages.fold import host_compiler
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +45,9 @@ PASSED = (
 )
 
 OBJECT = 'while [ "$1" != -o ]; do shift; done; printf "%s" "$OBJECT" >"$2"'
+
+DRY = '[ "$1" = "-###" ] && exec cat "${TMPDIR}/dry.log" >&2'
+"""A driver that shows a captured dry run where it is asked for one."""
 
 
 def run(
@@ -170,10 +175,29 @@ def test_a_flag_that_the_image_does_not_set_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_an_object_holds_the_archs_and_no_other(tmp_path: Path, archs: str, said: str) -> None:
-    hipcc = f'[ "$1" = --version ] && echo "HIP version: 5.2.3" && exit\n{OBJECT}'
+    hipcc = f'[ "$1" = --version ] && echo "HIP version: 5.2.3" && exit\n{DRY}\n{OBJECT}'
     held = f"\x01host-x86_64-unknown-linux-gnu hipv4-amdgcn-amd-amdhsa--{archs}\x02"
+    (tmp_path / "dry.log").write_bytes(members()["hipcc-5.2.3__c-one-gfx.log"])
     found = run(tmp_path, lock("debian-amd"), "amd", {"hipcc": hipcc}, OBJECT=held)
     assert (found.stderr, found.returncode) == (said, int(bool(said)))
+
+
+@pytest.mark.parametrize("name", ["hipcc-5.7.1__c-one-gfx", "hipcc-7.0.2__c-one-gfx"])
+def test_a_dry_run_of_another_arch_is_told(tmp_path: Path, name: str) -> None:
+    """The output of each captured hipcc is read, and one that makes other code stops the build."""
+    hipcc = f"{DRY}\n{OBJECT}"
+    held = "\x01hipv4-amdgcn-amd-amdhsa--gfx90a\x02"
+    dry = tmp_path / "dry.log"
+    dry.write_bytes(members()[f"{name}.log"])
+    found = run(tmp_path, lock("debian-amd"), "amd", {"hipcc": hipcc}, OBJECT=held)
+    assert "stages" not in found.stderr
+    (tmp_path / "bin").rename(tmp_path / "first")
+    dry.write_bytes(dry.read_bytes().replace(b"gfx90a", b"gfx1030"))
+    found = run(tmp_path, lock("debian-amd"), "amd", {"hipcc": hipcc}, OBJECT=held)
+    wanted, made = (
+        f"clang {arch},clang-offload-bundler,lld {arch}" for arch in ("gfx90a", "gfx1030")
+    )
+    assert f"stages: expected {wanted}, found {made} by `hipcc`\n" in found.stderr
 
 
 ROCKY = {
@@ -181,14 +205,18 @@ ROCKY = {
     "sh": "echo 'rocky 9.4'",
 }
 ARCHS = "-gencode=arch=compute_86,code=sm_86 -gencode=arch=compute_86,code=compute_86"
+STAGES = "cicc compute_86,cudafe++,fatbinary,gcc 11,ptxas sm_86"
+MORE = "cicc compute_120f,cicc compute_86,cicc compute_90a,cudafe++,fatbinary,gcc 11"
 
 
 def compiling(release: str, nvcc: str) -> dict[str, str]:
     """The tools of an image with CUDA: a real nvcc and GCC that call themselves another release."""
     said = {"gcc": "11.4.1", "g++": "11.4.1", "nvcc": f"release {release}"}
     real_ones = {"gcc": real.program("gcc"), "g++": real.program("g++"), "nvcc": nvcc}
+    # nvcc does not ask GCC for its version but for its macros.
+    macro = {"gcc": "-w -D__GNUC__=11", "g++": "-w -D__GNUC__=11", "nvcc": ""}
     return ROCKY | {
-        name: f'case $1 in -dump*|--version) echo {said[name]} ;; *) exec {path} "$@" ;; esac'
+        name: f'case $1 in -dump*|--version) echo {said[name]} ;; *) exec {path} "$@" {macro[name]} ;; esac'
         for name, path in real_ones.items()
     }
 
@@ -198,12 +226,22 @@ def compiling(release: str, nvcc: str) -> dict[str, str]:
     sampled(
         [
             ("12.4", ARCHS, ""),
-            ("12.4", "--no-such-flag", "sm: expected compute_86,sm_86, found nothing by `nvcc`\n"),
+            (
+                "12.4",
+                "--no-such-flag",
+                (
+                    f"stages: expected {STAGES}, found nothing by `nvcc`\n"
+                    "sm: expected compute_86,sm_86, found nothing by `nvcc`\n"
+                ),
+            ),
             ("12.4", ARCHS[:35], "sm: expected compute_86,sm_86, found sm_86 by `nvcc`\n"),
             (
                 "12.4",
                 f"{ARCHS} -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_120f,code=sm_120f",
-                "sm: expected compute_86,sm_86, found compute_86,sm_120f,sm_86,sm_90a by `nvcc`\n",
+                (
+                    f"stages: expected {STAGES}, found {MORE},ptxas sm_120f,ptxas sm_86,ptxas sm_90a by `nvcc`\n"
+                    "sm: expected compute_86,sm_86, found compute_86,sm_120f,sm_86,sm_90a by `nvcc`\n"
+                ),
             ),
             ("12.5", ARCHS, "cuda: expected 12.4.1, found 12.5 by `nvcc --version`\n"),
         ],
@@ -222,8 +260,18 @@ def test_an_image_whose_archs_do_not_hold_is_told(tmp_path: Path) -> None:
     """Without the variable nvcc makes code for what its release takes by itself."""
     found = run(tmp_path, lock("rocky"), "x86", compiling("12.4", real.nvcc()))
     assert re.fullmatch(
-        r"sm: expected compute_86,sm_86, found compute_\d+,sm_\d+ by `nvcc`\n", found.stderr
+        rf"stages: expected {re.escape(STAGES)}, found cicc (compute_\d+),.*,ptxas (sm_\d+) by `nvcc`\n"
+        r"sm: expected compute_86,sm_86, found \1,\2 by `nvcc`\n",
+        found.stderr,
     )
+
+
+def test_an_image_whose_driver_takes_another_host_compiler_is_told(tmp_path: Path) -> None:
+    tools = compiling("12.4", real.nvcc())
+    tools["gcc"] = tools["gcc"].replace("=11", "=12")
+    found = run(tmp_path, lock("rocky"), "x86", tools, NVCC_APPEND_FLAGS=ARCHS)
+    other = STAGES.replace("gcc 11", "gcc 12")
+    assert found.stderr == f"stages: expected {STAGES}, found {other} by `nvcc`\n"
 
 
 def test_the_image_sets_what_the_check_counts_on() -> None:
@@ -260,3 +308,31 @@ def test_an_image_without_a_compiler_is_asked_for_no_flag(tmp_path: Path) -> Non
     found = run(tmp_path, bare, "x86", {"cc": "exit 1", "gcc": "exit 1"})
     assert found.stdout.endswith("\n6 checked, 0 failed\n")
     assert (found.stderr, found.returncode) == ("", 0)
+
+
+def test_the_dry_run_of_every_captured_nvcc_is_read(tmp_path: Path) -> None:
+    made = job(lock("rocky"), targets=("x86",))
+    script = dockerfile.check(made, made.images[0])
+    function = re.search(r"^stages\(\) \{.*?^\}", script, re.MULTILINE | re.DOTALL)
+    assert function
+    wanted = {}
+    for case in cases("nvcc"):
+        if case.case not in ("c-one-arch", "c-many-gencode-ptx"):
+            continue
+        (tmp_path / f"{case.name}.log").write_bytes(members()[f"{case.name}.log"])
+        (plan,) = log(case.name).plans
+        found = {
+            f"{stage.tool} {stage.arch or ''}".rstrip()
+            for stage in plan.stages
+            if stage.kind in ("cicc", "ptxas", "fatbinary") or stage.tool == "cudafe++"
+        }
+        _, _, number = host_compiler(plan).partition(" ")
+        wanted[case.name] = ",".join(sorted(found | {f"gcc {int(number) // 10_000}"}))
+    lines = [
+        *("LC_ALL=C", "export LC_ALL", f"scratch={tmp_path}", function[0]),
+        'show() { cat "$1" >&2; }',
+        *(f"stages show {tmp_path}/{name}.log | sort -u | paste -sd, -" for name in wanted),
+    ]
+    ran = subprocess.run(["sh", "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    assert dict(zip(wanted, ran.stdout.splitlines(), strict=True)) == wanted
+    assert len(wanted) > 15

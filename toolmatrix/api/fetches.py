@@ -83,7 +83,7 @@ class Fetched(Outcome, Value):
         }
 
 
-class _Wanted(Value):
+class WantedFile(Value):
     """One file to have: its place below the folder, its SHA-256 if that is known, and how its address is found."""
 
     place: str
@@ -120,7 +120,7 @@ def fetch(
     try:
         where = settings.indexes(env)
         session.trust(where.certificates, where.proxy)
-        getter = _Getter(session, where.urls)
+        getter = FileGetter(session, where.urls)
         found = []
         for done, one in enumerate(wanted.values(), 1):
             found.append(getter.get(one, to))
@@ -138,18 +138,18 @@ def fetch(
     )
 
 
-def _wanted(image: ImagePlan) -> Iterator[_Wanted]:
+def _wanted(image: ImagePlan) -> Iterator[WantedFile]:
     from toolmatrix.render import folder
 
     for file in image.all_downloads:
-        yield _Wanted(place=folder.place(file.url), sha256=file.checksum, address=file.url)
+        yield WantedFile(place=folder.place(file.url), sha256=file.checksum, address=file.url)
     if image.closure is None:
         return
     own = _indexes(image.closure)
     for name, package in image.closure.packages.items():
         for file_name, digest in package.files.items():
             place = f"{folder.wheels(image)}/{folder.checked(file_name)}"
-            yield _Wanted(
+            yield WantedFile(
                 place=place, sha256=digest, address=package.url, package=name, indexes=own
             )
 
@@ -180,7 +180,7 @@ def _left(job: Job) -> Iterator[tuple[str, str]]:
             yield image.name, f"what the steps of `{image.recipe.name}` fetch by themselves"
 
 
-class _Getter:
+class FileGetter:
     """Brings files, each once: an index is asked once for a package, and a wheel for several images is copied."""
 
     def __init__(self, session: Session, indexes: tuple[str, ...]) -> None:
@@ -189,7 +189,7 @@ class _Getter:
         self.pages: dict[tuple[str, ...], dict[str, str]] = {}
         self.known: dict[str, str] = {}
 
-    def get(self, wanted: _Wanted, to: str) -> FetchedFile:
+    def get(self, wanted: WantedFile, to: str) -> FetchedFile:
         """One file at its place."""
         path = os.path.join(to, *wanted.place.split("/"))
         there = os.path.isfile(path)
@@ -207,7 +207,7 @@ class _Getter:
             there=there,
         )
 
-    def _bring(self, wanted: _Wanted, path: str) -> str:
+    def _bring(self, wanted: WantedFile, path: str) -> str:
         beside = path + ".part"
         with told("cannot write what was fetched", path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -240,7 +240,7 @@ class _Getter:
                 help="the same command goes on where it ended",
             ) from None
 
-    def _address(self, wanted: _Wanted) -> str:
+    def _address(self, wanted: WantedFile) -> str:
         if wanted.address:
             return wanted.address
         from toolmatrix.harvest import project

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from toolmatrix.api import Matrix, Words
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Finding
+    from toolmatrix.judge.stage_answer import Answered
+    from toolmatrix.lock.model import Lock
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.stages.compare import LogComparison
     from toolmatrix.stages.drivers.dry_run import DryRun
@@ -75,6 +77,7 @@ class Stages(Printed):
         dry: DryRun | None = None,
         failure: ToolMissing | None = None,
         wanted: Wanted | None = None,
+        answered: Answered | None = None,
     ) -> None:
         self.log = log
         # Graphs and scripts need no matrix, so it is opened by what does.
@@ -83,6 +86,8 @@ class Stages(Printed):
         self.dry = dry
         self.failure = failure
         self.wanted = wanted or Wanted()
+        # The answer that the plans are for, and how they came about.
+        self.answered = answered
         self._judged: list[Finding] | None = None
 
     @property
@@ -94,6 +99,11 @@ class Stages(Printed):
     def has_stages(self) -> bool:
         """True if a driver came as far as its first command."""
         return any(plan.stages for plan in self.log.plans)
+
+    @property
+    def is_planned(self) -> bool:
+        """True if no driver was asked: the plans follow from what is known of its release."""
+        return self.answered is not None and self.answered.known is not None
 
     @property
     def findings(self) -> list[Finding]:
@@ -117,12 +127,16 @@ class Stages(Printed):
         return any(one.severity == "error" for plan in self.log.plans for one in plan.diagnostics)
 
     def _findings(self, *, runs: bool) -> list[Finding]:
-        from toolmatrix.judge import stages
+        from toolmatrix.judge import stage_answer, stages
         from toolmatrix.judge.stages import Here
 
+        answered = self.answered
+        if answered and not answered.expected.family:
+            return [stage_answer.no_driver(answered.expected)]
         index, folder = self.index(), self.wanted.directory
         here = Here(
-            has_program=_is_found,
+            # A driver that is not here has its programs elsewhere.
+            has_program=(lambda *_: True) if self.is_planned else _is_found,
             has_file=lambda path: os.path.exists(os.path.join(folder, path)),
         )
         return stages.findings(
@@ -130,8 +144,18 @@ class Stages(Printed):
             index,
             tuple(_device(index, device) for device in self.wanted.device),
             path=self.where,
-            asked=self.dry.asked if self.dry else None,
-            here=here if runs else None,
+            asked=self.dry.asked if self.dry else self._asked,
+            here=here if runs or self.is_planned else None,
+            answered=answered,
+        )
+
+    @property
+    def _asked(self) -> tuple[str, ...] | None:
+        # Of a log nobody knows it.
+        return (
+            (*self.answered.typed, *self.answered.expected.words)
+            if self.answered and self.is_planned
+            else None
         )
 
     def text(self, screen: Terminal = PLAIN, *, full: bool = False, explain: bool = False) -> str:
@@ -139,19 +163,23 @@ class Stages(Printed):
         from toolmatrix.report import findings, stages
 
         found = findings.plan_text(self.index(), self.findings, screen)
-        if self.failure and not self.has_stages:
+        if not self.log.plans or (self.failure and not self.has_stages):
             return found
         log = self.log.replace(plans=self.plans)
-        shown = stages.text(log, self.where, screen, full=full, explain=explain)
+        place = "planned by captures: no driver was asked" if self.is_planned else ""
+        shown = stages.text(log, self.where, screen, full=full, explain=explain, place=place)
         return f"{shown}\n{found}" if found else shown
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.stages/1`."""
+        from toolmatrix.api import stage_answers
         from toolmatrix.report import answer, findings
 
         index = self.index()
+        made_for = {"answer": stage_answers.document(self.answered)} if self.answered else {}
         return self.log.replace(plans=self.plans).to_json() | {
             "matrix": answer.head(index),
+            **made_for,
             "findings": findings.plan_document(index, self.findings),
         }
 
@@ -159,6 +187,8 @@ class Stages(Printed):
         """The plans as `raw` commands, or as a graph: `dot`, `mermaid` or `svg`. Raises ToolMissing, KeyError."""
         from toolmatrix.report import stage_graphs, stages
 
+        if form == "raw":
+            self._refuse_what_is_planned()
         forms: Mapping[str, Callable[[Log], str]] = {
             "raw": stages.raw,
             "dot": stage_graphs.dot,
@@ -182,7 +212,17 @@ class Stages(Printed):
             )
         if self.failure:
             raise self.failure
+        self._refuse_what_is_planned()
         return self.log.plans[0]
+
+    def _refuse_what_is_planned(self) -> None:
+        if self.answered and self.answered.known:
+            expected = self.answered.expected
+            raise ToolMissing(
+                f"no {expected.family} of {expected.component} {expected.release} is on this machine",
+                expected="a driver, which alone tells its commands word for word",
+                help="install it, or name one with `--driver`",
+            )
 
     def replay(self) -> Replay:
         """The only plan, or the part that is wanted, made ready to run. Raises UsageError, NothingMatched."""
@@ -312,13 +352,16 @@ def stages(
     since: str = "",
     directory: str = "",
     keep_dir: str = "",
+    lock: Lock | None = None,
+    target: Words = (),
     matrix: Matrix = None,
 ) -> Stages:
     """The plans of a log, or of a driver that is asked what it would do with `sources` and `flags`.
 
-    `log` is the text of a log, its lines, or its path: a text has a line break in it. Raises LogError, ToolMissing,
-    UsageError.
+    `log` is the text of a log, its lines, or its path: a text has a line break in it. With `lock` they are for its
+    answer. Raises LogError, ToolMissing, UsageError, CannotSay.
     """
+    from toolmatrix.api import stage_answers
     from toolmatrix.api.requests import open_matrix
     from toolmatrix.stages import saved
 
@@ -336,11 +379,14 @@ def stages(
     if bool(log) is bool(sources):
         raise UsageError("`stages` takes a log or sources", expected="one of them")
     if sources:
-        words = listed(flags)
-        return ask(listed(sources), words, driver, listed(arch), index=index, wanted=wanted)
+        asked = (listed(sources), listed(flags), driver, listed(arch))
+        if lock is None:
+            return ask(*asked, index=index, wanted=wanted)
+        return stage_answers.ask(lock, *asked, targets=listed(target), index=index, wanted=wanted)
     path, lines = log_of(log)
     read = saved.read(path) if path else saved.parse(lines)
-    return Stages(read, index, where=path or "log", wanted=wanted)
+    found = Stages(read, index, where=path or "log", wanted=wanted)
+    return found if lock is None else stage_answers.of_log(found, lock, listed(target))
 
 
 def ask(
@@ -359,7 +405,7 @@ def ask(
 
     Raises ToolMissing, UsageError.
     """
-    from toolmatrix.stages.drivers import dry_run
+    from toolmatrix.stages.drivers import dry_run, installed
     from toolmatrix.stages.log import parse_log
 
     dry = dry_run.dry_run(
@@ -380,7 +426,7 @@ def ask(
     found = Stages(log, index, dry=dry, failure=failure, wanted=wanted)
     if failure and log.plans:
         # Runs that ended before they told their version have that of the driver.
-        version = dry_run.version(dry)
+        version = installed.version(dry.family, dry.program, {**os.environ, **dry.env})
         plans = tuple(one.replace(version=one.version or version) for one in log.plans)
         found.log = log.replace(plans=plans)
     elif not found.has_stages:

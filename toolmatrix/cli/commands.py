@@ -280,12 +280,12 @@ _ALL = (
     ),
     Command(
         name="fetch",
-        summary="what rendered files would fetch, into a folder beside them",
-        usage="[DIR]",
+        summary="what rendered files would fetch, into a folder beside them; or the nvcc of a toolkit",
+        usage="[DIR | cuda==RELEASE]",
         completer="file",
         examples=(
             "toolmatrix fetch out",
-            "toolmatrix fetch out --json",
+            "toolmatrix fetch cuda==13.0.1 --json",
         ),
     ),
     Command(
@@ -326,10 +326,12 @@ _ALL = (
         usage="[FILE... | diff OLD NEW] [-- FLAGS]",
         passes=True,
         completer="file",
-        own=("arch", "device", "run", "verify", "exit_code", *_STAGES_OWN),
+        request=True,
+        own=("for_", "run", "verify", "exit_code", *_STAGES_OWN),
         formats=("text", "json", "raw", "dot", "mermaid", *_PICTURES, "script", "ninja"),
         examples=(
             "toolmatrix stages saxpy.cu --explain -- -arch=sm_86 -c",
+            "toolmatrix stages saxpy.cu --for tensorflow==2.6.5 --device 8.6 -- -c",
             "toolmatrix stages --from-log build.log --device 8.6,9.0",
             "toolmatrix stages diff before.log after.log",
         ),

@@ -1,8 +1,10 @@
-"""`toolmatrix fetch`: downloads and Python packages of rendered files, for builds without a network."""
+"""`toolmatrix fetch`: what rendered files download, for builds without a network; or the driver of a toolkit."""
 
 from __future__ import annotations
 
-from toolmatrix.api import fetches
+import os.path
+
+from toolmatrix.api import driver_fetches, fetches
 from toolmatrix.cli.progress import Progress
 
 TYPE_CHECKING = False
@@ -12,10 +14,15 @@ if TYPE_CHECKING:
 
 def run(context: Context) -> int:
     """Fill the folder and say what came, and what a build without a network still lacks."""
-    folder = context.path(context.arguments[0]) if context.arguments else "."
+    word = context.arguments[0] if context.arguments else "."
     progress = Progress(context, "fetching", "files")
+    asked = (context.env, context.index(), progress.at)
     try:
-        found = fetches.fetch(folder, context.env, context.index(), progress.at)
+        found = (
+            driver_fetches.fetch(word, *asked)
+            if "==" in word and not os.path.isdir(context.path(word))
+            else fetches.fetch(context.path(word), *asked)
+        )
     finally:
         progress.end()
     return context.give(found)

@@ -270,7 +270,9 @@ class Options:
         configurable=False,
         help="add what stages cost, from the CSV of `nvcc -time` or the JSON of a run",
     )
-
+    for_: tuple[str, ...] = of_command(
+        "--for", metavar="SPEC", completer="release", only_flag=True, help="plan for this request"
+    )
     recipe: str = of_command(
         "--recipe",
         completer="file",

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from toolmatrix.api import locks, stage_answers
 from toolmatrix.api import stages as api
+from toolmatrix.cli import ask
+from toolmatrix.cli.subjects import targets
 from toolmatrix.errors import UsageError
+from toolmatrix.lock import read
+from toolmatrix.lock.model import DEFAULT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from toolmatrix.api.stages import Stages
     from toolmatrix.cli.context import Context
+    from toolmatrix.lock.model import Lock
 
 # The first word of `stages diff OLD NEW`; a file that is called so is `./diff`.
 _PAIR = "diff"
@@ -22,9 +29,15 @@ _LIVE_ONLY = ("arch", "driver", "timeout", "verify")
 
 def run(context: Context) -> int:
     """Show plans and judge them; exit 1 when a driver failed in a log or a finding is an error."""
+    try:
+        lock = _lock(context)
+    except locks.Unsolved as refused:
+        return ask.refuse(context, context.index(), refused.refusal)
     if context.arguments[:1] == (_PAIR,):
+        if lock:
+            raise UsageError("`stages diff` compares two plans, and takes no answer")
         return _diff(context)
-    found = _found(context)
+    found = _found(context, lock)
     options = context.options
     if found.failure and options.format == "text" and not found.has_stages:
         code = _show(context, found)
@@ -39,7 +52,19 @@ def run(context: Context) -> int:
     raise found.failure
 
 
-def _found(context: Context) -> Stages:
+def _lock(context: Context) -> Lock | None:
+    """The answer that plans are for: the lock that the command line names, or that of the requests of `--for`."""
+    options, named = context.options, context.origins["lock"].kind == "flag"
+    if not options.for_:
+        return read.read(options.lock) if named else None
+    if named:
+        raise UsageError("`--for` and `--lock` contradict each other", help="leave out one of them")
+    index = context.index()
+    request = ask.build(context, index, options.for_)
+    return locks.solved(index, {DEFAULT: locks.LockRequest(request=request, words=options.for_)})
+
+
+def _found(context: Context, lock: Lock | None) -> Stages:
     options = context.options
     if not options.from_log:
         if not context.arguments:
@@ -49,6 +74,8 @@ def _found(context: Context) -> Stages:
                 found="neither",
                 help="`toolmatrix help stages` shows examples",
             )
+        if lock:
+            return _answered(context, lock)
         return _ask(context, context.arguments, options.driver)
     given = [*context.arguments, *(["--", *context.passed] if context.passed else [])]
     given += [
@@ -61,7 +88,8 @@ def _found(context: Context) -> Stages:
             f"`--from-log` and `{given[0]}` contradict each other",
             help="a log tells of what a driver was asked; leave out one of them",
         )
-    return _read(context, options.from_log)
+    found = _read(context, options.from_log)
+    return stage_answers.of_log(found, lock, targets(context)) if lock else found
 
 
 def _wanted(context: Context) -> api.Wanted:
@@ -75,23 +103,32 @@ def _read(context: Context, path: str) -> Stages:
     return api.Stages(log, context.index, where=saved.called(path), wanted=_wanted(context))
 
 
+def _answered(context: Context, lock: Lock) -> Stages:
+    options = context.options
+    # Of a request the archs are in its answer.
+    archs = () if options.for_ or context.origins["arch"].kind != "flag" else options.arch
+    words = (lock, context.arguments, context.passed, options.driver, archs)
+    return stage_answers.ask(*words, targets=targets(context), **_driven(context))
+
+
 def _ask(context: Context, sources: Sequence[str], driver: str) -> Stages:
     from toolmatrix.stages.drivers.dry_run import names_archs
 
-    options = context.options
     # What a file or a variable sets gives way to what was said to the driver itself.
     unsaid = context.origins["arch"].kind != "flag" and names_archs(context.passed)
-    return api.ask(
-        sources,
-        context.passed,
-        driver,
-        () if unsaid else options.arch,
-        index=context.index,
-        wanted=_wanted(context),
-        timeout=options.timeout,
-        environ=context.env,
-        note=lambda text: context.say(f"note: {text}"),
-    )
+    archs = () if unsaid else context.options.arch
+    return api.ask(sources, context.passed, driver, archs, **_driven(context))
+
+
+def _driven(context: Context) -> dict[str, Any]:
+    # How a driver is asked.
+    return {
+        "index": context.index,
+        "wanted": _wanted(context),
+        "timeout": context.options.timeout,
+        "environ": context.env,
+        "note": lambda text: context.say(f"note: {text}"),
+    }
 
 
 def _show(context: Context, found: Stages) -> int:

@@ -10,6 +10,7 @@ import shlex
 from itertools import repeat
 
 from toolmatrix.errors import Position
+from toolmatrix.facts import lookups
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import SEVERITIES
 from toolmatrix.judge import stage_facts as facts
@@ -218,14 +219,14 @@ class _Judge:
         found = None
         if first.version and second.version:
             found = self.refusal(first, second, given)
-            scale = facts.scale_of(self.index, second.component)
-            held = scale.named(facts.selected(scale, self.version(second)))
+            scale = lookups.scale_of(self.index, second.component)
+            held = scale.named(lookups.selected(scale, self.version(second)))
             # A version that stands for several releases clashes with none of them in particular.
             found = found and found.replace(clashing=tuple(held) if len(held) == 1 else ())
         # Names have no order, so that a list of those that go would advise nothing.
         if not second.version or known[first.component]["scheme"] == "names":
             return found, None
-        every = facts.scale_of(self.index, first.component).versions
+        every = lookups.scale_of(self.index, first.component).versions
         sides = ((name, first.replace(version=name)) for name in every)
         going = tuple(name for name, side in sides if self.refusal(side, second, given) is None)
         # A range that holds the release that failed here is none to look for another one in.
@@ -258,15 +259,15 @@ class _Judge:
         seen = match.seen.get("machine")
         return {"machine": match.values.get("machine") or (seen.version if seen else machine)}
 
-    def rows(self, lookups: Sequence[Mapping[str, str]], values: dict[str, str]) -> tuple[str, ...]:
+    def rows(self, rows: Sequence[Mapping[str, str]], values: dict[str, str]) -> tuple[str, ...]:
         """Look values up in columns of tables; a cell of the row that is found becomes a value of its own."""
         names = []
-        for one in lookups:
+        for one in rows:
             wanted = _filled("{%s}" % (one.get("is") or one["most"]), values)
             fits = _at_most if "most" in one else _same
             found = [
                 (_numbers(next(iter(cells.values()))), name, cells)
-                for name, cells in facts.rows(self.index, one["table"])
+                for name, cells in lookups.rows(self.index, one["table"])
                 if wanted is not None and fits(cells.get(one["column"], ""), wanted)
             ]
             # The oldest release that has a value, the newest that has at most it.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from toolmatrix.facts import lookups
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
 from toolmatrix.judge import stage_facts
@@ -142,11 +143,11 @@ def _driver(context: MachineContext) -> Iterator[Verdict]:
 def _floor(index: Index, toolkit: str) -> tuple[str, tuple[str, ...]]:
     # From CUDA 11 on one floor holds for a whole major.
     releases = stage_facts.releases(index, "cuda", toolkit)
-    scale = stage_facts.scale_of(index, "cuda")
+    scale = lookups.scale_of(index, "cuda")
     mine = stage_facts.mask_of(scale, releases)
-    for row, cells in stage_facts.rows(index, "cuda-driver-floor"):
+    for row, cells in lookups.rows(index, "cuda-driver-floor"):
         # The row must hold for every release that the compiler may have come with.
-        if mine and mine & ~stage_facts.selected(scale, cells["cuda"]) == 0:
+        if mine and mine & ~lookups.selected(scale, cells["cuda"]) == 0:
             return cells["driver"], (row,)
     return "", ()
 

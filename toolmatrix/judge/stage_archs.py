@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.codes import plans as codes
+from toolmatrix.facts import lookups
 from toolmatrix.judge import stage_facts as facts
 from toolmatrix.judge.stage_images import CUBIN, OBJECT, PTX_TEXT, TILE
 
@@ -77,7 +78,7 @@ def _refusal(
 ) -> Finding:
     name = facts.twin(context.index, arch)
     table = "arch-toolkits" if facts.number(name) else "rocm-gfx-first"
-    row, cells = facts.row(context.index, f"{table}/{facts.sass(name)}")
+    row, cells = lookups.row(context.index, f"{table}/{facts.sass(name)}")
     known = name in context.index.component("arch").versions
     finding = codes.ArchRefused(
         severity="error",
@@ -224,12 +225,12 @@ def _covered(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     found: list[str] = []
     cubins = sorted(dict.fromkeys(part.archs(CUBIN)), key=facts.number)
     for place, arch in enumerate(cubins):
-        held = facts.attributes(context.index, "arch", arch)
+        held = lookups.attributes(context.index, "arch", arch)
         if held.get("kind") != "cubin":
             continue
         for other in cubins[:place]:
             row = facts.runs(context.index, held["capability"], other)
-            if row and facts.attributes(context.index, "arch", other).get("kind") == "cubin":
+            if row and lookups.attributes(context.index, "arch", other).get("kind") == "cubin":
                 pairs.append((arch, other))
                 found += row
                 break

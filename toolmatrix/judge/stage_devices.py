@@ -8,6 +8,7 @@ generic ones that list it).
 from __future__ import annotations
 
 from toolmatrix.codes.plans import CannotTell, RunsByCode, RunsByPtx, RunsNot
+from toolmatrix.facts import lookups
 from toolmatrix.judge import stage_facts as facts
 from toolmatrix.judge.stage_images import CUBIN, LTO, OBJECT, OPTIX, PTX_TEXT, TILE
 
@@ -117,7 +118,7 @@ def reason(index: Index, device: str, image: DeviceImage) -> str:
     name = facts.twin(index, image.arch)
     if name not in index.component("arch").versions:
         return "unknown"
-    held = facts.attributes(index, "arch", name)
+    held = lookups.attributes(index, "arch", name)
     if facts.runs(index, device, image.arch):
         return "features"
     kind, made_for = held.get("kind", ""), held.get("capability", "")
@@ -140,7 +141,7 @@ def _pair(capability: str) -> tuple[int, ...]:
 def driver(index: Index, releases: Sequence[str]) -> tuple[str, str]:
     """The oldest driver that came with the minor series of a toolkit, and the fact: it reads the PTX of that series."""
     series = {".".join(name.split(".")[:2]) for name in releases}
-    for row, cells in sorted(facts.rows(index, "cuda-drivers")):
+    for row, cells in sorted(lookups.rows(index, "cuda-drivers")):
         if ".".join(cells["cuda"].split(".")[:2]) in series and cells.get("toolkit-driver"):
             return cells["toolkit-driver"], row
     return "", ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts.records import RowRecord
+from toolmatrix.facts.lookups import rows, scale_of, selected
 from toolmatrix.facts.versions import Scale, SelectorError, key, order
 from toolmatrix.finding import Incompatibility, united
 
@@ -87,45 +87,12 @@ def shipping(index: Index, component: str, version: str) -> tuple[str, ...]:
     )
 
 
-@lru_cache(maxsize=64)
-def scale_of(index: Index, component: str) -> Scale:
-    """The releases of a component, for reading selectors."""
-    scheme = index.header["components"][component]["scheme"]
-    return Scale(scheme, index.component(component).versions)
-
-
-@lru_cache(maxsize=4096)
-def selected(scale: Scale, selector: str) -> int:
-    """The mask of a selector, 0 for one that cannot be read."""
-    try:
-        return scale.select(selector)
-    except SelectorError:
-        return 0
-
-
 def mask_of(scale: Scale, names: Sequence[str]) -> int:
     """The mask of some releases."""
     mask = 0
     for name in names:
         mask |= scale.bit(name)
     return mask
-
-
-@lru_cache(maxsize=64)
-def rows(index: Index, table: str) -> tuple[tuple[str, dict[str, str]], ...]:
-    """Every row of a table: (id, cells as printed)."""
-    return tuple(
-        (name, dict(index.row(number).cells))
-        # A claim has the id of its row, then `#` and its column.
-        for name, number in index.ids.items()
-        if name.startswith(table + "/") and "#" not in name
-    )
-
-
-def row(index: Index, name: str) -> tuple[tuple[str, ...], dict[str, str]]:
-    """One row by its id: the id and its cells, both empty where the matrix has no such row."""
-    found = index.find(name)
-    return ((name,), dict(found.cells)) if isinstance(found, RowRecord) else ((), {})
 
 
 def refusal(
@@ -210,14 +177,6 @@ def twin(index: Index, arch: str) -> str:
     if plain not in known and plain.startswith(PTX):
         plain = SASS + plain.removeprefix(PTX)
     return plain
-
-
-def attributes(index: Index, component: str, version: str) -> dict[str, str]:
-    """The attributes of a release, none where it is not known."""
-    facts = index.component(component)
-    if version not in facts.versions:
-        return {}
-    return dict(index.release(facts.releases[facts.versions.index(version)]).attributes)
 
 
 def sass(arch: str) -> str:

@@ -68,17 +68,10 @@ def findings(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
 
 def host_compiler(context: PlanContext) -> Iterator[Finding]:
     """The host compiler that the front end was called with, checked against the limits of the toolkit."""
-    found = {
-        match[1]: (match[2], stage)
-        for stage in reversed(context.plan.stages)
-        for match in filter(None, map(_HOST.match, stage.argv))
-    }
-    kind = next((name for name in _COMPILERS if name in found), None)
-    if kind is None or context.toolkit.component != "cuda":
+    found = host_of(context.plan)
+    if found is None or context.toolkit.component != "cuda":
         return
-    # clang defines the macros of GCC as well, so that it is asked first.
-    packed, stage = found[kind]
-    compiler, version = _COMPILERS[kind], _unpacked(packed)
+    compiler, version, stage = found
     ground, limits, facts, rivals = _limits(context, compiler, version)
     if not limits:
         return
@@ -95,6 +88,21 @@ def host_compiler(context: PlanContext) -> Iterator[Finding]:
         facts=(*facts, *rivals),
     )
     yield context.placed(finding, stage.id)
+
+
+def host_of(plan: Plan) -> tuple[str, str, Stage] | None:
+    """The host compiler of a plan, its version, and the first stage that was given it."""
+    found = {
+        match[1]: (match[2], stage)
+        for stage in reversed(plan.stages)
+        for match in filter(None, map(_HOST.match, stage.argv))
+    }
+    # clang defines the macros of GCC as well, so that it is asked first.
+    kind = next((name for name in _COMPILERS if name in found), None)
+    if kind is None:
+        return None
+    packed, stage = found[kind]
+    return _COMPILERS[kind], _unpacked(packed), stage
 
 
 def _unpacked(packed: str) -> str:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from toolmatrix.codes import plans as codes
 from toolmatrix.errors import Position
 from toolmatrix.finding import united
-from toolmatrix.judge import stage_archs, stage_devices, stage_flags, stage_images
+from toolmatrix.judge import (
+    stage_answer,
+    stage_archs,
+    stage_devices,
+    stage_flags,
+    stage_images,
+)
 from toolmatrix.judge.stage_facts import SASS, Toolkit
 from toolmatrix.judge.stage_flags import ADDED
 from toolmatrix.value import Value
@@ -17,6 +23,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Finding
+    from toolmatrix.judge.stage_answer import Answered
     from toolmatrix.stages.model import Plan, Stage
 
     Found = TypeVar("Found", bound=Finding)
@@ -93,12 +100,13 @@ def findings(
     path: str = "",
     asked: Sequence[str] | None = None,
     here: Here | None = None,
+    answered: Answered | None = None,
 ) -> list[Finding]:
     """The findings about the plans of a log, in their order, then for each device whether it runs all of them.
 
     `devices` are devices of the matrix (`8.6`, `gfx90a`, `gfx90a:xnack+`). `path` names the log, for places. `asked`
-    are the words of the driver's command line where they are known, `here` is the machine of plans that run here. A
-    finding about one plan has its number; one about all has none.
+    are the words of the driver's command line where they are known, `here` is the machine of plans that run here,
+    `answered` the answer that they are for. A finding about one plan has its number; one about all has none.
     """
     held: list[Finding] = []
     answers: dict[str, list[codes.DeviceFinding]] = {
@@ -106,6 +114,7 @@ def findings(
     }
     for number, (plan, code) in enumerate(zip(plans, stage_images.codes(plans), strict=True)):
         context = PlanContext(plan, index, number=number, path=path, asked=asked, here=here)
+        held += stage_answer.findings(context, answered) if answered else ()
         held += stage_archs.findings(context, code.parts)
         held += stage_flags.findings(context, code)
         for device, known in answers.items():

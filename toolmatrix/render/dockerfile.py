@@ -22,7 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolmatrix.lock.model import LockedTarget
     from toolmatrix.render.model import ImagePlan, Job
 
 DIALECTS = ("modern", "classic")
@@ -117,15 +116,21 @@ def check(job: Job, image: ImagePlan) -> str:
         job=job,
         image=image,
         blank=ours.BLANK,
-        drivers=tuple(_drivers(image.locked)),
+        drivers=tuple(_drivers(image)),
         wheels=tuple(wheels.words(image.wheels)),
         floor=floor.version if floor else "",
         width=str(min(max(map(len, names)), _LONGEST)),
     )
 
 
-def _drivers(held: LockedTarget) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    # The check asks by these words where the image does not set the flags, and sorts the archs that it finds.
+def _drivers(image: ImagePlan) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    # The check asks by these words where the image does not set the flags, and sorts what it finds.
+    held = image.locked
+    if image.stages:
+        driver, flags = (
+            ("hipcc", held.flags.hipcc) if held.accelerator == "rocm" else ("nvcc", held.flags.nvcc)
+        )
+        yield "stages", image.stages, (driver, *flags)
     for kind, driver, flags in (
         ("sm", "nvcc", held.flags.nvcc),
         ("gfx", "hipcc", held.flags.hipcc),

@@ -15,7 +15,7 @@ from toolmatrix.facts.records import RowRecord
 from toolmatrix.lock.model import PackageQuestion
 from toolmatrix.recipes.model import APT, STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
-from toolmatrix.render import answer, labels, mirrors, wheels
+from toolmatrix.render import answer, labels, mirrors, stages, wheels
 from toolmatrix.render.model import ImagePlan, Job, Runtime
 from toolmatrix.wording import listing
 
@@ -228,6 +228,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         labels=labels.of(target, held, recipe, last, digest, labels.seen(used, probes, recipe)),
         snapshot=_snapshot(held, rules, picker),
         variables=picker.values,
+        stages=stages.planned(held, probes, rules.index),
     )
     return mirrors.applied(plan, rules.choices, picker.all(rules.mirrors))
 

@@ -74,14 +74,15 @@ class ImagePlan(Value):
     """One image to build: a target of the lock with what its recipe does there, values put in.
 
     `name` is the stem of its files, such as `x86`; `base` the reference that the lock names and `from_` the one its
-    stages start from; `packages` are all packages of the distribution's manager in the order of their first mention;
-    `runtime` is the last stage; `compiler` is what C is compiled with, where anything is; `probes` are pairs of
-    component and probe, and `built` those of what is built; `effects` are those of its flags; `steps` are in the order
-    of their stages, and those behind the build run where `carries` are alone, if any are; `env` holds in every stage,
-    `device_env` where no step builds, which says its archs by itself; `labels` stand on the last stage; `closure` are
-    all Python packages, where the lock has those of `pip` and `builds`; `wheels` are those that a check which imports
-    them uses; `mirrored` are pairs of a file and a line by which tools know mirrors; `snapshot` is the archive that
-    packages come from, where it is one of a day; `variables` are the values that texts of recipes may name.
+    stages start from; `packages` are all packages of the distribution's manager in the order of their first
+    mention; `runtime` is the last stage; `compiler` is what C is compiled with, where anything is; `probes` are
+    pairs of component and probe, and `built` those of what is built; `effects` are those of its flags; `steps` are
+    in the order of their stages, and those behind the build run where `carries` are alone, if any are; `env` holds
+    in every stage, `device_env` where no step builds, which says its archs by itself; `labels` stand on the last
+    stage; `closure` are all Python packages, where the lock has those of `pip` and `builds`; `wheels` are those
+    that a check which imports them uses; `mirrored` are pairs of a file and a line by which tools know mirrors;
+    `snapshot` is the archive that packages come from, where it is one of a day; `stages` is what its check finds in
+    a dry run of its driver; `variables` are the values that texts of recipes may name.
     """
 
     name: str
@@ -116,6 +117,7 @@ class ImagePlan(Value):
     variables: Mapping[str, str]
     mirrored: tuple[tuple[str, str], ...] = ()
     snapshot: ArchiveSnapshot | None = None
+    stages: str = ""
 
     @property
     def building(self) -> tuple[BuildStep, ...]:

@@ -30,17 +30,19 @@ def text(
     *,
     full: bool = False,
     explain: bool = False,
+    place: str = "",
 ) -> str:
     """Every plan of a log with a heading, its stages and what there is to know of it; then a total.
 
-    `where` is what the log is called, empty for a dry run of our own. `full` leaves nothing out, `explain` adds a
+    `where` is what the log is called, empty for a dry run of our own; `place` is what is said of where plans come from
+    that come from neither. `full` leaves nothing out, `explain` adds a
     sentence for each stage.
     """
     several = len(log.plans) > 1
     seen: dict[object, int] = {}
     blocks = []
     for number, plan in enumerate(log.plans, 1):
-        place = f"{where}:{plan.line}" if where else "dry run: nothing executed"
+        origin = f"{where}:{plan.line}" if where else place or "dry run: nothing executed"
         like = number if full else seen.setdefault(_shape(plan), number)
         shown = (
             table(plan, screen, full=full, explain=explain)
@@ -50,7 +52,7 @@ def text(
         alike = f", as in {like}" if like != number and plan.stages else ""
         blocks.append(
             [
-                *heading(plan, place, screen, number=number if several else 0),
+                *heading(plan, origin, screen, number=number if several else 0),
                 *shown,
                 *diagnostics(plan.diagnostics, screen, full=full),
                 *screen.wrap(_counted([plan]) + alike),
@@ -95,6 +97,9 @@ def _release(compiler: str) -> str:
     if name == "microsoft" or not number.isdigit():
         return compiler
     major, rest = divmod(int(number), 10_000)
+    # GCC has no release X.0.0: where a plan has this number, the series is all that is known.
+    if name == "gnu" and not rest:
+        return f"{name} {major}"
     return f"{name} {major}.{rest // 100}.{rest % 100}"
 
 

@@ -72,8 +72,6 @@ _OWN_TEMPS = re.compile(r"--?(keep|keep-dir|save-temps|objtemp|objdir)(=.*)?|-sa
 
 _SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".ptx")
 
-_VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
-
 # Options of nvcc that a dry run is asked without; an empty group means that the value is the next word.
 _STRIPPED = (
     (re.compile(r"(?:-t|--threads)=?(\d*)"), "nvcc's dry run is not reliable with threads"),
@@ -155,13 +153,9 @@ def dry_run(
     )
 
 
-def version(dry: DryRun, *, limit: float = LIMIT) -> str:
-    """The version that nvcc tells of itself, such as the one in its commands; empty for another driver."""
-    if dry.family != "nvcc":
-        return ""
-    _, said = _finish([dry.program, "--version"], {**os.environ, **dry.env}, None, limit)
-    found = _VERSION.search(said)
-    return found[1] if found else ""
+def output_of(command: Sequence[str], env: Mapping[str, str], limit: float = LIMIT) -> str:
+    """What a program prints. Raises ToolMissing where it cannot be started or does not finish."""
+    return _finish(command, env, None, limit)[1]
 
 
 def build(dry: DryRun, *, cwd: Path | None = None, limit: float) -> None:

@@ -75,6 +75,19 @@ holds() {
     judge "$name" "${found:-nothing}" "$wanted" "$*"
 }
 
+# stages DRIVER FLAG...: what the driver would run for a kernel, by its dry run: tools with their archs, host compiler.
+stages() {
+    printf '__global__ void probe() {}\n' >"$scratch/plan.hip"
+    HIP_PLATFORM=amd "$@" '-###' -c "$scratch/plan.hip" -o "$scratch/plan.o" 2>&1 | sed -n '
+        h
+        s/^ *"[^"]*clang[^"/]*" .*"-triple" "amdgcn-[^"]*" .*"-target-cpu" "\([^"]*\)".*/clang \1/p
+        g
+        s/^ *"[^"]*lld" .*mcpu=\([0-9a-z]*\).*/lld \1/p
+        g
+        s/^ *"[^"]*\(clang-offload-bundler\)" .*/\1/p
+    '
+}
+
 # gfx DRIVER FLAG...: the archs of an object, by the names in its bundle.
 gfx() {
     printf '#include <hip/hip_runtime.h>\n__global__ void probe(float *x) { *x = 1; }\n' >"$scratch/probe.hip"
@@ -93,6 +106,7 @@ compare python 3.11 series '' python3 --version
 if [ "${1:-}" != runtime ]; then
     compare gcc 12 series '' gcc -dumpfullversion -dumpversion
     compare gcc 12 series '' g++ -dumpfullversion -dumpversion
+    holds stages 'clang gfx90a,clang-offload-bundler,lld gfx90a' hipcc
     holds gfx gfx90a hipcc
     :
 fi

@@ -75,6 +75,23 @@ holds() {
     judge "$name" "${found:-nothing}" "$wanted" "$*"
 }
 
+# stages DRIVER FLAG...: what the driver would run for a kernel, by its dry run: tools with their archs, host compiler.
+stages() {
+    printf '__global__ void probe() {}\n' >"$scratch/plan.cu"
+    "$@" --dryrun -c "$scratch/plan.cu" -o "$scratch/plan.o" 2>&1 | sed -n '
+        /^#\$ /!d
+        h
+        s/^#\$ "*[^ "]*\(cicc\)"* .*-arch *\(compute_[0-9a-z]*\).*/\1 \2/p
+        g
+        s/^#\$ "*[^ "]*\(ptxas\)"* .*-arch[ =]"*\([a-z]*_[0-9a-z]*\).*/\1 \2/p
+        g
+        s/^#\$ "*[^ "]*\(cudafe++\)"* .*/\1/p
+        s/^#\$ "*[^ "]*\(fatbinary\)"* .*/\1/p
+        g
+        s/.*--gnu_version=\([0-9]*\)[0-9][0-9][0-9][0-9] .*/gcc \1/p
+    '
+}
+
 # sm DRIVER FLAG...: the archs of an object, by the headers in its fat binary (magic 0xBA55ED50): of each image its
 # kind, its length, its arch, and whether it is for that arch alone (a) or its family (f).
 sm() {
@@ -109,6 +126,7 @@ if [ "${1:-}" != runtime ]; then
     compare cuda 12.4.1 minor 'release ' nvcc --version
     compare gcc 11 series '' gcc -dumpfullversion -dumpversion
     compare gcc 11 series '' g++ -dumpfullversion -dumpversion
+    holds stages 'cicc compute_86,cudafe++,fatbinary,gcc 11,ptxas sm_86' nvcc
     holds sm compute_86,sm_86 nvcc
     :
 fi

@@ -64,6 +64,34 @@ setting() {
     judge "$1" "$found" "$3" "echo \$$1"
 }
 
+# holds NAME ARCHS DRIVER FLAG...: what the driver compiles holds code for these archs and no other. Flags are given by
+# hand where the image does not set them.
+holds() {
+    name=$1 wanted=$2
+    shift 2
+    found=$("$name" "$@" 2>/dev/null | sort -u | paste -sd, -)
+    agrees=no
+    [ "$found" = "$wanted" ] && agrees=yes
+    judge "$name" "${found:-nothing}" "$wanted" "$*"
+}
+
+# stages DRIVER FLAG...: what the driver would run for a kernel, by its dry run: tools with their archs, host compiler.
+stages() {
+    printf '__global__ void probe() {}\n' >"$scratch/plan.cu"
+    "$@" --dryrun -c "$scratch/plan.cu" -o "$scratch/plan.o" 2>&1 | sed -n '
+        /^#\$ /!d
+        h
+        s/^#\$ "*[^ "]*\(cicc\)"* .*-arch *\(compute_[0-9a-z]*\).*/\1 \2/p
+        g
+        s/^#\$ "*[^ "]*\(ptxas\)"* .*-arch[ =]"*\([a-z]*_[0-9a-z]*\).*/\1 \2/p
+        g
+        s/^#\$ "*[^ "]*\(cudafe++\)"* .*/\1/p
+        s/^#\$ "*[^ "]*\(fatbinary\)"* .*/\1/p
+        g
+        s/.*--gnu_version=\([0-9]*\)[0-9][0-9][0-9][0-9] .*/gcc \1/p
+    '
+}
+
 agrees=no
 machine=$(uname -m)
 [ "$machine" = x86_64 ] && agrees=yes
@@ -84,6 +112,7 @@ if [ "${1:-}" != runtime ]; then
     compare gcc 7 series '' gcc -dumpfullversion -dumpversion
     compare gcc 7 series '' g++ -dumpfullversion -dumpversion
     compare bazel 3.7.2 series '' bazel --version
+    holds stages 'cicc compute_52,cudafe++,fatbinary,gcc 7,ptxas sm_52' nvcc
     :
 fi
 

@@ -1,0 +1,168 @@
+"""Plans for the answer of a lock: by the driver of its release where one is on this machine, else by what is known."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from toolmatrix.api import driver_fetches, stages
+from toolmatrix.errors import UsageError
+from toolmatrix.stages.model import Log
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.judge.stage_answer import Answered
+    from toolmatrix.lock.model import Lock
+    from toolmatrix.stages.drivers.installed import Driver
+    from toolmatrix.stages.expected import Expected
+
+_CCBIN = re.compile(r"(?:-ccbin|--compiler-bindir)(?:=.*)?")
+
+
+def of_log(log: stages.Stages, lock: Lock, targets: Sequence[str] = ()) -> stages.Stages:
+    """The plans of a log, compared with the answer for the one target of a lock. Raises UsageError."""
+    from toolmatrix.images.platforms import this_platform
+    from toolmatrix.judge.stage_answer import Answered
+    from toolmatrix.report.stage_table import sources
+    from toolmatrix.request import compiles
+
+    read = [path for plan in log.log.plans for path in sources(plan)]
+    log.answered = Answered(expected=compiles.chosen(lock, targets, read, this_platform()))
+    return log
+
+
+def ask(
+    lock: Lock,
+    sources: Sequence[str],
+    flags: Sequence[str],
+    driver: str = "",
+    archs: Sequence[str] = (),
+    *,
+    targets: Sequence[str] = (),
+    index: Callable[[], Index],
+    wanted: stages.Wanted,
+    timeout: float | None = None,
+    environ: Mapping[str, str] | None = None,
+    note: Callable[[str], None] = lambda _: None,
+) -> stages.Stages:
+    """The plan for the answer of a lock, with its archs, host compiler and words where nothing else was typed.
+
+    Raises CannotSay where nothing is known of such a driver, and what `stages.ask` raises.
+    """
+    from toolmatrix.images.platforms import this_platform
+    from toolmatrix.judge.stage_answer import Answered
+    from toolmatrix.request import compiles
+    from toolmatrix.stages import expected as expecting
+    from toolmatrix.stages.drivers import dry_run
+
+    given = dict(os.environ if environ is None else environ)
+    platform = this_platform()
+    expected = compiles.chosen(lock, targets, sources, platform)
+    if not expected.family:
+        return stages.Stages(
+            Log(plans=()), index, wanted=wanted, answered=Answered(expected=expected)
+        )
+    env = dict(expected.env) | given
+    typed = [*sources, *flags, *dry_run.arch_flags(archs, expected.family)]
+    here = expected.platform == platform
+    words = [*flags, *expecting.added(expected, typed, here=here)]
+    answered = Answered(expected=expected, typed=tuple(typed), env=env, platform=platform)
+    found = _driver(index(), expected, env, driver)
+    if found is None:
+        named = dry_run.arch_flags(archs, expected.family) if archs else []
+        return _planned(index, answered, sources, [*words, *named], wanted)
+    words += _host_compiler(expected, typed, env, here=here)
+    note(f"`{found.program}` was asked: {expected.family} {found.version}".rstrip())
+    # What the caller says of archs goes with the words, and the lock's own only where nothing is typed.
+    plans = stages.ask(
+        *(sources, words, found.program, archs),
+        index=index,
+        wanted=wanted,
+        timeout=timeout,
+        environ=env,
+        note=note,
+    )
+    plans.answered = answered.replace(version=found.version)
+    return plans
+
+
+def document(answered: Answered) -> dict[str, Any]:
+    """What a document says of the answer that its plans are for."""
+    expected, order = answered.expected, answered.known
+    return {
+        "target": expected.target,
+        "accelerator": expected.accelerator,
+        "platform": expected.platform,
+        "driver": expected.family or None,
+        "component": expected.component or None,
+        "release": expected.release or None,
+        "archs": list(expected.archs),
+        "host_compiler": " ".join(filter(None, expected.compiler)) or None,
+        "words": [*expected.words, *expected.host_words],
+        # A plan without a driver is derived, unless captures of that release show it.
+        "planned_by": order
+        and {
+            "captured": order.captured,
+            "evidence": "ran" if order.captured == expected.release else "derived",
+            "facts": [order.fact],
+        },
+    }
+
+
+def _driver(index: Index, expected: Expected, env: Mapping[str, str], named: str) -> Driver | None:
+    from toolmatrix.facts.store import cache_folder
+    from toolmatrix.request import driver_facts
+    from toolmatrix.stages.drivers import dry_run, installed
+
+    family = expected.family
+    if named:
+        kind, program = dry_run.find((), (), named, env.get("PATH"))
+        if kind.name != family:
+            raise UsageError(
+                f"`{named}` is no {family}",
+                expected=f"the driver of {expected.component} {expected.release}",
+                help="leave `--driver` out, or name another target with `--target`",
+            )
+        version = installed.version(family, program, env)
+        return installed.Driver(program=program, version=version)
+    own = driver_facts.driver_version(index, expected.component, expected.release)
+    here = list(installed.drivers(family, env, cache_folder(env)))
+    exact = (one for one in here if own and one.version == own)
+    wanted = (own or expected.release).split(".")[:2]
+    alike = (one for one in here if one.version.split(".")[:2] == wanted)
+    return next(exact, None) or next(alike, None)
+
+
+def _host_compiler(
+    expected: Expected, typed: Iterable[str], env: Mapping[str, str], *, here: bool
+) -> list[str]:
+    from toolmatrix.stages.drivers import installed
+
+    if expected.family != "nvcc" or not here or any(map(_CCBIN.fullmatch, typed)):
+        return []
+    program = installed.host_compiler(*expected.compiler, env)
+    return ["-ccbin", program] if program else []
+
+
+def _planned(
+    index: Callable[[], Index],
+    answered: Answered,
+    sources: Sequence[str],
+    words: Sequence[str],
+    wanted: stages.Wanted,
+) -> stages.Stages:
+    from toolmatrix.request import driver_facts
+
+    expected = answered.expected
+    plan, order = driver_facts.planned(index(), expected, words, sources)
+    fetched = driver_fetches.command(index(), expected.component, expected.release)
+    return stages.Stages(
+        Log(plans=(plan,)),
+        index,
+        wanted=wanted,
+        answered=answered.replace(known=order, fetched=fetched),
+    )

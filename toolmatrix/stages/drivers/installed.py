@@ -1,0 +1,108 @@
+"""Drivers and host compilers on this machine: where they may be, and which release each says that it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from glob import glob, iglob
+
+from toolmatrix.errors import ToolMissing
+from toolmatrix.stages.drivers import dry_run
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# Where toolkits are installed beside PATH: variables that name one (NVIDIA, CUDA installation guide; ROCm, HIP
+# environment variables), the default places of their installers, wheels beside this Python, and what was fetched.
+_VARIABLES = {
+    "nvcc": ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"),
+    "hipcc": ("ROCM_PATH", "HIP_PATH", "ROCM_HOME"),
+}
+_PLACES = {"nvcc": ("/usr/local/cuda*", "/opt/cuda*"), "hipcc": ("/opt/rocm*",)}
+_WHEEL = os.path.join("nvidia", "cu*")
+_FETCHED = os.path.join("drivers", "*", _WHEEL)
+_VERSIONS = {
+    "nvcc": re.compile(r"\bV(\d+\.\d+\.\d+)\b"),
+    "hipcc": re.compile(r"HIP version: (\d+(?:\.\d+)*)"),
+}
+_COMPILER = {"gcc": "g++", "clang": "clang++"}
+# Seconds that a program may take to say its version.
+_PATIENCE = 20
+
+
+class Driver(Value):
+    """A driver and the release that it says it is; empty where it says none."""
+
+    program: str
+    version: str
+
+
+def drivers(family: str, env: Mapping[str, str], cache: str = "") -> Iterator[Driver]:
+    """Each driver of a family on this machine, those on PATH first; `cache` is the folder of what was fetched."""
+    seen = set()
+    for folder in _folders(family, env, cache):
+        program = os.path.join(folder, family)
+        same = os.path.realpath(program)
+        if same not in seen and os.path.isfile(program) and os.access(program, os.X_OK):
+            seen.add(same)
+            yield Driver(program=program, version=version(family, program, env))
+
+
+def _folders(family: str, env: Mapping[str, str], cache: str) -> Iterator[str]:
+    yield from filter(None, env.get("PATH", os.defpath).split(os.pathsep))
+    homes = [env[name] for name in _VARIABLES[family] if env.get(name)]
+    for place in _PLACES[family]:
+        homes += sorted(iglob(place), reverse=True)
+    if family == "nvcc":
+        for place in sys.path:
+            homes += glob(os.path.join(glob_escaped(place), _WHEEL)) if place else []
+        homes += sorted(iglob(os.path.join(glob_escaped(cache), _FETCHED))) if cache else []
+    yield from (os.path.join(home, "bin") for home in homes)
+
+
+def glob_escaped(path: str) -> str:
+    """A path as a pattern that finds it alone."""
+    return re.sub(r"([*?[])", r"[\1]", path)
+
+
+def version(family: str, program: str, env: Mapping[str, str]) -> str:
+    """The release that a driver says it is: of nvcc its own, of hipcc that of HIP; empty where it says none."""
+    pattern = _VERSIONS.get(family)
+    if pattern is None:
+        return ""
+    try:
+        printed = dry_run.output_of(
+            [program, "--version"], {**env, "HIP_PLATFORM": "amd"}, _PATIENCE
+        )
+    except ToolMissing:
+        return ""
+    found = pattern.search(printed)
+    return found[1] if found else ""
+
+
+def host_compiler(compiler: str, release: str, env: Mapping[str, str]) -> str:
+    """The program of a host compiler of a release's series on PATH; empty where there is none."""
+    from toolmatrix.stages.expected import same_series
+
+    name = _COMPILER.get(compiler)
+    if not name:
+        return ""
+    numbers = release.split(".")
+    names = [f"{name}-{'.'.join(numbers[:count])}" for count in range(len(numbers), 0, -1)]
+    for one in (*names, name):
+        program = shutil.which(one, path=env.get("PATH"))
+        if program and same_series(compiler, release, _release(program, env)):
+            return one
+    return ""
+
+
+def _release(program: str, env: Mapping[str, str]) -> str:
+    # GCC from 7 on answers `-dumpversion` with its major version alone, which is the series; clang with all of it.
+    try:
+        return dry_run.output_of([program, "-dumpversion"], env, _PATIENCE).strip()
+    except ToolMissing:
+        return ""
