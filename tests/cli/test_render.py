@@ -144,6 +144,30 @@ def test_each_thing_that_nothing_pins_is_named(real: Cli) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("words", "pip", "distutils"),
+    [
+        (("tensorflow==2.6.5", "--from", "wheel", "--distro", "ubuntu20.04"), "25.0.1", 2),
+        (("tensorflow==2.6.5", "--recipe", "tensorflow", "--distro", "ubuntu20.04"), "25.0.1", 2),
+        (("tensorflow==1.15.5", "--from", "wheel", "--distro", "ubuntu18.04"), "24.0", 2),
+        (("tensorflow==2.15", "--from", "wheel", "--distro", "debian12"), "", 2),
+        (("tensorflow==2.16", "--from", "wheel", "--distro", "ubuntu24.04"), "", 0),
+    ],
+)
+def test_an_installer_that_resolves_comes_first_and_all_of_python_runs(
+    real: Cli, words: tuple[str, ...], pip: str, distutils: int
+) -> None:
+    cpu = ("--accelerator", "none", "--format", "dockerfile", "--stdout")
+    text = real("render", *words, *cpu).out
+    first = next(line for line in text.splitlines() if "pip install" in line)
+    assert first.startswith(
+        f"printf '%s\\n' 'pip=={pip} --hash=sha256:" if pip else "python -m pip"
+    )
+    installed = [line for line in text.splitlines() if "apt-get install" in line]
+    assert sum("python3-distutils" in line for line in installed) == distutils
+    assert len(installed) == 2
+
+
 def test_no_answer_is_told_whatever_format_was_asked_for(real: Cli) -> None:
     words = ("gcc", "python", "--distro", "rockylinux9", "--format", "dockerfile", "--stdout")
     outcome = real("render", *words)

@@ -74,7 +74,8 @@ def words(packages: Iterable[UsedPackage]) -> Iterator[str]:
 def seeds(packages: Iterable[UsedPackage], closure: LockedClosure | None = None) -> tuple[str, ...]:
     """What the environment had before, and neither an answer nor its packages name."""
     named = {*(one.package for one in packages), *(closure.packages if closure else ())}
-    return tuple(name for name in _SEEDS if name not in named)
+    held = dict.fromkeys((*_SEEDS, *sorted(closure.builders if closure else ())))
+    return tuple(name for name in held if name not in named)
 
 
 @lru_cache(maxsize=1)
