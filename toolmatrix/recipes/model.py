@@ -168,10 +168,14 @@ class ArchiveSnapshot(Part):
 
 
 class Installer(Part):
-    """A release of pip and the SHA-256 of its wheel, for images whose own pip does not resolve."""
+    """A release of pip and the SHA-256 of its wheel, for images whose own pip does not resolve.
+
+    `index` is the package index where that pip asks at an address of before, unless its settings name one.
+    """
 
     version: str
     sha256: str
+    index: str = ""
 
 
 class BuildStep(Part):

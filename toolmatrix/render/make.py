@@ -210,6 +210,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
     pip, closure = _pip(held, provisions), _closure(held, provisions)
     builds = _once(tuple(build.install) for build in held.variants.values() if build.options)
     used = tuple(wheels.used(held, recipe, provisions))
+    installer = picker.first(rules.installers)
     building = () if compiler else _building(provisions, closure)
     plan = ImagePlan(
         name=name,
@@ -230,7 +231,8 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         pip=pip,
         builds=builds,
         closure=closure,
-        installers=_installers(picker.first(rules.installers), closure),
+        installers=_installers(installer, closure),
+        index=installer.index if installer else "",
         wheels=used,
         steps=steps,
         artifacts=picker.texts(recipe.artifacts),

@@ -103,6 +103,7 @@ class ImagePlan(Value):
     builds: tuple[tuple[str, ...], ...]
     closure: LockedClosure | None
     installers: Mapping[str, LockedPackage]
+    index: str
     wheels: tuple[UsedPackage, ...]
     steps: tuple[BuildStep, ...]
     artifacts: tuple[str, ...]
