@@ -168,6 +168,45 @@ def test_an_installer_that_resolves_comes_first_and_all_of_python_runs(
     assert len(installed) == 2
 
 
+# By release: the folder of the package, and the version of its bindings that no history tells (apache/tvm-ffi, tags).
+TVM = {
+    "0.21.0": ("/work/tvm/python", ""),
+    "0.22.0": ("/work/tvm", ""),
+    "0.23.0": ("/work/tvm", "0.1.8.post2+gc78e8b4e"),
+    "0.24.0": ("/work/tvm", "0.1.11"),
+    "0.25.0.post1": ("/work/tvm", "0.1.12+g59da4c0b"),
+    "0.26.0": ("/work/tvm", "0.1.13.post2"),
+}
+
+
+@pytest.mark.parametrize("release", TVM)
+def test_tvm_is_built_as_its_tree_wants(real: Cli, release: str) -> None:
+    folder, bindings = TVM[release]
+    asked = (f"apache-tvm=={release}", "--recipe", "tvm", "--accelerator", "none")
+    text = real("render", *asked, "--format", "dockerfile", "--stdout").out
+    before, _, step = text.partition(f"# build: {'wheel' if release < '0.22' else 'build'}\n")
+    wheel, _, _ = step.partition("EOF\n\n")
+    assert f"WORKDIR {folder}\n" in wheel
+    assert ("cmake --build" in before) is (release < "0.22")
+    # A build apart would take the newest of what it requires.
+    assert "--no-build-isolation --no-deps" in wheel
+    named = dict(re.findall(r"SETUPTOOLS_SCM_PRETEND_VERSION_FOR_(\w+)='?([^\s']+)", wheel))
+    own = {"APACHE_TVM": release} if release >= "0.25" else {}
+    assert named == own | ({"APACHE_TVM_FFI": bindings} if bindings else {})
+
+
+@pytest.mark.parametrize(("release", "clang"), [("0.23.0", 22), ("0.24.0", 23), ("0.26.0", 23)])
+def test_tvm_takes_no_llvm_that_it_does_not_compile_with(
+    real: Cli, release: str, clang: int
+) -> None:
+    asked = ("--recipe", "tvm", "--accelerator", "none", "--json")
+    refused = real("resolve", f"apache-tvm=={release}", f"clang=={clang}", *asked)
+    assert refused.code == 1
+    # Nor the newest of today where nobody asks: what the project itself builds with goes first.
+    found = real("resolve", f"apache-tvm=={release}", *asked).json()["targets"]["x86"]
+    assert found["components"]["clang"]["evidence"] == "tested"
+
+
 def test_no_answer_is_told_whatever_format_was_asked_for(real: Cli) -> None:
     words = ("gcc", "python", "--distro", "rockylinux9", "--format", "dockerfile", "--stdout")
     outcome = real("render", *words)
