@@ -168,6 +168,15 @@ def test_an_installer_that_resolves_comes_first_and_all_of_python_runs(
     assert len(installed) == 2
 
 
+@pytest.mark.parametrize("way", [("--recipe", "tensorflow"), ("--from", "wheel")])
+def test_what_a_requirement_of_a_package_requires_is_pinned_as_well(
+    real: Cli, way: tuple[str, ...]
+) -> None:
+    asked = ("tensorflow==1.15.3", *way, "--accelerator", "none")
+    text = real("render", *asked, "--format", "dockerfile", "--stdout").out
+    assert " h5py==2.10.0" in text
+
+
 # By release: the folder of the package, and the version of its bindings that no history tells (apache/tvm-ffi, tags).
 TVM = {
     "0.21.0": ("/work/tvm/python", ""),
