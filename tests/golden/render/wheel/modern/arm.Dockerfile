@@ -27,7 +27,7 @@ RUN --mount=type=cache,id=debian12-arm64-apt,target=/var/cache/apt,sharing=locke
 set -eux
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3.11 python3.11-venv
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3.11 python3.11-venv python3-distutils
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
 
@@ -61,7 +61,7 @@ RUN --mount=type=cache,id=debian12-arm64-apt,target=/var/cache/apt,sharing=locke
 set -eux
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3.11
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3.11 python3-distutils
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
 

@@ -34,7 +34,7 @@ RUN --mount=type=cache,id=ubuntu22.04-amd64-apt,target=/var/cache/apt,sharing=lo
 set -eux
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3.11 python3.11-venv
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3.11 python3.11-venv python3-distutils
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
 
@@ -70,7 +70,7 @@ RUN --mount=type=cache,id=ubuntu22.04-amd64-apt,target=/var/cache/apt,sharing=lo
 set -eux
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends 'libcudnn8=8.6.0.163-1+cuda11.*' python3.11
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends 'libcudnn8=8.6.0.163-1+cuda11.*' python3.11 python3-distutils
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
 
