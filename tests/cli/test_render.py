@@ -39,8 +39,8 @@ def test_a_request_becomes_files(real: Cli, here: Path) -> None:
     assert outcome.code == 0
     assert outcome.out == "".join(f"wrote out/{name}\n" for name in written)
     assert outcome.err == (
-        "unpinned: apt-get install gcc-12 g++-12 make python3.11 python3.11-dev python3.11-venv, debian:12, "
-        "docker/dockerfile:1; `--strict` refuses these\nhint: `toolmatrix build out` builds them\n"
+        "unpinned: apt-get install gcc-12 g++-12 make python3.11 python3.11-dev python3.11-venv python3-distutils, "
+        "debian:12, docker/dockerfile:1; `--strict` refuses these\nhint: `toolmatrix build out` builds them\n"
     )
     assert names(here / "out") == sorted(written)
 
