@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import LockedClosure, LockedTarget
     from toolmatrix.recipes.model import Provision, Recipe
 
-# What the module venv puts into an environment before anything else (Python documentation, ensurepip and venv), and
-# Debian and Ubuntu beside it (package python3-venv, its wheels).
-_SEEDS = ("setuptools", "wheel", "pkg-resources")
+# What the module venv puts into an environment before anything else (Python documentation, ensurepip and venv).
+_SEEDS = ("setuptools", "wheel")
 
 # The name in `NAME[extras]==RELEASE` or `NAME@ADDRESS`.
 _NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9]")
