@@ -93,7 +93,7 @@ def test_files_are_those_that_the_command_writes(here: Path) -> None:
             ).read_bytes() == path.read_bytes()
     assert len(done) == len(found)
     assert found.unpinned == (
-        "apt-get install gcc-12 g++-12 make python3.11 python3.11-dev python3.11-venv",
+        "apt-get install gcc-12 g++-12 make python3.11 python3.11-dev python3.11-venv python3-distutils",
         "debian:12",
         "docker/dockerfile:1",
     )

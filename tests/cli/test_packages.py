@@ -322,6 +322,29 @@ def test_an_image_installs_these_files_alone(run: Cli, here: Path, dialect: str)
     assert "\narm.requirements.txt /usr/share/" in (here / "out/arm.def").read_text()
 
 
+def test_sources_are_built_with_what_the_lock_names_and_leave_no_compiler(
+    run: Cli, server: Server, here: Path
+) -> None:
+    source = shop.source("humanfriendly", "10.0")
+    tools = [made(one, "9.9", "py3-none-any") for one in ("setuptools", "wheel")]
+    for one in (source, *tools):
+        shop.stock(server, one.name.split("-")[0], [one])
+    outcome = run("lock", *REQUEST, "--packages")
+    assert outcome.out.endswith(", 5 packages, 1 of them out of source archives (humanfriendly)\n")
+    assert run("render", "--output", "out", "--dialect", "classic").code == 0
+    text = (here / "out/arm.Dockerfile").read_text()
+    lines = [line.strip().removesuffix("; \\") for line in text.splitlines()]
+    named = " ".join(f"'{one.name.split('-')[0]}==9.9 --hash=sha256:{one.sha256}'" for one in tools)
+    assert [line for line in lines if "pip install" in line] == [
+        f"printf '%s\\n' {named} | python -m pip install --require-hashes --no-deps --requirement /dev/stdin",
+        "python -m pip install --require-hashes --no-deps --no-build-isolation --requirement /tmp/arm.requirements.txt",
+    ]
+    assert ["g++" in line for line in lines if "apt-get install" in line] == [True, False]
+    wanted = (here / "out/arm.requirements.txt").read_text()
+    assert "--only-binary :all:\n--no-binary humanfriendly\n" in wanted
+    assert f"humanfriendly==10.0 \\\n    --hash=sha256:{source.sha256}\n" in wanted
+
+
 def test_strict_wants_the_packages_of_a_wheel_image_in_the_lock(run: Cli, here: Path) -> None:
     pinned = ("--snapshot", "2026-11-20", "--syntax-line", "off")
     base = (*pinned, "--base", f"ubuntu:24.04=ubuntu:24.04@sha256:{'0' * 64}")

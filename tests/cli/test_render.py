@@ -39,8 +39,8 @@ def test_a_request_becomes_files(real: Cli, here: Path) -> None:
     assert outcome.code == 0
     assert outcome.out == "".join(f"wrote out/{name}\n" for name in written)
     assert outcome.err == (
-        "unpinned: apt-get install gcc-12 g++-12 make python3.11 python3.11-dev python3.11-venv, debian:12, "
-        "docker/dockerfile:1; `--strict` refuses these\nhint: `toolmatrix build out` builds them\n"
+        "unpinned: apt-get install gcc-12 g++-12 make python3.11 python3.11-dev python3.11-venv python3-distutils, "
+        "debian:12, docker/dockerfile:1; `--strict` refuses these\nhint: `toolmatrix build out` builds them\n"
     )
     assert names(here / "out") == sorted(written)
 
@@ -142,6 +142,78 @@ def test_each_thing_that_nothing_pins_is_named(real: Cli) -> None:
         "  found: x86: pip install torch-*.whl",
         "help: " + "; ".join(WAYS[kind] for kind in ("image", "frontend", "python", "step")),
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "pip", "distutils"),
+    [
+        (("tensorflow==2.6.5", "--from", "wheel", "--distro", "ubuntu20.04"), "25.0.1", 2),
+        (("tensorflow==2.6.5", "--recipe", "tensorflow", "--distro", "ubuntu20.04"), "25.0.1", 2),
+        (("tensorflow==1.15.5", "--from", "wheel", "--distro", "ubuntu18.04"), "24.0", 2),
+        (("tensorflow==2.15", "--from", "wheel", "--distro", "debian12"), "", 2),
+        (("tensorflow==2.16", "--from", "wheel", "--distro", "ubuntu24.04"), "", 0),
+    ],
+)
+def test_an_installer_that_resolves_comes_first_and_all_of_python_runs(
+    real: Cli, words: tuple[str, ...], pip: str, distutils: int
+) -> None:
+    cpu = ("--accelerator", "none", "--format", "dockerfile", "--stdout")
+    text = real("render", *words, *cpu).out
+    first = next(line for line in text.splitlines() if "pip install" in line)
+    assert first.startswith(
+        f"printf '%s\\n' 'pip=={pip} --hash=sha256:" if pip else "python -m pip"
+    )
+    installed = [line for line in text.splitlines() if "apt-get install" in line]
+    assert sum("python3-distutils" in line for line in installed) == distutils
+    assert len(installed) == 2
+
+
+@pytest.mark.parametrize("way", [("--recipe", "tensorflow"), ("--from", "wheel")])
+def test_what_a_requirement_of_a_package_requires_is_pinned_as_well(
+    real: Cli, way: tuple[str, ...]
+) -> None:
+    asked = ("tensorflow==1.15.3", *way, "--accelerator", "none")
+    text = real("render", *asked, "--format", "dockerfile", "--stdout").out
+    assert " h5py==2.10.0" in text
+
+
+# By release: the folder of the package, and the version of its bindings that no history tells (apache/tvm-ffi, tags).
+TVM = {
+    "0.21.0": ("/work/tvm/python", ""),
+    "0.22.0": ("/work/tvm", ""),
+    "0.23.0": ("/work/tvm", "0.1.8.post2+gc78e8b4e"),
+    "0.24.0": ("/work/tvm", "0.1.11"),
+    "0.25.0.post1": ("/work/tvm", "0.1.12+g59da4c0b"),
+    "0.26.0": ("/work/tvm", "0.1.13.post2"),
+}
+
+
+@pytest.mark.parametrize("release", TVM)
+def test_tvm_is_built_as_its_tree_wants(real: Cli, release: str) -> None:
+    folder, bindings = TVM[release]
+    asked = (f"apache-tvm=={release}", "--recipe", "tvm", "--accelerator", "none")
+    text = real("render", *asked, "--format", "dockerfile", "--stdout").out
+    before, _, step = text.partition(f"# build: {'wheel' if release < '0.22' else 'build'}\n")
+    wheel, _, _ = step.partition("EOF\n\n")
+    assert f"WORKDIR {folder}\n" in wheel
+    assert ("cmake --build" in before) is (release < "0.22")
+    # A build apart would take the newest of what it requires.
+    assert "--no-build-isolation --no-deps" in wheel
+    named = dict(re.findall(r"SETUPTOOLS_SCM_PRETEND_VERSION_FOR_(\w+)='?([^\s']+)", wheel))
+    own = {"APACHE_TVM": release} if release >= "0.25" else {}
+    assert named == own | ({"APACHE_TVM_FFI": bindings} if bindings else {})
+
+
+@pytest.mark.parametrize(("release", "clang"), [("0.23.0", 22), ("0.24.0", 23), ("0.26.0", 23)])
+def test_tvm_takes_no_llvm_that_it_does_not_compile_with(
+    real: Cli, release: str, clang: int
+) -> None:
+    asked = ("--recipe", "tvm", "--accelerator", "none", "--json")
+    refused = real("resolve", f"apache-tvm=={release}", f"clang=={clang}", *asked)
+    assert refused.code == 1
+    # Nor the newest of today where nobody asks: what the project itself builds with goes first.
+    found = real("resolve", f"apache-tvm=={release}", *asked).json()["targets"]["x86"]
+    assert found["components"]["clang"]["evidence"] == "tested"
 
 
 def test_no_answer_is_told_whatever_format_was_asked_for(real: Cli) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 PREFIX = "local"
-UBUNTU = ("noble", "resolute")
+UBUNTU = ("bionic", "focal", "noble", "resolute")
 """The suites that are Ubuntu's; others are Debian's."""
 
 EMULATORS = {"amd64": "x86_64", "arm64": "aarch64"}

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import re
+import tarfile
 import zipfile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -70,6 +71,24 @@ def installable(
     listed = "".join(f"{path},,\n" for path in (*held, f"{folder}/METADATA", f"{folder}/RECORD"))
     held[f"{folder}/RECORD"] = listed.encode()
     return wheel(name, version, tags, requires, held)
+
+
+def source(
+    name: str, version: str, requires: Sequence[str] = (), builds: Sequence[str] | None = None
+) -> File:
+    """A source archive that says what it requires without being run (PEP 643), and what builds it (PEP 518)."""
+    lines = ["Metadata-Version: 2.2", f"Name: {name}", f"Version: {version}"]
+    members = {"PKG-INFO": "\n".join([*lines, *(f"Requires-Dist: {one}" for one in requires), ""])}
+    members["setup.py"] = "from setuptools import setup\n\nsetup()\n"
+    if builds is not None:
+        members["pyproject.toml"] = f"[build-system]\nrequires = {json.dumps(list(builds))}\n"
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for path, text in members.items():
+            member = tarfile.TarInfo(f"{name}-{version}/{path}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return File(f"{name}-{version}.tar.gz", buffer.getvalue())
 
 
 def page(package: str, files: Sequence[File]) -> bytes:

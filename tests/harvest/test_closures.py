@@ -13,7 +13,8 @@ from tests.images.hostile import Reply
 from toolmatrix.errors import Unresolved
 from toolmatrix.harvest.closures import closure
 from toolmatrix.harvest.resolver import Uv
-from toolmatrix.lock.model import LockedPackage, PackageQuestion
+from toolmatrix.harvest.transport import Session
+from toolmatrix.lock.model import LockedClosure, LockedPackage, PackageQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,9 +62,18 @@ def asked(server: Server, option: str = "--index-url", *builds: str) -> PackageQ
 
 def packages(server: Server, question: PackageQuestion, **env: str) -> dict[str, LockedPackage]:
     """What uv makes of a question, by that index and with nothing kept."""
+    return dict(closed(server, question, **env).packages)
+
+
+def closed(server: Server, question: PackageQuestion, **env: str) -> LockedClosure:
+    """All that uv makes of it."""
     own = {"UV_DEFAULT_INDEX": f"{server.url}/simple", "UV_NO_CACHE": "1"}
     uv = Uv({"PATH": os.environ["PATH"], "HOME": os.devnull, **own, **env})
-    return dict(closure(uv, question, {}).packages)
+    session = Session()
+    try:
+        return closure(uv, session, question)
+    finally:
+        session.close()
 
 
 def locked(version: str, *files: File, url: str = "") -> LockedPackage:
@@ -111,3 +121,26 @@ def test_a_file_at_an_address_of_its_own_is_held_by_it(server: Server) -> None:
         "flash": locked("1.0", flash, url=url),
         "sympy": locked("1.14.0", SYMPY),
     }
+
+
+@pytest.mark.parametrize("builds", [None, ["flit", "wheel"]])
+def test_what_has_no_wheel_comes_as_source_with_what_builds_it(
+    server: Server, builds: list[str] | None
+) -> None:
+    tools = {one: shop.wheel(one, "9.9", "py3-none-any") for one in ("setuptools", "wheel", "flit")}
+    sources = [
+        shop.source("wrapt", "1.12.1", ["clang"], builds),
+        shop.source("clang", "5.0", ["sympy"], builds),
+    ]
+    for one in (*tools.values(), *sources):
+        shop.stock(server, one.name.split("-")[0], [one])
+    question = asked(server).replace(requirements=("wrapt==1.12.1",), builds=(), options=())
+    found = closed(server, question)
+    assert found.sources == ("clang", "wrapt")
+    assert found.packages == {
+        "wrapt": locked("1.12.1", sources[0]),
+        "clang": locked("5.0", sources[1]),
+        "sympy": locked("1.14.0", SYMPY),
+    }
+    wanted = builds or ["setuptools", "wheel"]
+    assert found.builders == {one: locked("9.9", tools[one]) for one in wanted}

@@ -129,8 +129,8 @@ def test_every_word_of_the_check_is_of_a_package() -> None:
 
 
 def test_an_operation_is_run_of_releases_that_it_is_for() -> None:
-    for version, runs in (("1.15.5", False), ("2.13.0", True)):
-        used = UsedPackage(component="tensorflow-gpu", package="tensorflow-gpu", version=version)
+    for version, runs in (("1.5.2", False), ("1.18.1", True)):
+        used = UsedPackage(component="onnxruntime", package="onnxruntime-gpu", version=version)
         assert bool([*wheels.words([used])][3]) is runs
 
 

@@ -146,7 +146,7 @@ def _wanted(image: ImagePlan) -> Iterator[WantedFile]:
     if image.closure is None:
         return
     own = _indexes(image.closure)
-    for name, package in image.closure.packages.items():
+    for name, package in (*image.installers.items(), *image.closure.packages.items()):
         for file_name, digest in package.files.items():
             place = f"{folder.wheels(image)}/{folder.checked(file_name)}"
             yield WantedFile(

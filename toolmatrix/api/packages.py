@@ -49,16 +49,22 @@ def filled(
 
     Raises Unresolved, ToolMissing, RenderError.
     """
+    from toolmatrix.harvest import settings
     from toolmatrix.harvest.closures import closure
     from toolmatrix.harvest.resolver import Uv
+    from toolmatrix.harvest.transport import Session
 
-    uv, found = Uv(env, "--packages"), {}
+    uv, session, found = Uv(env, "--packages"), Session(), {}
     asked = dict(questions(index, lock))
-    for done, (place, question) in enumerate(asked.items(), 1):
-        before = _closure(held, place)
-        day = given(lock.environments[place[0]].request).get("at", "")
-        found[place] = closure(uv, question, before.packages if before else {}, day)
-        progress(done, len(asked))
+    try:
+        where = settings.indexes(env)
+        session.trust(where.certificates, where.proxy)
+        for done, (place, question) in enumerate(asked.items(), 1):
+            day = given(lock.environments[place[0]].request).get("at", "")
+            found[place] = closure(uv, session, question, _closure(held, place), day)
+            progress(done, len(asked))
+    finally:
+        session.close()
     return _with(lock, found)
 
 

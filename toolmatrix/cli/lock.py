@@ -328,6 +328,9 @@ def _counted(lock: Lock) -> str:
     closures = [target.closure for target in targets if target.closure]
     if closures:
         told.append(plural(sum(len(one.packages) for one in closures), "package"))
+        sources = dict.fromkeys(name for one in closures for name in one.sources)
+        if sources:
+            told.append(f"{len(sources)} of them out of source archives ({' '.join(sources)})")
     if len(lock.environments) > 1:
         told.insert(0, plural(len(lock.environments), "environment"))
     return ", ".join(told)

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from toolmatrix import toml
 from toolmatrix.errors import ToolMissing, Unresolved
+from toolmatrix.harvest import metadata
 from toolmatrix.lock.model import LockedClosure, LockedPackage
 from toolmatrix.lock.write import string
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.harvest.resolver import Uv
+    from toolmatrix.harvest.transport import Session
     from toolmatrix.lock.model import PackageQuestion
 
     Packages = Mapping[str, LockedPackage]
@@ -27,6 +29,8 @@ _WRITTEN = "pylock.toml"
 _INDEX = ("--index-url", "-i")
 # An index that has a package at other releases alone would hide those of the next one, which pip looks at as well.
 _EVERY_INDEX = ("--index-strategy", "unsafe-best-match")
+# What builds a source archive that names nothing (PEP 518), and what pip asks of a setup.py without pyproject.toml.
+_BUILDERS = ("setuptools", "wheel")
 # How uv says which packages have a source archive alone.
 _LACKS = re.compile(r"([\w.-]+==\S+) has no (?:usable )?wheels|Wheels are required for `([^`]+)`")
 _NOTHING = "nothing was written"
@@ -34,23 +38,30 @@ _NOTHING = "nothing was written"
 _LONGEST = 2000
 
 
-def closure(uv: Uv, asked: PackageQuestion, held: Packages, day: str = "") -> LockedClosure:
+def closure(
+    uv: Uv,
+    session: Session,
+    asked: PackageQuestion,
+    held: LockedClosure | None = None,
+    day: str = "",
+) -> LockedClosure:
     """All packages with the files that fit, of those `held` the same release where it still goes.
 
-    With a `day` no file counts that came later. Raises Unresolved where requirements do not go together or have no
-    wheel, and ToolMissing.
+    Of what has no wheel the source archive is taken, with what builds it. With a `day` no file counts that came later.
+    Raises Unresolved where requirements do not go together or cannot be had, ToolMissing, IndexFailed.
     """
     where = ["--python-version", asked.python, "--python-platform", asked.platform]
     if day:
         where += ["--exclude-newer", f"{day}T23:59:59Z"]
-    elsewhere: Packages = {}
+    any_index, elsewhere = [*where], dict[str, LockedPackage]()
     if asked.options:
         # By the user's own index the same release may be another build, so theirs are asked by themselves before all.
         alone = [*_only(asked.options), "--no-deps", *where]
-        elsewhere = _resolved(uv, asked, asked.builds, alone, {}, alone=True)
+        elsewhere, _ = _resolved(uv, asked, asked.builds, alone, {}, alone=True)
         where += [*_beside(asked.options), *_EVERY_INDEX]
     exactly = [_exactly(name, part) for name, part in elsewhere.items()] or [*asked.builds]
-    found = _resolved(uv, asked, [*asked.requirements, *asked.builds, *exactly], where, held)
+    wanted = [*asked.requirements, *asked.builds, *exactly]
+    found, sources = _resolved(uv, asked, wanted, where, held.packages if held else {})
     for name, part in elsewhere.items():
         if found[name] != part:
             raise Unresolved(
@@ -59,7 +70,15 @@ def closure(uv: Uv, asked: PackageQuestion, held: Packages, day: str = "") -> Lo
                 found=", ".join(found[name].files),
                 help=f"leave that index out of uv's settings; {_NOTHING}",
             )
-    return LockedClosure(asked=asked, packages=found)
+    wanted = sorted({one for source in sources for one in _building(session, *source)})
+    builders, _ = _resolved(uv, asked, wanted, any_index, held.builders if held else {})
+    return LockedClosure(asked=asked, packages=found, builders=builders)
+
+
+def _building(session: Session, name: str, url: str, sha256: str) -> Sequence[str]:
+    text = metadata.of_source(session, name, url, sha256, "pyproject.toml").decode(errors="replace")
+    body = toml.parse(text, name, Unresolved, "a source archive")
+    return [*map(str, body.get("build-system", {}).get("requires", _BUILDERS))]
 
 
 def _only(options: Sequence[str]) -> list[str]:
@@ -86,19 +105,28 @@ def _resolved(
     held: Packages,
     *,
     alone: bool = False,
-) -> Packages:
+) -> tuple[dict[str, LockedPackage], list[tuple[str, str, str]]]:
+    """The packages, and of each source archive among them name, address and SHA-256."""
+    if not requirements:
+        return {}, []
     with tempfile.TemporaryDirectory(prefix="toolmatrix-packages-") as folder:
         path = os.path.join(folder, _WRITTEN)
         if held:
             # What stands in the file that uv shall write is what it prefers.
             with open(path, "w", encoding="utf-8") as file:
                 file.write(_preferred(held))
-        said = uv.lock(requirements, path, where, alone)
-        if said:
-            raise _refused(asked, requirements, said[:_LONGEST])
+        sources: dict[str, str] = {}
+        # It names what lacks a wheel one after the other.
+        while said := uv.lock(requirements, path, where, alone, tuple(sources)):
+            lacking = _lacking(said)
+            if not lacking.keys() - sources.keys():
+                raise _refused(asked, requirements, said[:_LONGEST], {**sources, **lacking})
+            sources |= lacking
         with open(path, encoding="utf-8") as file:
             body = toml.parse(file.read(), _WRITTEN, ToolMissing, "what uv wrote")
-    return {entry["name"]: _package(entry, asked) for entry in body.get("packages", ())}
+    entries = body.get("packages", ())
+    found = {entry["name"]: _package(entry, asked) for entry in entries}
+    return found, [_source(entry["sdist"]) for entry in entries if found[entry["name"]].is_source]
 
 
 def _preferred(held: Packages) -> str:
@@ -108,14 +136,23 @@ def _preferred(held: Packages) -> str:
     )
 
 
-def _refused(asked: PackageQuestion, requirements: Iterable[str], said: str) -> Unresolved:
-    lacking = [one or other for one, other in _LACKS.findall(said)]
+def _lacking(said: str) -> dict[str, str]:
+    """By its name what has no wheel, with its release where it is said."""
     # The hint has the name alone of what the reason before it has with its release.
-    named = [one for one in dict.fromkeys(lacking) if "==" in one] or [*dict.fromkeys(lacking)]
+    found = sorted(
+        (one or other for one, other in _LACKS.findall(said)), key=lambda one: "==" in one
+    )
+    return {one.partition("==")[0]: one for one in found}
+
+
+def _refused(
+    asked: PackageQuestion, requirements: Iterable[str], said: str, lacking: Mapping[str, str]
+) -> Unresolved:
+    named = [one for one in lacking.values() if "==" in one] or [*lacking]
     if named:
         return Unresolved(
             f"no wheel of {', '.join(named)} is on the index for {_place(asked)}",
-            expected="wheels, whose files can be pinned",
+            expected="wheels, or source archives that say what they require",
             found=said,
             help=f"another release that has wheels (`--with NAME==VERSION`), or another Python; {_NOTHING}",
         )
@@ -133,10 +170,11 @@ def _place(asked: PackageQuestion) -> str:
 
 def _package(entry: Mapping[str, Any], asked: PackageQuestion) -> LockedPackage:
     name, archive = entry["name"], entry.get("archive")
-    found = [archive] if archive else entry.get("wheels", [])
+    # Of what has wheels uv names the source archive as well.
+    found = [archive] if archive else entry.get("wheels") or [*filter(None, [entry.get("sdist")])]
     files = {_file(one): one.get("hashes", {}).get("sha256", "") for one in found}
-    # What is no wheel stands at an address of its own, or in a repository: of the index uv would have said so.
-    if not files or not all(file.endswith(".whl") for file in files):
+    # What stands at an address of its own, or in a repository, is asked for by name.
+    if not files or (archive and not all(file.endswith(".whl") for file in files)):
         raise Unresolved(
             f"{name} comes as source for {_place(asked)}",
             expected="a wheel",
@@ -156,6 +194,11 @@ def _package(entry: Mapping[str, Any], asked: PackageQuestion) -> LockedPackage:
         files=files,
         url=archive["url"] if archive else "",
     )
+
+
+def _source(entry: Mapping[str, Any]) -> tuple[str, str, str]:
+    address = entry.get("url") or "file://" + entry.get("path", "")
+    return _file(entry), address, entry["hashes"]["sha256"]
 
 
 def _file(entry: Mapping[str, Any]) -> str:

@@ -100,8 +100,10 @@ def _text(session: Session, wheel: Wheel) -> bytes:
     data = reply.data if reply is not None else b""
     # A page to sign in is an answer too, and comes with status 200.
     if not data.startswith(b"Metadata-Version:"):
-        inside = _of_source if wheel.name.endswith(_SOURCE) else _of_wheel
-        data = inside(session, wheel)
+        if wheel.name.endswith(_SOURCE):
+            data = of_source(session, wheel.name, wheel.url, wheel.sha256, "PKG-INFO")
+        else:
+            data = _of_wheel(session, wheel)
     session.keep(wheel.sha256, "METADATA", data)
     return data
 
@@ -119,24 +121,24 @@ def _of_wheel(session: Session, wheel: Wheel) -> bytes:
     return remote.read(members[0], LARGEST)
 
 
-def _of_source(session: Session, wheel: Wheel) -> bytes:
-    """PKG-INFO of a source archive, of which no more is read than stands before it; "" where there is none."""
-    archive = RemoteFile(session, wheel.url, wheel.sha256)
+def of_source(session: Session, name: str, url: str, sha256: str, wanted: str) -> bytes:
+    """A file of the top folder of a source archive, of which no more is read than stands before it; "" without it."""
+    archive = RemoteFile(session, url, sha256)
     archive.rewind()
     try:
         with tarfile.open(fileobj=archive, mode="r|gz") as opened:
             for member in opened:
                 folder, _, last = member.name.partition("/")
-                if folder and last == "PKG-INFO" and member.size <= LARGEST:
+                if folder and last == wanted and member.size <= LARGEST:
                     held = opened.extractfile(member)
                     return held.read() if held is not None else b""
                 if archive.tell() > LARGEST_SOURCE:
                     break
     except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
-        session.forget(wheel.sha256)
+        session.forget(sha256)
         raise HarvestRefused(
             "the source archive is damaged",
-            where=Position(wheel.name),
+            where=Position(name),
             expected="a packed tar archive",
             found=str(error)[:120],
         ) from None

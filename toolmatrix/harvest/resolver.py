@@ -94,16 +94,23 @@ class Uv:
         return tuple(sorted(found.split())), said
 
     def lock(
-        self, requirements: Sequence[str], path: str, where: Sequence[str], alone: bool = False
+        self,
+        requirements: Sequence[str],
+        path: str,
+        where: Sequence[str],
+        alone: bool = False,
+        sources: Sequence[str] = (),
     ) -> str:
         """Write all packages that requirements take to a `pylock.toml` (PEP 751): why there are none, "" if there are.
 
+        Of the packages of `sources` their archives are taken, whose own programs uv runs to learn what they require.
         The user's own settings of uv hold, and none of the folder that it happens to be started in; `alone` nothing is
         asked but what `where` names, which are further arguments. Raises ToolMissing where uv failed otherwise.
         """
         done = self._run(
             *("pip", "compile", "-", "--quiet", "--format", "pylock.toml", "--output-file", path),
             *(*_WHEELS, "--no-python-downloads", "--python", sys.executable, *where),
+            *(f"--no-binary={name}" for name in sources),
             *(("--no-config",) if alone else ()),
             text="\n".join(requirements) + "\n",
             folder=os.path.dirname(path),

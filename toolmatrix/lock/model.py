@@ -109,12 +109,26 @@ class LockedPackage(Value):
     files: Mapping[str, str]
     url: str = ""
 
+    @property
+    def is_source(self) -> bool:
+        """True if there is no wheel of it."""
+        return not any(name.endswith(".whl") for name in self.files)
+
 
 class LockedClosure(Value):
-    """Every Python package that the answer for a target takes, by name, and the question that they answer."""
+    """Every Python package that the answer for a target takes, by name, and the question that they answer.
+
+    `builders` are the packages that build those of them of which there is a source archive alone.
+    """
 
     asked: PackageQuestion
     packages: Mapping[str, LockedPackage]
+    builders: Mapping[str, LockedPackage] = {}
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the packages that are built out of a source archive."""
+        return tuple(name for name, one in sorted(self.packages.items()) if one.is_source)
 
 
 class LockedTarget(Value):

@@ -39,6 +39,7 @@ _HEX, _DIGITS = "0123456789abcdef", 64
 _ANEW = "write it anew with `toolmatrix lock`, or restore it from version control"
 # What each table holds: kinds of `_KINDS`, tables below it, `*` for names of any kind, `?` behind what may be left out.
 _BACKED: Fields = {"evidence": "word", "facts": "list", "disputed?": "list"}
+_PACKAGES: Fields = {"*": {"version": "text", "files": {"*": "sha256"}, "url?": "text"}}
 _TARGET: Fields = {
     **dict.fromkeys(("accelerator", "from", "platform"), "text"),
     "evidence": "word",
@@ -52,7 +53,8 @@ _TARGET: Fields = {
     "closure?": {
         **dict.fromkeys(("builds", "options", "requirements"), "list"),
         **dict.fromkeys(("platform", "python"), "text"),
-        "packages": {"*": {"version": "text", "files": {"*": "sha256"}, "url?": "text"}},
+        "packages": _PACKAGES,
+        "builders?": _PACKAGES,
     },
 }
 FIELDS: Fields = {
@@ -370,11 +372,11 @@ def _target(body: Mapping[str, Any]) -> LockedTarget:
 
 def _closure(body: Mapping[str, Any]) -> LockedClosure:
     asked = _fields(body)
-    packages = asked.pop("packages")
-    return LockedClosure(
-        asked=PackageQuestion(**asked),
-        packages={name: LockedPackage(**part) for name, part in packages.items()},
+    packages, builders = (
+        {name: LockedPackage(**part) for name, part in asked.pop(key, {}).items()}
+        for key in ("packages", "builders")
     )
+    return LockedClosure(asked=PackageQuestion(**asked), packages=packages, builders=builders)
 
 
 def _component(body: Mapping[str, Any]) -> LockedComponent:

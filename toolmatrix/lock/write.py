@@ -81,12 +81,16 @@ def _target(keys: tuple[str, ...], target: LockedTarget) -> Iterator[str]:
     if target.flags.env:
         yield _table((*keys, "flags", "env"), dict(sorted(target.flags.env.items())))
     if target.closure:
-        asked, packages = target.closure.asked, target.closure.packages
+        asked = target.closure.asked
         yield _table(
             (*keys, "closure"), {name: getattr(asked, name) for name in sorted(asked._fields)}
         )
-        lines = [f"{key(name)} = {_package(packages[name])}\n" for name in sorted(packages)]
-        yield header((*keys, "closure", "packages")) + "".join(lines)
+        for field in ("packages", "builders"):
+            held: Mapping[str, LockedPackage] = getattr(target.closure, field)
+            # As above: a reader may count on the packages.
+            if held or field == "packages":
+                lines = [f"{key(name)} = {_package(held[name])}\n" for name in sorted(held)]
+                yield header((*keys, "closure", field)) + "".join(lines)
 
 
 def _table(keys: Sequence[str], values: Mapping[str, str | Sequence[str]]) -> str:

@@ -104,6 +104,7 @@ _BOOK = {
     "effects": "effect",
     "mirrors": "mirror",
     "snapshots": "snapshot",
+    "installers": "installer",
 }
 
 BOOK = Shape(noun="the recipe", kind=model.Book, fields={}, lists=_BOOK, part=False)
@@ -191,6 +192,13 @@ SHAPES: Mapping[str, Shape] = {
         conditional=True,
         sourced=True,
     ),
+    "installer": Shape(
+        noun="an installer",
+        kind=model.Installer,
+        fields={"version": "word", "sha256": "sha256", "index": "url"},
+        conditional=True,
+        sourced=True,
+    ),
     "provision": Shape(
         noun="a provision",
         kind=model.Provision,
@@ -198,6 +206,7 @@ SHAPES: Mapping[str, Shape] = {
             "component": "[component]",
             "packages": "[package]",
             "runtime": "[package]",
+            "building": "[package]",
             "areas": "[name]",
             "pip": "[requirement]",
             "run": "[shell]",

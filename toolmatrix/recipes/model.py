@@ -84,7 +84,8 @@ class Provision(Part):
 
     `packages` are names for the manager of the distribution (apt, dnf), and `runtime` those of the runtime image;
     `areas` are parts of the distribution's archive to be switched on; `pip` are requirements; `run` are commands once
-    the packages are there; `links` are names under which files are found as well; `path` and `env` are set for all
+    the packages are there; `building` are packages by which Python packages are built from their sources where nothing
+    else brings a compiler; `links` are names under which files are found as well; `path` and `env` are set for all
     that follows. Where the runtime image starts from another image, `runtime_base` names it. What has no part in an
     image says so in `because`. One that is `harvested` holds also of what a request had read from the package index.
     """
@@ -92,6 +93,7 @@ class Provision(Part):
     component: str
     packages: tuple[str, ...] = ()
     runtime: tuple[str, ...] = ()
+    building: tuple[str, ...] = ()
     repositories: tuple[Repository, ...] = ()
     areas: tuple[str, ...] = ()
     downloads: tuple[Download, ...] = ()
@@ -165,6 +167,17 @@ class ArchiveSnapshot(Part):
     options: tuple[str, ...] = ()
 
 
+class Installer(Part):
+    """A release of pip and the SHA-256 of its wheel, for images whose own pip does not resolve.
+
+    `index` is the package index where that pip asks at an address of before, unless its settings name one.
+    """
+
+    version: str
+    sha256: str
+    index: str = ""
+
+
 class BuildStep(Part):
     """Commands of one stage: lines of shell, each one command; `env` holds for these lines alone.
 
@@ -205,7 +218,7 @@ class RecipeOption(Part):
 
 
 class Book(Value):
-    """One file: what it says of distributions, compilers, provisions, flags, mirrors and snapshots, and its sources."""
+    """One file: distributions, compilers, provisions, flags, mirrors, snapshots and installers, and their sources."""
 
     distros: tuple[Distro, ...] = ()
     compilers: tuple[Compiler, ...] = ()
@@ -213,6 +226,7 @@ class Book(Value):
     effects: tuple[Effect, ...] = ()
     mirrors: tuple[MirrorSetting, ...] = ()
     snapshots: tuple[ArchiveSnapshot, ...] = ()
+    installers: tuple[Installer, ...] = ()
     sources: Mapping[str, Source] = {}
     path: str = ""
 

@@ -77,6 +77,7 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         secrets=_SECRETS,
         check=check_name(image),
         requirements=requirements.name(image),
+        installers=requirements.first(image),
         seeds=wheels.seeds(image.wheels, image.closure),
         folder=FOLDER,
         fetched=job.choices.fetched,

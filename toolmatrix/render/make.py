@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from toolmatrix.errors import NoImage, RenderError
 from toolmatrix.facts import variants
 from toolmatrix.facts.records import RowRecord
-from toolmatrix.lock.model import PackageQuestion
+from toolmatrix.lock.model import LockedPackage, PackageQuestion
 from toolmatrix.recipes.model import APT, STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
 from toolmatrix.render import answer, labels, mirrors, stages, wheels
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Compiler,
         Distro,
         Effect,
+        Installer,
         Probe,
         Provision,
         Recipe,
@@ -69,6 +70,7 @@ class Rules:
         self.effects = (*recipe.effects, *book.effects)
         self.mirrors = (*recipe.mirrors, *book.mirrors)
         self.snapshots = (*recipe.snapshots, *book.snapshots)
+        self.installers = (*recipe.installers, *book.installers)
         self.schemes = {name: part["scheme"] for name, part in index.header["components"].items()}
 
     def is_harvested(self, component: str, version: str) -> bool:
@@ -173,6 +175,21 @@ def _closure(held: LockedTarget, provisions: Sequence[Provision]) -> LockedClosu
     return held.closure if asked == _question(held, provisions) else None
 
 
+def _installers(pip: Installer | None, closure: LockedClosure | None) -> dict[str, LockedPackage]:
+    # What is there before anything else: an installer that resolves, and what builds the sources of the lock.
+    found = dict(closure.builders) if closure else {}
+    if pip:
+        wheel = f"pip-{pip.version}-py3-none-any.whl"
+        found["pip"] = LockedPackage(version=pip.version, files={wheel: pip.sha256})
+    return found
+
+
+def _building(provisions: Iterable[Provision], closure: LockedClosure | None) -> Iterator[str]:
+    # A compiler that stays behind, where sources of the lock are built and the answer has none.
+    if closure and closure.sources:
+        yield from (word for part in provisions for word in part.building)
+
+
 def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str) -> ImagePlan:
     recipe = rules.recipe
     _needed(target, held, recipe)
@@ -186,15 +203,15 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
     if recipe.runs:
         provisions = tuple(_running(provisions, recipe))
     downloads = tuple(_pinned(one, held, rules) for part in provisions for one in part.downloads)
-    probes = tuple(
-        _probed(one.component, probe, held) for one in provisions for probe in one.probes
-    )
+    probes = tuple(_probed(part.component, one, held) for part in provisions for one in part.probes)
     built = tuple(_built(held, recipe, picker))
     compiler = picker.first(rules.compilers)
     parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
     pip, closure = _pip(held, provisions), _closure(held, provisions)
     builds = _once(tuple(build.install) for build in held.variants.values() if build.options)
     used = tuple(wheels.used(held, recipe, provisions))
+    installer = picker.first(rules.installers)
+    building = () if compiler else _building(provisions, closure)
     plan = ImagePlan(
         name=name,
         target=target,
@@ -203,7 +220,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         base=first.base,
         from_=first.from_,
         distro=distro,
-        packages=_once(word for part in parts for word in part.packages),
+        packages=_once((*(word for part in parts for word in part.packages), *building)),
         runtime=last,
         compiler=compiler,
         areas=_once(word for part in provisions for word in part.areas),
@@ -214,6 +231,8 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         pip=pip,
         builds=builds,
         closure=closure,
+        installers=_installers(installer, closure),
+        index=installer.index if installer else "",
         wheels=used,
         steps=steps,
         artifacts=picker.texts(recipe.artifacts),

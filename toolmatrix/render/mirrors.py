@@ -78,6 +78,7 @@ def applied(image: ImagePlan, choices: Choices, settings: Sequence[MirrorSetting
         repositories=_repositories(image.repositories, text),
         runtime=runtime.replace(repositories=_repositories(runtime.repositories, text)),
         run=each(image.run),
+        index=text(image.index),
         pip=each(image.pip),
         builds=tuple(map(each, image.builds)),
         closure=image.closure and _closure(image.closure, text),
@@ -94,7 +95,12 @@ def addresses(image: ImagePlan) -> Iterator[str]:
         yield from (one.key_url, one.uri)
     closure = image.closure
     texts = [*(image.snapshot.lines if image.snapshot else ())]
-    texts += [*image.run, *image.pip, *(line for step in image.steps for line in step.run)]
+    texts += [
+        image.index,
+        *image.run,
+        *image.pip,
+        *(line for step in image.steps for line in step.run),
+    ]
     texts += [word for words in image.builds for word in words]
     texts += (
         [*closure.asked.options, *(one.url for one in closure.packages.values())] if closure else []

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Protocol
 
-    from toolmatrix.lock.model import Lock, LockedClosure, LockedTarget
+    from toolmatrix.lock.model import Lock, LockedClosure, LockedPackage, LockedTarget
     from toolmatrix.recipes.model import (
         ArchiveSnapshot,
         BuildStep,
@@ -103,6 +103,8 @@ class ImagePlan(Value):
     pip: tuple[str, ...]
     builds: tuple[tuple[str, ...], ...]
     closure: LockedClosure | None
+    installers: Mapping[str, LockedPackage]
+    index: str
     wheels: tuple[UsedPackage, ...]
     steps: tuple[BuildStep, ...]
     artifacts: tuple[str, ...]

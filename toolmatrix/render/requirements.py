@@ -43,12 +43,19 @@ def _text(image: ImagePlan, closure: LockedClosure, fetched: str) -> str:
         f"pip install {taken}--require-hashes --no-deps --requirement {name(image)}",
     )
     lines = [*_options(() if fetched else closure.asked.options), "--only-binary :all:"]
+    if closure.sources:
+        lines.append(f"--no-binary {','.join(closure.sources)}")
     packages = closure.packages
     lines += [
         _line(one, packages[one].replace(url="") if fetched else packages[one])
         for one in sorted(packages)
     ]
     return around.comment(about) + "".join(f"{line}\n" for line in lines)
+
+
+def first(image: ImagePlan) -> tuple[str, ...]:
+    """Requirements of what installs the others: each a line with its hashes."""
+    return tuple(_line(one, part, " ") for one, part in sorted(image.installers.items()))
 
 
 def _options(words: tuple[str, ...]) -> Iterator[str]:
@@ -63,9 +70,9 @@ def _options(words: tuple[str, ...]) -> Iterator[str]:
         yield said
 
 
-def _line(name: str, package: LockedPackage) -> str:
+def _line(name: str, package: LockedPackage, between: str = " \\\n    ") -> str:
     wanted = around.requirement(
         f"{name}@{package.url}" if package.url else f"{name}=={package.version}"
     )
     digests = sorted({quote.plain("sha256", one) for one in package.files.values()})
-    return " \\\n    ".join((wanted, *(f"--hash=sha256:{one}" for one in digests)))
+    return between.join((wanted, *(f"--hash=sha256:{one}" for one in digests)))

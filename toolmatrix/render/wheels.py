@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import LockedClosure, LockedTarget
     from toolmatrix.recipes.model import Provision, Recipe
 
-# What the module venv puts into an environment before anything else (Python documentation, ensurepip and venv), and
-# Debian and Ubuntu beside it (package python3-venv, its wheels).
-_SEEDS = ("setuptools", "wheel", "pkg-resources")
+# What the module venv puts into an environment before anything else (Python documentation, ensurepip and venv).
+_SEEDS = ("setuptools", "wheel")
 
 # The name in `NAME[extras]==RELEASE` or `NAME@ADDRESS`.
 _NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9]")
@@ -74,7 +73,8 @@ def words(packages: Iterable[UsedPackage]) -> Iterator[str]:
 def seeds(packages: Iterable[UsedPackage], closure: LockedClosure | None = None) -> tuple[str, ...]:
     """What the environment had before, and neither an answer nor its packages name."""
     named = {*(one.package for one in packages), *(closure.packages if closure else ())}
-    return tuple(name for name in _SEEDS if name not in named)
+    held = dict.fromkeys((*_SEEDS, *sorted(closure.builders if closure else ())))
+    return tuple(name for name in held if name not in named)
 
 
 @lru_cache(maxsize=1)

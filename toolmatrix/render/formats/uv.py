@@ -127,5 +127,7 @@ def _closure(image: ImagePlan) -> dict[str, object]:
         return {}
     packages = sorted(image.closure.packages.items())
     pins = [around.requirement(f"{name}=={one.version}") for name, one in packages if not one.url]
-    # What was locked are wheels.
-    return {"no-build": True, "constraint-dependencies": pins}
+    # What was locked are wheels, but for what is built out of a source archive.
+    sources = image.closure.sources
+    built = {"no-binary-package": list(sources)} if sources else {}
+    return {"no-build": True, **built, "constraint-dependencies": pins}

@@ -30,7 +30,7 @@ RUN --mount=type=cache,id=debian12-amd64-apt,target=/var/cache/apt,sharing=locke
 set -eux
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc-12 g++-12 make bazel-bootstrap python3.11 python3.11-dev python3.11-venv
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc-12 g++-12 make bazel-bootstrap python3.11 python3.11-dev python3.11-venv python3-distutils
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
 

@@ -38,7 +38,7 @@ set -eux
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
 if apt-get indextargets --format "\$(REPO_URI)" 'Origin: Debian' | grep -v '/20261120T000000Z/' >&2; then echo 'this image also knows packages of Debian that are not of 20261120T000000Z' >&2; exit 1; fi
-DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc-12 g++-12 make bazel-bootstrap python3.11 python3.11-dev python3.11-venv
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc-12 g++-12 make bazel-bootstrap python3.11 python3.11-dev python3.11-venv python3-distutils
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
 

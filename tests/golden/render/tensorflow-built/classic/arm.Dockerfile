@@ -34,7 +34,7 @@ RUN --mount=type=cache,id=ubuntu20.04-arm64-apt,target=/var/cache/apt,sharing=lo
     set -eux; \
     rm -f /etc/apt/apt.conf.d/docker-clean; \
     apt-get update; \
-    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc-7 g++-7 make python3.9 python3.9-dev python3.9-venv git patch unzip zip rsync ca-certificates p11-kit curl; \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc-7 g++-7 make python3.9 python3.9-dev python3.9-venv python3-distutils git patch unzip zip rsync ca-certificates p11-kit curl; \
     rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 
 ENV CFLAGS="-fsigned-char -march=armv8-a+crc -frecord-gcc-switches" \
@@ -64,6 +64,8 @@ RUN --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
     --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
     --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 \
     set -eux; \
+    printf '%s\n' 'pip==25.0.1 --hash=sha256:c46efd13b6aa8279f33f2864459c8ce587ea6a1a59ee20de055868d8f7688f7f' | python -m pip install --require-hashes --no-deps --requirement /dev/stdin; \
+    python -m pip config get global.cert > /dev/null 2>&1 || python -m pip config --site set global.cert /etc/ssl/certs/ca-certificates.crt; \
     python -m pip install numpy==1.19.5 protobuf==3.19.6 keras==2.6.0 h5py==3.1.0 wrapt==1.12.1 gast==0.4.0; \
     python -m pip check
 
@@ -178,7 +180,7 @@ RUN --mount=type=cache,id=ubuntu20.04-arm64-apt,target=/var/cache/apt,sharing=lo
     set -eux; \
     rm -f /etc/apt/apt.conf.d/docker-clean; \
     apt-get update; \
-    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libstdc++6 libgomp1 python3.9; \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libstdc++6 libgomp1 python3.9 python3-distutils; \
     rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 
 ENV CFLAGS="-fsigned-char -march=armv8-a+crc -frecord-gcc-switches" \
@@ -192,7 +194,8 @@ COPY --from=package /opt/venv /opt/venv
 RUN set -eux; \
     groupadd --gid 10001 builder; \
     useradd --uid 10001 --gid 10001 --no-log-init --create-home --shell /bin/bash builder; \
-    install -d -o 10001 -g 10001 /work
+    install -d -o 10001 -g 10001 /work; \
+    rm -f /opt/venv/pip.conf
 
 COPY --from=tools /usr/share/toolmatrix/ /usr/share/toolmatrix/
 WORKDIR /work

@@ -53,7 +53,7 @@ RUN --mount=type=cache,id=ubuntu20.04-amd64-apt,target=/var/cache/apt,sharing=lo
     --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
     set -eux; \
     apt-get update; \
-    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends rocm-dev gcc-7 g++-7 make python3.9 python3.9-dev python3.9-venv ca-certificates curl; \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends rocm-dev gcc-7 g++-7 make python3.9 python3.9-dev python3.9-venv python3-distutils ca-certificates curl; \
     rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 
 ENV PIP_DISABLE_PIP_VERSION_CHECK="1" \
@@ -82,6 +82,8 @@ RUN --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
     --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
     --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 \
     set -eux; \
+    printf '%s\n' 'pip==25.0.1 --hash=sha256:c46efd13b6aa8279f33f2864459c8ce587ea6a1a59ee20de055868d8f7688f7f' | python -m pip install --require-hashes --no-deps --requirement /dev/stdin; \
+    python -m pip config get global.cert > /dev/null 2>&1 || python -m pip config --site set global.cert /etc/ssl/certs/ca-certificates.crt; \
     python -m pip install numpy==1.19.5 protobuf==3.19.6 keras==2.6.0 h5py==3.1.0 wrapt==1.12.1 gast==0.4.0; \
     python -m pip check
 

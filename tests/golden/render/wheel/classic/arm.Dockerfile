@@ -25,7 +25,7 @@ RUN --mount=type=cache,id=debian12-arm64-apt,target=/var/cache/apt,sharing=locke
     set -eux; \
     rm -f /etc/apt/apt.conf.d/docker-clean; \
     apt-get update; \
-    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3.11 python3.11-venv; \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3.11 python3.11-venv python3-distutils; \
     rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 
 ENV PYTHONUNBUFFERED="1" \
@@ -41,7 +41,8 @@ RUN --mount=type=cache,id=debian12-arm64-pip,target=/root/.cache/pip \
     set -eux; \
     python -m pip install onnxruntime==1.18.1 numpy==1.26.4 protobuf==5.27.5; \
     python -m pip check; \
-    for seed in setuptools wheel pkg-resources; do python -m pip show "$seed" 2> /dev/null | grep '^Required-by: .' > /dev/null || python -m pip uninstall --yes "$seed"; done; \
+    for seed in setuptools wheel; do python -m pip show "$seed" 2> /dev/null | grep '^Required-by: .' > /dev/null || python -m pip uninstall --yes "$seed"; done; \
+    if python -m pip show setuptools > /dev/null 2>&1; then rm -rf /opt/venv/lib/python*/site-packages/pkg_resources-*-info; else python -m pip uninstall --yes pkg-resources; fi; \
     python -m pip uninstall --yes pip
 
 FROM debian:12 AS runtime
@@ -55,7 +56,7 @@ RUN --mount=type=cache,id=debian12-arm64-apt,target=/var/cache/apt,sharing=locke
     set -eux; \
     rm -f /etc/apt/apt.conf.d/docker-clean; \
     apt-get update; \
-    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3.11; \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3.11 python3-distutils; \
     rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 
 ENV PYTHONUNBUFFERED="1" \

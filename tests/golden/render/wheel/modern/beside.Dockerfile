@@ -34,7 +34,7 @@ RUN --mount=type=cache,id=ubuntu22.04-amd64-apt,target=/var/cache/apt,sharing=lo
 set -eux
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3.11 python3.11-venv
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3.11 python3.11-venv python3-distutils
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
 
@@ -55,7 +55,8 @@ RUN --mount=type=cache,id=ubuntu22.04-amd64-pip,target=/root/.cache/pip \
 set -eux
 python -m pip install tensorflow==2.13.0 numpy==1.24.3 protobuf==4.23.4 keras==2.13.1 h5py==3.9.0 wrapt==1.15.0 gast==0.4.0
 python -m pip check
-for seed in setuptools wheel pkg-resources; do python -m pip show "$seed" 2> /dev/null | grep '^Required-by: .' > /dev/null || python -m pip uninstall --yes "$seed"; done
+for seed in setuptools wheel; do python -m pip show "$seed" 2> /dev/null | grep '^Required-by: .' > /dev/null || python -m pip uninstall --yes "$seed"; done
+if python -m pip show setuptools > /dev/null 2>&1; then rm -rf /opt/venv/lib/python*/site-packages/pkg_resources-*-info; else python -m pip uninstall --yes pkg-resources; fi
 python -m pip uninstall --yes pip
 EOF
 
@@ -70,7 +71,7 @@ RUN --mount=type=cache,id=ubuntu22.04-amd64-apt,target=/var/cache/apt,sharing=lo
 set -eux
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends 'libcudnn8=8.6.0.163-1+cuda11.*' python3.11
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends 'libcudnn8=8.6.0.163-1+cuda11.*' python3.11 python3-distutils
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
 

@@ -50,7 +50,8 @@ RUN --mount=type=cache,id=ubuntu24.04-amd64-pip,target=/root/.cache/pip \
 set -eux
 python -m pip install torch==2.9.1 triton==3.5.1
 python -m pip check
-for seed in setuptools wheel pkg-resources; do python -m pip show "$seed" 2> /dev/null | grep '^Required-by: .' > /dev/null || python -m pip uninstall --yes "$seed"; done
+for seed in setuptools wheel; do python -m pip show "$seed" 2> /dev/null | grep '^Required-by: .' > /dev/null || python -m pip uninstall --yes "$seed"; done
+if python -m pip show setuptools > /dev/null 2>&1; then rm -rf /opt/venv/lib/python*/site-packages/pkg_resources-*-info; else python -m pip uninstall --yes pkg-resources; fi
 python -m pip uninstall --yes pip
 EOF
 
