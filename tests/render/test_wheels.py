@@ -18,6 +18,7 @@ import toolmatrix
 from tests.golden import assert_golden
 from tests.render.jobs import index, job
 from toolmatrix.api.locks import LockRequest, solved
+from toolmatrix.errors import NoImage
 from toolmatrix.harvest import families
 from toolmatrix.lock.model import DEFAULT
 from toolmatrix.recipes import read as recipes
@@ -143,12 +144,33 @@ def test_an_operation_is_run_of_releases_that_it_is_for() -> None:
         (("torch==2.9.1+cu126",), "wheel"),
         (("numpy==2.2.6", "gcc", "--from=wheel"), "toolchain"),
         (("numpy==2.2.6", "--from=source"), "toolchain"),
+        # As `resolve` means it, what is built from source is built.
+        (("tensorflow==2.6.5",), "tensorflow"),
+        (("torch", "--from=source"), "pytorch"),
+        (("flash-attn", "torch==2.5.1"), "extension"),
+        # What no recipe builds comes as a wheel, unless it was to be built.
+        (("jax",), "wheel"),
+        (("torch", "torchvision"), "wheel"),
+        (("transformers",), "wheel"),
+        (("transformers", "gcc"), "toolchain"),
+        (("jax", "--from=source"), ""),
+        # What nothing brings is left for the solver to refuse.
+        (("cmake",), "toolchain"),
     ],
 )
 def test_what_is_asked_for_decides_the_recipe(words: tuple[str, ...], taken: str) -> None:
-    asks = read(index(), Fields(**given(words))).asks
-    froms = [ask.selector for ask in asks if ask.component == "from"]
-    assert requests.by_default(froms, [ask.component for ask in asks], index()) == taken
+    request = read(index(), Fields(**given(words)))
+    if not taken:
+        with pytest.raises(NoImage, match="no recipe builds jax"):
+            requests.of_request(request, index())
+        return
+    found = requests.of_request(request, index())
+    assert found.recipe == taken
+    # A lock says the same of what it holds.
+    asked = [ask.component for ask in request.asks]
+    from_ = found.from_ or next(ask.selector for ask in request.asks if ask.component == "from")
+    wanted = requests.requested(words, index())
+    assert requests.by_default(from_, wanted, asked, index()).recipe == taken
 
 
 def test_a_lock_of_wheels_is_rendered_by_their_recipe_unless_one_is_named() -> None:

@@ -17,6 +17,7 @@ from toolmatrix.recipes.model import APT, STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
 from toolmatrix.render import answer, labels, mirrors, wheels
 from toolmatrix.render.model import ImagePlan, Job, Runtime
+from toolmatrix.request import recipes
 from toolmatrix.wording import listing
 
 TYPE_CHECKING = False
@@ -100,9 +101,10 @@ def job(
     for name, environment, target in lock.names():
         if targets and target not in targets:
             continue
-        held = lock.environments[environment].targets[target]
+        answered = lock.environments[environment]
+        wanted = recipes.requested(answered.request, rules.index)
         try:
-            images.append(_image(name, target, held, rules, digest))
+            images.append(_image(name, target, answered.targets[target], wanted, rules, digest))
         except _Excluded as reason:
             excluded.append((name, str(reason)))
     if not images:
@@ -173,7 +175,9 @@ def _closure(held: LockedTarget, provisions: Sequence[Provision]) -> LockedClosu
     return held.closure if asked == _question(held, provisions) else None
 
 
-def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str) -> ImagePlan:
+def _image(
+    name: str, target: str, held: LockedTarget, wanted: Sequence[str], rules: Rules, digest: str
+) -> ImagePlan:
     recipe = rules.recipe
     _needed(target, held, recipe)
     distro, picker = _placed(target, held, rules)
@@ -220,6 +224,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         carries=picker.texts(recipe.carries),
         probes=probes,
         built=built,
+        left_out=tuple(_left_out(held, wanted, recipe, provisions)),
         effects=_effects(held, rules, picker) if compiler else (),
         env=_env(held, provisions, _options(recipe, picker, rules.choices), compiler),
         device_env=_device_env(held),
@@ -230,6 +235,26 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         variables=picker.values,
     )
     return mirrors.applied(plan, rules.choices, picker.all(rules.mirrors))
+
+
+def _left_out(
+    held: LockedTarget, wanted: Sequence[str], recipe: Recipe, provisions: Sequence[Provision]
+) -> Iterator[str]:
+    """What is requested and not in the image. Only an image of tools may leave out what is built with them."""
+    brought = {part.component for part in provisions if part.brings} | {
+        *recipe.built(held.components)
+    }
+    for name in wanted:
+        part = held.components.get(name)
+        if part is None:
+            raise _Excluded(f"the answer holds no {name}, which was requested")
+        if name in brought or part.inside or part.floor:
+            continue
+        if recipe.builds or recipe.runs:
+            raise _Excluded(
+                f"the recipe `{recipe.name}` does not bring {name}, which was requested"
+            )
+        yield name
 
 
 def _placed(target: str, held: LockedTarget, rules: Rules) -> tuple[Distro, Picker]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     )
 
 
+TO_HOST = "-Xcompiler="
+"""The beginning of what nvcc hands to the compiler of the host (NVIDIA, nvcc documentation, --compiler-options)."""
 APART = ("package", "verify")
 """Stages of steps that need what was built, and not where."""
 
@@ -76,12 +78,13 @@ class ImagePlan(Value):
     `name` is the stem of its files, such as `x86`; `base` the reference that the lock names and `from_` the one its
     stages start from; `packages` are all packages of the distribution's manager in the order of their first mention;
     `runtime` is the last stage; `compiler` is what C is compiled with, where anything is; `probes` are pairs of
-    component and probe, and `built` those of what is built; `effects` are those of its flags; `steps` are in the order
-    of their stages, and those behind the build run where `carries` are alone, if any are; `env` holds in every stage,
-    `device_env` where no step builds, which says its archs by itself; `labels` stand on the last stage; `closure` are
-    all Python packages, where the lock has those of `pip` and `builds`; `wheels` are those that a check which imports
-    them uses; `mirrored` are pairs of a file and a line by which tools know mirrors; `snapshot` is the archive that
-    packages come from, where it is one of a day; `variables` are the values that texts of recipes may name.
+    component and probe, and `built` those of what is built; `left_out` is what was requested and not in it, as in an
+    image of the tools alone; `effects` are those of its flags; `steps` are in the order of their stages, and those
+    behind the build run where `carries` are alone, if any are; `env` holds in every stage, `device_env` are flags of
+    nvcc and hipcc; `labels` stand on the last stage; `closure` are all Python packages, where the lock has those of
+    `pip` and `builds`; `wheels` are those that a check which imports them uses; `mirrored` are pairs of a file and a
+    line by which tools know mirrors; `snapshot` is the archive that packages come from, where it is one of a day;
+    `variables` are the values that texts of recipes may name.
     """
 
     name: str
@@ -108,6 +111,7 @@ class ImagePlan(Value):
     carries: tuple[str, ...]
     probes: tuple[tuple[str, Probe], ...]
     built: tuple[tuple[str, Probe], ...]
+    left_out: tuple[str, ...]
     effects: tuple[Effect, ...]
     env: Mapping[str, str]
     device_env: Mapping[str, str]
@@ -116,6 +120,17 @@ class ImagePlan(Value):
     variables: Mapping[str, str]
     mirrored: tuple[tuple[str, str], ...] = ()
     snapshot: ArchiveSnapshot | None = None
+
+    @property
+    def stage_env(self) -> dict[str, str]:
+        """What stages set of `device_env`: where a step builds, which says its archs, what is for the host alone."""
+        if not self.steps:
+            return dict(self.device_env)
+        said = {
+            name: " ".join(flag for flag in text.split() if flag.startswith(TO_HOST))
+            for name, text in self.device_env.items()
+        }
+        return {name: flags for name, flags in said.items() if flags}
 
     @property
     def building(self) -> tuple[BuildStep, ...]:
