@@ -463,6 +463,13 @@ def test_an_image_holds_what_was_requested(
         assert text in found[f"{target}.Dockerfile"]
 
 
+def test_an_image_of_tools_says_what_it_leaves_out(real: Cli, here: Path) -> None:
+    real("render", "tensorflow==2.6.5", "--recipe", "toolchain", "--output", "out")
+    check = (here / "out/x86.check.sh").read_text()
+    assert re.search(r"none tensorflow 'not here' 2\.6\.5 'to be built with these tools'", check)
+    assert "%s not tried" in check
+
+
 @pytest.mark.parametrize("line", ["numpy", "gcc", "transformers --from wheel", "flash-attn", "jax"])
 def test_a_lock_without_a_recipe_can_be_rendered(real: Cli, here: Path, line: str) -> None:
     plain = real("resolve", *line.split(), "--json").json()["targets"]["x86"]["components"]
