@@ -176,7 +176,7 @@ def _closure(held: LockedTarget, provisions: Sequence[Provision]) -> LockedClosu
 
 
 def _image(
-    name: str, target: str, held: LockedTarget, wanted: Sequence[str], rules: Rules, digest: str
+    name: str, target: str, held: LockedTarget, wanted: tuple[str, ...], rules: Rules, digest: str
 ) -> ImagePlan:
     recipe = rules.recipe
     _needed(target, held, recipe)
@@ -197,7 +197,6 @@ def _image(
     compiler = picker.first(rules.compilers)
     parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
     pip, closure = _pip(held, provisions), _closure(held, provisions)
-    builds = _once(tuple(build.install) for build in held.variants.values() if build.options)
     used = tuple(wheels.used(held, recipe, provisions))
     plan = ImagePlan(
         name=name,
@@ -216,7 +215,7 @@ def _image(
         run=_once(line for part in provisions for line in part.run),
         links=_links(provisions, compiler),
         pip=pip,
-        builds=builds,
+        builds=_once(tuple(build.install) for build in held.variants.values() if build.options),
         closure=closure,
         wheels=used,
         steps=steps,
@@ -224,6 +223,7 @@ def _image(
         carries=picker.texts(recipe.carries),
         probes=probes,
         built=built,
+        wanted=wanted,
         left_out=tuple(_left_out(held, wanted, recipe, provisions)),
         effects=_effects(held, rules, picker) if compiler else (),
         env=_env(held, provisions, _options(recipe, picker, rules.choices), compiler),

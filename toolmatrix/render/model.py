@@ -78,13 +78,13 @@ class ImagePlan(Value):
     `name` is the stem of its files, such as `x86`; `base` the reference that the lock names and `from_` the one its
     stages start from; `packages` are all packages of the distribution's manager in the order of their first mention;
     `runtime` is the last stage; `compiler` is what C is compiled with, where anything is; `probes` are pairs of
-    component and probe, and `built` those of what is built; `left_out` is what was requested and not in it, as in an
-    image of the tools alone; `effects` are those of its flags; `steps` are in the order of their stages, and those
-    behind the build run where `carries` are alone, if any are; `env` holds in every stage, `device_env` are flags of
-    nvcc and hipcc; `labels` stand on the last stage; `closure` are all Python packages, where the lock has those of
-    `pip` and `builds`; `wheels` are those that a check which imports them uses; `mirrored` are pairs of a file and a
-    line by which tools know mirrors; `snapshot` is the archive that packages come from, where it is one of a day;
-    `variables` are the values that texts of recipes may name.
+    component and probe, and `built` those of what is built; `wanted` was requested, and `left_out` is what of it is
+    not in the image, as in an image of the tools alone; `effects` are those of its flags; `steps` are in the order of
+    their stages, and those behind the build run where `carries` are alone, if any are; `env` holds in every stage,
+    `device_env` are flags of nvcc and hipcc; `labels` stand on the last stage; `closure` are all Python packages,
+    where the lock has those of `pip` and `builds`; `wheels` are those that a check which imports them uses;
+    `mirrored` are pairs of a file and a line by which tools know mirrors; `snapshot` is the archive that packages
+    come from, where it is one of a day; `variables` are the values that texts of recipes may name.
     """
 
     name: str
@@ -111,6 +111,7 @@ class ImagePlan(Value):
     carries: tuple[str, ...]
     probes: tuple[tuple[str, Probe], ...]
     built: tuple[tuple[str, Probe], ...]
+    wanted: tuple[str, ...]
     left_out: tuple[str, ...]
     effects: tuple[Effect, ...]
     env: Mapping[str, str]
