@@ -244,6 +244,9 @@ def _left_out(
     brought = {part.component for part in provisions if part.brings} | {
         *recipe.built(held.components)
     }
+    pip = next((part.component for part in provisions if part.pip), "")
+    if pip and "python" not in held.components:
+        raise _Excluded(f"the answer holds no python, by which {pip} is installed: `--with python`")
     for name in wanted:
         part = held.components.get(name)
         if part is None:
