@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli, Outcome
 
-ASKED = ("gcc", "rocm==5.2.3", "--arch", "gfx90a", "--distro", "debian12")
+ASKED = ("gcc", "--with", "rocm==5.2.3", "--arch", "gfx90a", "--distro", "debian12")
 DIGEST = "sha256:" + 64 * "a"
 # An engine that writes what bake writes of an image, and fails where the name of a target says so.
 METADATA = """

@@ -157,6 +157,8 @@ def test_an_image_of_tools_is_none_of_a_framework_from_source(real: Cli, here: P
         "debian12",
         "--target",
         "x86",
+        "--recipe",
+        "toolchain",
     )
     real("render", *asked, "--format", "dockerfile", "--output", "out")
     outcome = real("build", "out", "--write", "builds.yaml", PATH=printing(here, PASSED))

@@ -483,10 +483,83 @@ def test_the_first_line(real: Cli, here: Path, said: tuple[str, ...], first: str
 def test_a_target_without_an_answer_is_excluded_where_others_remain(real: Cli, here: Path) -> None:
     request = ("rocm==5.2.3", "gcc", "--distro", "debian12", "--accelerator", "rocm")
     outcome = real("render", *request, "--target", "amd,arm", "--output", "out")
-    assert outcome.code == 0
-    assert outcome.err.startswith("excluded arm: it has no answer;")
+    # It was named, and there is none: that others were written is no yes.
+    assert outcome.code == 1
+    assert outcome.err.startswith("excluded arm: it has no answer; `toolmatrix resolve rocm==5.2.3")
     assert (here / "out/amd.Dockerfile").exists()
     assert not (here / "out/arm.Dockerfile").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said", "installed"),
+    [
+        # Where nothing is known of a target it is named, with the code of that.
+        (
+            "vllm --target x86,arm,amd",
+            4,
+            "excluded amd: no fact says",
+            {"x86": "vllm==", "arm": "vllm=="},
+        ),
+        (
+            "cudnn --target x86,arm",
+            1,
+            "excluded arm: it has no answer",
+            {"x86": "FROM nvidia/cuda"},
+        ),
+        # As `resolve` means it: from source, where a recipe builds it.
+        (
+            "tensorflow==2.6.5",
+            0,
+            "note: the recipe `tensorflow` builds tensorflow from source; `--from wheel` installs",
+            {"x86": "pip install tensorflow-*.whl"},
+        ),
+        (
+            "jax",
+            0,
+            "note: no recipe builds jax from source, so wheels are inst",
+            {"x86": "jax[cuda13]=="},
+        ),
+        ("jax --from source", 1, "error[TM604]: no recipe builds jax", {}),
+        # Nothing ties a Python to it, and without one pip would not run.
+        ("wrapt", 1, "the answer holds no python, by which wrapt is installed", {}),
+        ("wrapt --with python", 0, "", {"x86": "pip install wrapt=="}),
+        ("tensorflow==2.6.5 --recipe toolchain", 0, "", {"x86": "bazel"}),
+    ],
+)
+def test_an_image_holds_what_was_requested(
+    real: Cli, here: Path, line: str, code: int, said: str, installed: dict[str, str]
+) -> None:
+    outcome = real("render", *line.split(), "--format", "dockerfile", "--output", "out")
+    assert outcome.code == code
+    assert said in outcome.err
+    found = {path.name: path.read_text() for path in here.glob("out/*.Dockerfile")}
+    assert sorted(found) == [f"{target}.Dockerfile" for target in sorted(installed)]
+    for target, text in installed.items():
+        assert text in found[f"{target}.Dockerfile"]
+
+
+def test_an_image_of_tools_says_what_it_leaves_out(real: Cli, here: Path) -> None:
+    real("render", "tensorflow==2.6.5", "--recipe", "toolchain", "--output", "out")
+    check = (here / "out/x86.check.sh").read_text()
+    assert re.search(r"none tensorflow 'not here' 2\.6\.5 'to be built with these tools'", check)
+    assert "%s not tried" in check
+
+
+@pytest.mark.parametrize("line", ["numpy", "gcc", "transformers --from wheel", "flash-attn", "jax"])
+def test_a_lock_without_a_recipe_can_be_rendered(real: Cli, here: Path, line: str) -> None:
+    plain = real("resolve", *line.split(), "--json").json()["targets"]["x86"]["components"]
+    assert real("lock", *line.split()).code == 0
+    assert real("lock", *line.split(), "--check").code == 0
+    assert real("render", "--output", "out").code == 0
+    # What was requested is as new as it would be without an image.
+    held = read.read(str(here / "toolmatrix.lock")).targets["x86"].components
+    name = line.split(maxsplit=1)[0]
+    assert held[name].version == plain[name]["version"]
+
+
+def test_a_lock_that_makes_no_image_says_so(real: Cli) -> None:
+    assert "`toolmatrix render` makes no image of this answer: x86: " in real("lock", "cuda").err
+    assert real("render", "--output", "out").code == 1
 
 
 def test_a_refusal_is_printed_as_resolve_does(real: Cli, here: Path) -> None:

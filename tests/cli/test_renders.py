@@ -1,8 +1,12 @@
-"""Answers of every recipe can be rendered: each release for one target, the newest for all."""
+"""Answers of every recipe can be rendered: each release for one target, the newest for all.
+
+And laws of what is requested: it is in the image, or refused, and a yes for several targets is a yes for each.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,17 +14,88 @@ import pytest
 from tests import matrix
 from tests.cli.test_documents import validated
 from toolmatrix.api import files, locks, renders
+from toolmatrix.api.explorer import Explorer
 from toolmatrix.api.renders import REFUSED, RENDERED, RenderQuestion
-from toolmatrix.errors import RecipeError
+from toolmatrix.api.requests import OpenMatrix
+from toolmatrix.errors import RecipeError, ToolmatrixError
 from toolmatrix.lock.model import DEFAULT
 from toolmatrix.request import recipes
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.read import read
+from toolmatrix.solve.resolve import possible
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
+    from toolmatrix.solve.resolve import Resolution
 
 ARCHS = ("sm_80", "gfx90a")
+
+
+TARGETS = ("x86", "arm", "amd")
+WAYS = ((), ("--from=source",), ("--from=wheel",))
+
+
+def requestable() -> list[str]:
+    """The components that a request may want of an image."""
+    heads = matrix.index().header["components"]
+    return [name for name in heads if recipes.requested([name], matrix.index())]
+
+
+def checked(made: dict[str, str], target: str, component: str) -> bool:
+    """Whether the check that ends the build of an image asks for a component there; read from its text alone."""
+    text = made[f"{target}.check.sh"]
+    if component == "base-image":
+        return "\nFROM " in made[f"{target}.Dockerfile"]
+    if component == "driver":
+        return "driver.floor=" in made[f"{target}.Dockerfile"]
+    # What is published for one toolkit has its name behind that of the component.
+    used = rf"packages (?:none|cuda|rocm) .*? {component}(?:-[\w-]+)? (?:''|\d)"
+    return bool(re.search(rf"^ *(?:compare {component} |{used})", text, re.MULTILINE | re.DOTALL))
+
+
+def silent(components: list[str]) -> list[tuple[str, ...]]:
+    """The requests that are neither refused nor answered by files that bring what was requested."""
+    explorer, found = Explorer(OpenMatrix(index=matrix.index())), []
+    for component in components:
+        for target in TARGETS:
+            for way in WAYS:
+                words = (component, f"--target={target}", *way)
+                try:
+                    made = explorer.files(words)
+                except ToolmatrixError as error:
+                    refused = error.exit_code in (1, 3, 4)
+                else:
+                    refused = False
+                    kept = not made["excluded"] and checked(made["files"], target, component)
+                if not (refused or kept):
+                    found.append(words)
+    return found
+
+
+def test_an_image_holds_what_was_requested_or_is_refused() -> None:
+    assert silent(["vllm", "tensorflow", "jax", "triton", *requestable()[5::20]]) == []
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_every_image_holds_what_was_requested_or_is_refused(part: int) -> None:
+    assert silent(requestable()[part::4]) == []
+
+
+def test_a_yes_for_several_targets_is_one_for_each() -> None:
+    index = matrix.index()
+
+    def answer(component: str, *targets: str) -> Resolution | None:
+        return possible(index, read(index, Fields(wanted=(component,), target=targets)))
+
+    for component in ["cudnn==9.25.0.15", *requestable()[::3]]:
+        alone = [answer(component, target) for target in TARGETS]
+        together = answer(component, *TARGETS)
+        assert bool(together) is all(alone), component
+        name = component.partition("=")[0]
+        if together is not None:
+            assert all(name in together.chosen(target) for target in TARGETS), component
 
 
 def asked(question: RenderQuestion) -> dict[str, int]:

@@ -205,7 +205,7 @@ def rendered(lock: Lock, label: str) -> dict[str, bytes]:
 SMALL = LOCK.replace(
     environments={
         "default": LockedEnvironment(
-            request=("gcc",),
+            request=("distro",),
             targets={
                 "arm": ARM.replace(
                     components={

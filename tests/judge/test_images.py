@@ -379,6 +379,29 @@ def test_words_expect_the_same(index: Index, word: str, verdict: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("request_", "failing"),
+    [
+        # The answer holds it, and the image is one of tools: that is said, and nothing is wrong.
+        (("tensorflow==2.11.0",), []),
+        (("tensorflow==2.11.0", "--recipe=toolchain"), []),
+        (("tensorflow==2.11.0", "--recipe=tensorflow"), ["tensorflow"]),
+        # An answer of several targets that lacks it on this one.
+        (("vllm", "--target=x86,arm"), ["vllm"]),
+        (("driver",), []),
+    ],
+)
+def test_what_was_requested_is_in_the_image(
+    index: Index, request_: tuple[str, ...], failing: list[str]
+) -> None:
+    # Its label lists what it holds, and what it does not list nobody promised, but for what was requested.
+    listed = {"label:" + COMPONENTS: seen("gcc python")}
+    image = good().replace(features={**good().features, **listed})
+    wanted = expectations.of_lock(index, ARM, LOCK_DIGEST, request_)
+    found = images.judge(image, wanted, index)
+    assert words(found, FAIL) == [("TM402", name) for name in failing]
+
+
+@pytest.mark.parametrize(
     "word",
     [
         "",

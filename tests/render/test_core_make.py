@@ -37,7 +37,14 @@ def changed(name: str, target: str, **changes: Any) -> Lock:
     kept = {name: part for name, part in components.items() if part is not None}
     new = old.replace(components=kept, **changes)
     targets = {**environment.targets, target: new}
-    return held.replace(environments={"default": environment.replace(targets=targets)})
+    # What is taken out was not requested either.
+    request = tuple(
+        word
+        for word in environment.request
+        if components.get(word.partition("=")[0], "") is not None
+    )
+    changed_ = environment.replace(targets=targets, request=request)
+    return held.replace(environments={"default": changed_})
 
 
 def recipe(text: str) -> Recipe:
@@ -221,6 +228,17 @@ def test_a_stand_in_replaces_the_reference_alone() -> None:
     assert made.labels["org.opencontainers.image.base.name"] == "debian:12"
     assert made.labels["org.opencontainers.image.base.digest"] == "sha256:" + "0" * 64
     assert "image" not in {one.kind for one in unpinned.of(made, Choices())}
+
+
+def test_a_target_without_what_was_requested_is_excluded() -> None:
+    with pytest.raises(NoImage) as caught:
+        job(lock("tensorflow"), recipe="numpy", targets=("x86",))
+    assert "does not bring tensorflow, which was requested" in str(caught.value.found)
+    # As an answer of several targets that has nothing of it on one of them.
+    held = lock("debian").environments["default"].replace(request=("vllm",))
+    with pytest.raises(NoImage) as caught:
+        job(lock("debian").replace(environments={"default": held}), targets=("x86",))
+    assert "the answer holds no vllm, which was requested" in str(caught.value.found)
 
 
 def test_a_target_without_a_base_image_is_excluded_where_others_remain() -> None:

@@ -372,6 +372,14 @@ def test_constraints_hold_the_python_packages_and_what_is_built() -> None:
     assert words(made("constraints", held)["arm.constraints.txt"]) == ["h5py==3.1.0", *built]
 
 
+@pytest.mark.parametrize("recipe", ["tensorflow", "toolchain"])
+@pytest.mark.parametrize("form", ["conda", "pixi", "uv"])
+def test_what_is_built_from_source_is_missed_in_a_list_of_packages(form: str, recipe: str) -> None:
+    files = formats.known()[form].files(job(lock("tensorflow"), recipe=recipe, targets=("x86",)))
+    (text,) = files.values()
+    assert "# tensorflow 2.6.5 is built from source and not in this file\n" in text
+
+
 def test_conda_takes_its_own_packages_and_the_rest_by_pip() -> None:
     (text,) = made("conda", job(lock("tensorflow"), targets=("x86",))).values()
     wanted = yaml.safe_load(text)["dependencies"]

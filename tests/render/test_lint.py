@@ -33,7 +33,7 @@ CASES = [
     ("tensorflow", "tensorflow", ALL),
     ("tensorflow", "tensorflow==2.6.5", ALL),
     ("toolchain", "gcc python", ALL),
-    ("toolchain", "gcc python rocm==5.2.3 --distro debian12", ALL),
+    ("toolchain", "gcc python --with rocm==5.2.3 --distro debian12", ALL),
     ("toolchain", "gcc --distro rockylinux9", "x86,arm"),
     ("toolchain", "cuda==12.4.1 gcc python --distro ubuntu22.04", "x86"),
     ("tvm", "apache-tvm", ALL),

@@ -18,10 +18,11 @@ import toolmatrix
 from tests.golden import assert_golden
 from tests.render.jobs import index, job
 from toolmatrix.api.locks import LockRequest, solved
+from toolmatrix.errors import NoImage
 from toolmatrix.harvest import families
 from toolmatrix.lock.model import DEFAULT
 from toolmatrix.recipes import read as recipes
-from toolmatrix.render import dockerfile, formats, wheels
+from toolmatrix.render import around, dockerfile, formats, wheels
 from toolmatrix.render.model import UsedPackage
 from toolmatrix.request import recipes as requests
 from toolmatrix.request.fields import Fields, given
@@ -76,6 +77,11 @@ def test_golden_images(name: str, words: tuple[str, ...], dialect: str) -> None:
 
 def _moves(line: str) -> bool:
     return line.startswith(("# lock ", "# matrix ", "# file ")) or "lock.digest" in line
+
+
+def test_the_tag_of_an_image_of_wheels_is_what_was_requested() -> None:
+    tags = [around.tag(made(*words).images[0]) for words in (("torch==2.9.1",), ("vllm==0.11.0",))]
+    assert tags == ["torch:2.9.1-x86", "vllm:0.11.0-x86"]
 
 
 def test_nothing_that_compiles_is_installed() -> None:
@@ -143,12 +149,33 @@ def test_an_operation_is_run_of_releases_that_it_is_for() -> None:
         (("torch==2.9.1+cu126",), "wheel"),
         (("numpy==2.2.6", "gcc", "--from=wheel"), "toolchain"),
         (("numpy==2.2.6", "--from=source"), "toolchain"),
+        # As `resolve` means it, what is built from source is built.
+        (("tensorflow==2.6.5",), "tensorflow"),
+        (("torch", "--from=source"), "pytorch"),
+        (("flash-attn", "torch==2.5.1"), "extension"),
+        # What no recipe builds comes as a wheel, unless it was to be built.
+        (("jax",), "wheel"),
+        (("torch", "torchvision"), "wheel"),
+        (("transformers",), "wheel"),
+        (("transformers", "gcc"), "toolchain"),
+        (("jax", "--from=source"), ""),
+        # What nothing brings is left for the solver to refuse.
+        (("cmake",), "toolchain"),
     ],
 )
 def test_what_is_asked_for_decides_the_recipe(words: tuple[str, ...], taken: str) -> None:
-    asks = read(index(), Fields(**given(words))).asks
-    froms = [ask.selector for ask in asks if ask.component == "from"]
-    assert requests.by_default(froms, [ask.component for ask in asks], index()) == taken
+    request = read(index(), Fields(**given(words)))
+    if not taken:
+        with pytest.raises(NoImage, match="no recipe builds jax"):
+            requests.of_request(request, index())
+        return
+    found = requests.of_request(request, index())
+    assert found.recipe == taken
+    # A lock says the same of what it holds.
+    asked = [ask.component for ask in request.asks]
+    from_ = found.from_ or next(ask.selector for ask in request.asks if ask.component == "from")
+    wanted = requests.requested(words, index())
+    assert requests.by_default(from_, wanted, asked, index()).recipe == taken
 
 
 def test_a_lock_of_wheels_is_rendered_by_their_recipe_unless_one_is_named() -> None:

@@ -78,11 +78,18 @@ class Explorer:
     def files(self, words: Sequence[str]) -> Document:
         """The Dockerfiles of the answer to a request, by their names, and what nothing pins in them."""
         from toolmatrix.api import files, locks
+        from toolmatrix.request.recipes import of_request
 
         said = given(words)
         wanted = _wanted(said)
         # What a recipe asks for is part of the question, so that its answer may be another.
-        recipe = said.pop("recipe", "") or self._recipe(wanted, said)
+        recipe = said.pop("recipe", "")
+        if not recipe:
+            options: Any = {**said, "matrix": self.matrix}
+            default = of_request(requests.asked(wanted, options)[1], self.index)
+            recipe = default.recipe
+            if default.from_:
+                said["from_"], words = default.from_, (*words, f"--from={default.from_}")
         found = locks.lock(*wanted, **said, recipe=recipe, matrix=self.matrix)
         if isinstance(found, NoAnswer):
             raise NothingMatched(
@@ -98,14 +105,6 @@ class Explorer:
             "excluded": [{"target": target, "reason": reason} for target, reason in made.excluded],
             "unpinned": list(made.unpinned),
         }
-
-    def _recipe(self, wanted: Sequence[str], said: Mapping[str, Any]) -> str:
-        from toolmatrix.request.recipes import by_default
-
-        options: Any = {**said, "matrix": self.matrix}
-        _, request = requests.asked(wanted, options)
-        ways = [ask.selector for ask in request.asks if ask.component == "from"]
-        return by_default(ways, [ask.component for ask in request.asks], self.index)
 
     def _command(self, command: str, words: Sequence[str], recipe: str) -> str:
         told = Fields(**given(words)).replace(recipe=recipe)

@@ -7,10 +7,10 @@ import os.path
 
 from toolmatrix import __version__
 from toolmatrix.api import listed
-from toolmatrix.api.locks import Locked
-from toolmatrix.errors import OutputError, Position, Unpinned, UsageError
+from toolmatrix.api.locks import Locked, LockRequest, Unsolved, solved
+from toolmatrix.errors import OutputError, Position, ToolmatrixError, Unpinned, UsageError
 from toolmatrix.lock import read, write
-from toolmatrix.lock.model import Lock
+from toolmatrix.lock.model import DEFAULT, Lock
 from toolmatrix.outputs import replace_files, told
 from toolmatrix.render import ours
 from toolmatrix.report.terminal import listing
@@ -18,11 +18,12 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from toolmatrix.api import Words
     from toolmatrix.facts.index import Index
+    from toolmatrix.lock.model import LockedEnvironment
     from toolmatrix.render.make import Rules
     from toolmatrix.render.model import Choices, Job
     from toolmatrix.render.unpinned import Loose
@@ -261,7 +262,10 @@ def options_of(
 
 
 def recipe_of(lock: Lock, index: Index) -> str:
-    """The recipe of a lock where nobody names one: that which it was asked for with, or of what it has."""
+    """The recipe of a lock where nobody names one: that which it was asked for with, or of what it answers.
+
+    Raises NoImage where no recipe builds what was requested from source.
+    """
     from toolmatrix.recipes import read as built_in
     from toolmatrix.request import recipes
 
@@ -270,9 +274,12 @@ def recipe_of(lock: Lock, index: Index) -> str:
     # A path is of the folder in which it was written.
     if len(named) == 1 and not built_in.is_path(named[0]):
         return named[0]
-    held = [one for each in lock.environments.values() for one in each.targets.values()]
-    asked = [name for one in held for name in one.components]
-    return recipes.by_default([one.from_ for one in held], asked, index)
+    return recipes.one(
+        recipes.by_default(held.from_, wanted, held.components, index)
+        for each in lock.environments.values()
+        for wanted in [recipes.requested(each.request, index)]
+        for held in each.targets.values()
+    ).recipe
 
 
 def beside(options: RenderOptions, path: str) -> RenderOptions:
@@ -291,6 +298,73 @@ def rules(index: Index, options: RenderOptions) -> Rules:
 
     recipe = recipes.recipe(options.recipe, index)
     return Rules(recipe, recipes.provisions(index), index, options.choices())
+
+
+def for_images(
+    index: Index, wanted: Mapping[str, LockRequest], lock: Lock, say: Callable[[str], object]
+) -> Lock:
+    """A lock of which `render` makes images without being told a recipe, where that moves nothing requested.
+
+    `say` hears why there is none of an environment.
+    """
+    environments = dict(lock.environments)
+    for name, part in wanted.items():
+        alone = lock.replace(environments={DEFAULT: lock.environments[name]})
+        why = "" if part.request.recipe else _no_image(alone, index)
+        found = _by_recipe(part, alone, index) if why else None
+        if found is not None:
+            environments[name], why = found
+        if why:
+            say(f"note: {why}")
+    return lock.replace(environments=environments)
+
+
+def _no_image(lock: Lock, index: Index) -> str:
+    from toolmatrix.render import make
+
+    try:
+        options = RenderOptions(recipe=recipe_of(lock, index))
+        made = make.job(lock, "", rules(index, options), version=__version__)
+    except ToolmatrixError as error:
+        why = error.found or f"{error}: {error.help}"
+    else:
+        why = "; ".join(f"{target}: {why}" for target, why in made.excluded)
+    return why and f"`toolmatrix render` makes no image of this answer: {why}"
+
+
+def _by_recipe(
+    wanted: LockRequest, lock: Lock, index: Index
+) -> tuple[LockedEnvironment, str] | None:
+    # The answer for the recipe that is taken anyway, unless something requested would be another release for it.
+    from toolmatrix.request import recipes
+    from toolmatrix.request.fields import Fields, given
+    from toolmatrix.request.read import read as read_request
+
+    before = lock.environments[DEFAULT]
+    try:
+        default = recipes.of_request(wanted.request, index)
+        said = given((*wanted.words, f"--recipe={default.recipe}"))
+        fields = Fields(**({**said, "from_": default.from_} if default.from_ else said))
+        pinned = tuple(
+            (target, *place)
+            for target, one in before.targets.items()
+            for place in one.chosen.items()
+        )
+        asked = LockRequest(
+            request=read_request(index, fields, keep=wanted.request.keep or pinned),
+            words=fields.words(),
+        )
+        found = solved(index, {DEFAULT: asked}).environments[DEFAULT]
+        moved = any(
+            found.targets[target].components[component].version != one.components[component].version
+            for target, one in before.targets.items()
+            for component in recipes.requested(before.request, index)
+        )
+    except (Unsolved, ToolmatrixError):
+        return None
+    if moved or _no_image(lock.replace(environments={DEFAULT: found}), index):
+        return None
+    return found, default.note if default.from_ else ""
 
 
 def rendered(

@@ -128,10 +128,14 @@ def lock(
         earlier = keeping(place.index, kept, listed(upgrade))
         request = request.replace(keep=earlier(DEFAULT))
     words = fields(wanted, said).words()
+    asked_for = {DEFAULT: LockRequest(request=request, words=words)}
     try:
-        found = solved(place.index, {DEFAULT: LockRequest(request=request, words=words)})
+        found = solved(place.index, asked_for)
     except Unsolved as unsolved:
         return NoAnswer(place, unsolved.refusal)
+    from toolmatrix.api import files
+
+    found = files.for_images(place.index, asked_for, found, lambda _: None)
     before = read.read(kept) if kept else None
     if packages:
         found = closures.filled(place.index, found, os.environ, before)

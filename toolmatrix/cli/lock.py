@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 
-from toolmatrix.api import locks, packages
+from toolmatrix.api import files, locks, packages
 from toolmatrix.cli import ask
 from toolmatrix.cli.options import OPTIONS
 from toolmatrix.cli.progress import Progress
@@ -73,7 +73,9 @@ def _write(context: Context, index: Index, harvested: Sequence[str]) -> int:
     options = context.options
     held = _held(context)
     wanted = environments(context, index, held)
-    lock = solved(index, wanted, _keeping(context, index))
+    lock = files.for_images(
+        index, wanted, solved(index, wanted, _keeping(context, index)), context.say_after
+    )
     if options.packages:
         keeping = options.upgrade or options.keep
         earlier = read.read(options.keep or options.lock) if keeping else None
@@ -125,8 +127,9 @@ def _check(context: Context, index: Index) -> int:
     held = read.read(context.options.lock)
     # What the lock says it was made to keep is kept again: without, an answer that is as it was would be called stale.
     wanted = environments(context, index, held)
-    reasons = _requests_that_moved(held, wanted)
     fresh = solved(index, wanted, lambda name: locks.marked(held, name))
+    fresh = files.for_images(index, wanted, fresh, lambda _: None)
+    reasons = _requests_that_moved(held, fresh)
     # What came out since it was written is no difference: it is whether the same packages still go, and are the same.
     fresh = (
         _packaged(context, index, fresh, held)
@@ -189,16 +192,17 @@ def _notes(index: Index, held: Lock, found: compare.Differences) -> list[str]:
     return notes
 
 
-def _requests_that_moved(held: Lock, wanted: Environments) -> list[str]:
+def _requests_that_moved(held: Lock, fresh: Lock) -> list[str]:
     told = []
-    for name in sorted({*held.environments, *wanted}):
-        named = f"environment `{name}`: " if len({*held.environments, *wanted}) > 1 else ""
-        if name not in wanted:
+    names = sorted({*held.environments, *fresh.environments})
+    for name in names:
+        named = f"environment `{name}`: " if len(names) > 1 else ""
+        if name not in fresh.environments:
             told.append(f"{named}nothing asks for it")
         elif name not in held.environments:
             told.append(f"{named}the lock lacks it")
         else:
-            before, after = held.environments[name].request, wanted[name].words
+            before, after = held.environments[name].request, fresh.environments[name].request
             if before != after:
                 told.append(
                     f"{named}the request is `{' '.join(after)}`, the lock answers `{' '.join(before)}`"

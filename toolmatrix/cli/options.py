@@ -276,7 +276,7 @@ class Options:
     recipe: str = of_command(
         "--recipe",
         completer="file",
-        help="what is built: a built-in recipe, or its path; of `render` wheel or toolchain where none is named",
+        help="what is built: a built-in recipe, or its path; without it `render` chooses by the request",
     )
     base: tuple[str, ...] = of_command(
         "--base",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os.path
+import shlex
 
 from toolmatrix.api import files, locks, packages, this_day
 from toolmatrix.cli import ask
 from toolmatrix.cli import lock as locking
 from toolmatrix.cli.options import BY_KEY
-from toolmatrix.errors import LockError, UsageError
+from toolmatrix.errors import CannotSay, LockError, UsageError
 from toolmatrix.lock import read
 from toolmatrix.outputs import replace_files
 from toolmatrix.recipes import read as recipes
@@ -18,7 +19,7 @@ from toolmatrix.request.fields import BadValue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from toolmatrix.api.files import Rendered
     from toolmatrix.cli.context import Context
@@ -30,7 +31,7 @@ _EVERY = "text"
 
 
 def run(context: Context) -> int:
-    """Write the files and return 0, or 1 if there is no answer; with `--check` 1 where a file differs."""
+    """Write the files and return 0; 1 or 4 if a target has no image, and with `--check` 1 where a file differs."""
     if context.options.list_formats:
         return _list(context)
     context = _placed(context)
@@ -42,7 +43,7 @@ def run(context: Context) -> int:
     made = _remembering(context)
     made = _with(made, target=ask.settled(made, index).target)
     try:
-        found = _rendered(made, index)
+        found, code = _rendered(made, index)
     except locks.Unsolved as unsolved:
         context.say("no answer, nothing was written")
         # `--format` names files, of which there are none.
@@ -50,16 +51,16 @@ def run(context: Context) -> int:
     for name, reason in found.excluded:
         context.say_after(f"excluded {name}: {reason}")
     if context.options.check:
-        return _check(context, found)
+        return _check(context, found) or code
     if context.options.stdout:
         context.write(str(found))
-        return 0
+        return code
     _write(context, found)
     facts = locks.beside(os.path.join(context.options.output, files.LOCK), harvested)
     replace_files(facts)
     for path in facts:
         context.write(f"wrote {path}: the facts harvested for it, for `--matrix`\n")
-    return 0
+    return code
 
 
 def _list(context: Context) -> int:
@@ -125,14 +126,15 @@ def _recalled(path: str, option: Option, words: str | tuple[str, ...]) -> object
     return os.path.join(os.path.dirname(path), value) if moved else value
 
 
-def _rendered(context: Context, index: Index) -> Rendered:
+def _rendered(context: Context, index: Index) -> tuple[Rendered, int]:
     options = context.options
     # The targets of a request are those of its lock: of one that has no answer there is nothing to write.
     targets = () if context.arguments else options.target
     path = _answered_by(context)
     held = None if context.arguments else read.read(path)
+    context = context if options.recipe else _with_recipe(context, index, held)
     wanted = files.RenderOptions(
-        recipe=options.recipe or _by_default(context, index, held),
+        recipe=context.options.recipe,
         target=targets,
         format="" if options.format == _EVERY else options.format,
         dialect=options.dialect,
@@ -150,12 +152,17 @@ def _rendered(context: Context, index: Index) -> Rendered:
         lock, refused = _solved(context, index, named)
         lock = _with_packages(context, index, lock)
     else:
-        lock, refused = held, ()
+        lock, refused = held, {}
         for note in files.moved(lock, path, index):
             context.say_after(note)
-    return files.rendered(
-        lock, wanted, rules, targets=targets, refused=refused, strict=options.strict
+    excluded = [(target, why) for target, (why, _) in refused.items()]
+    found = files.rendered(
+        lock, wanted, rules, targets=targets, refused=excluded, strict=options.strict
     )
+    # What has no image although this run names it is refused; of a lock there may be targets that no recipe is for.
+    said = bool(context.arguments) or context.origins["target"].kind != "default"
+    codes = [refused[name][1] if name in refused else 1 for name, _ in found.excluded]
+    return found, min(codes) if said and codes else 0
 
 
 def _past(context: Context) -> str:
@@ -172,16 +179,16 @@ def _past(context: Context) -> str:
     return str(said)
 
 
-def _by_default(context: Context, index: Index, held: Lock | None) -> str:
+def _with_recipe(context: Context, index: Index, held: Lock | None) -> Context:
+    # Where no recipe is named, the one that makes what each environment requests, if it is one for all.
     if held is not None:
-        return files.recipe_of(held, index)
-    asked = [
-        ask
-        for part in locking.environments(context, index, None).values()
-        for ask in part.request.asks
-    ]
-    from_ = [ask.selector for ask in asked if ask.component == "from"]
-    return requests.by_default(from_, [ask.component for ask in asked], index)
+        return _with(context, recipe=files.recipe_of(held, index))
+    wanted = locking.environments(context, index, None).values()
+    found = [requests.of_request(part.request, index) for part in wanted]
+    for note in dict.fromkeys(one.note for one in found if one.note):
+        context.say_after(f"note: {note}")
+    default = requests.one(found)
+    return _with(context, recipe=default.recipe, from_=default.from_ or context.options.from_)
 
 
 def _named(context: Context) -> list[str]:
@@ -217,32 +224,34 @@ def _answered_by(context: Context) -> str:
 
 def _solved(
     context: Context, index: Index, recipe: str
-) -> tuple[Lock, tuple[tuple[str, str], ...]]:
+) -> tuple[Lock, Mapping[str, tuple[str, int]]]:
     # A target without an answer is left out, with the reason, unless the targets must agree or none has one.
     asking = _with(context, recipe=recipe)
     # All at once first: with what must agree only the whole has an answer.
     try:
-        return _locked(asking, index, context.say_after), ()
-    except locks.Unsolved:
+        return _locked(asking, index, context.say_after), {}
+    except (locks.Unsolved, CannotSay):
         targets = asking.options.target
         if len(targets) < 2 or asking.options.align:
             raise
-    answered = tuple(target for target in targets if _has_answer(asking, index, target))
-    refused = tuple(
-        (target, "it has no answer; `toolmatrix resolve` with this target alone says why")
-        for target in targets
-        if target not in answered
-    )
-    asking = _with(asking, target=answered or targets)
+    found = ((target, _why_not(_with(asking, target=(target,)), index)) for target in targets)
+    refused = {target: why for target, why in found if why}
+    asking = _with(asking, target=tuple(one for one in targets if one not in refused) or targets)
     return _locked(asking, index, context.say_after), refused
 
 
-def _has_answer(context: Context, index: Index, target: str) -> bool:
+def _why_not(context: Context, index: Index) -> tuple[str, int] | None:
+    # Why there is nothing to render, and the exit code that says so.
     try:
-        _locked(_with(context, target=(target,)), index)
+        _locked(context, index)
     except locks.Unsolved:
-        return False
-    return True
+        why, code = "it has no answer", 1
+    except CannotSay as error:
+        why, code = error.found or str(error), error.exit_code
+    else:
+        return None
+    words = ask.written(context.options, context.arguments).words()
+    return f"{why}; `{shlex.join(('toolmatrix', 'resolve', *words))}` says more", code
 
 
 def _locked(context: Context, index: Index, say: Callable[[str], object] = lambda _: None) -> Lock:

@@ -18,11 +18,13 @@ from toolmatrix.facts.versions import Scale, SelectorError, parse
 from toolmatrix.finding import EVIDENCE, FAIL, PASS, SKIP, UNKNOWN, Verdict
 from toolmatrix.inventory import python
 from toolmatrix.judge import stage_facts
+from toolmatrix.recipes import read
+from toolmatrix.request import recipes
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from toolmatrix.errors import Position
     from toolmatrix.facts.index import Index
@@ -54,8 +56,8 @@ class Expectation(Value):
     """One thing to be checked.
 
     `kind` is component, lock, machine or one of PROPERTIES; `wanted` is a selector of a component, or the value of a
-    property, where nothing means that it only has to be there. `excused` says why it may be absent, where it may.
-    `variables` are those that must carry a flag, where they are set.
+    property, where nothing means that it only has to be there. `excused` says why it may be absent, where it may;
+    what is `required` was requested, and may not. `variables` are those that must carry a flag, where they are set.
     """
 
     kind: str
@@ -64,6 +66,7 @@ class Expectation(Value):
     evidence: str = ""
     facts: tuple[str, ...] = ()
     excused: str = ""
+    required: bool = False
     variables: tuple[str, ...] = ()
 
     def verdict(
@@ -144,9 +147,19 @@ def _is_selector(text: str) -> bool:
     return True
 
 
-def of_lock(index: Index, target: LockedTarget, digest: str) -> Iterator[Expectation]:
-    """Everything that a target of the lock with that digest (`sha256:...`) promises of an image."""
+def of_lock(
+    index: Index, target: LockedTarget, digest: str, request: Sequence[str] = ()
+) -> Iterator[Expectation]:
+    """Everything that a target of the lock with that digest (`sha256:...`) promises of an image.
+
+    `request` are the words that the target answers.
+    """
     yield Expectation(kind="arch", name="platform", wanted=target.platform)
+    required = _required(index, target, request)
+    for name in required:
+        # An answer without what was requested promises nothing of it, and is wrong all the same.
+        if name not in target.components:
+            yield Expectation(kind="component", name=name, wanted=">=0", required=True)
     framework = _framework(index, target)
     places = {name: place for place, name in enumerate(index.header["components"])}
     for name in sorted(target.components, key=lambda name: places.get(name, len(places))):
@@ -158,6 +171,7 @@ def of_lock(index: Index, target: LockedTarget, digest: str) -> Iterator[Expecta
             evidence=part.evidence,
             facts=part.facts,
             excused=_excuse(index, target, framework, name),
+            required=name in required,
         )
     for arch, backed in target.archs.items():
         yield Expectation(
@@ -175,6 +189,23 @@ def of_lock(index: Index, target: LockedTarget, digest: str) -> Iterator[Expecta
     yield Expectation(kind="label", name=DIGEST, wanted=digest)
     # Last, for it is about everything else that the image holds.
     yield Expectation(kind="soname", name="*")
+
+
+def _required(index: Index, target: LockedTarget, request: Sequence[str]) -> set[str]:
+    """What must be in an image of the target: what was requested, but for the tools and what they are to build."""
+    held = target.components
+    wanted = {*recipes.requested(request, index)}
+    lacking = {name for name in wanted if name not in held}
+    if target.from_ == "wheel":
+        return {name for name in wanted if name in lacking or not held[name].floor}
+    named = [word.partition("=")[2] for word in request if word.startswith("--recipe=")]
+    built = [
+        name
+        for word in named
+        if not read.is_path(word)
+        for name in recipes.recipe(word, index).built(held)
+    ]
+    return lacking | (wanted & {*built})
 
 
 def _flags(flags: LockedFlags) -> Iterator[Expectation]:

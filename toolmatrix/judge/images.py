@@ -161,9 +161,10 @@ def _absent(subject: Subject, expectation: Expectation) -> Verdict:
     reason = subject.skipped(expectation.name, f"{WHICH}{expectation.name}")
     listed = subject.listed()
     # An image for running lists less than one for building from the same lock; what a user names must be there.
-    if not reason and expectation.evidence and listed and expectation.name not in listed:
+    unlisted = expectation.name not in listed and not expectation.required
+    if not reason and expectation.evidence and listed and unlisted:
         reason = "the image does not say that it holds it"
-    excused = expectation.excused if expectation.name not in listed else ""
+    excused = expectation.excused if unlisted else ""
     if reason or excused or expectation.name in _WITNESSES:
         why = reason or excused or "nothing in the image names it"
         return expectation.verdict(SKIP, reason=why)

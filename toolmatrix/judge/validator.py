@@ -181,7 +181,9 @@ class Validator(IndexedWork):
         target = ""
         if baseline.lock is not None:
             target = baseline.target(inventory)
-            expected += expectations.of_lock(self.index, baseline.held[target], baseline.digest)
+            expected += expectations.of_lock(
+                self.index, baseline.held[target], baseline.digest, baseline.lock.requests[target]
+            )
         found = images.judge(inventory, expected, self.index)
         return Judged(
             subject=subject,
@@ -274,7 +276,7 @@ def _following(
     part = own.held.get(target)
     if part is None or not any(one.word == FAIL for one in found):
         return found
-    wanted = expectations.of_lock(index, part, write.digest(own))
+    wanted = expectations.of_lock(index, part, write.digest(own), own.requests[target])
     follows = {
         (one.kind, one.name) for one in images.judge(inventory, wanted, index) if one.word == PASS
     }

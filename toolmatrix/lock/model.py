@@ -223,6 +223,15 @@ class Lock(Value):
             for name, target in environment.targets.items()
         }
 
+    @property
+    def requests(self) -> dict[str, tuple[str, ...]]:
+        """The words that each of these targets answers."""
+        return {
+            name: environment.request
+            for environment in self.environments.values()
+            for name in environment.targets
+        }
+
 
 def _component(text: str) -> str:
     # Without `re`, whose import takes as long as reading the facts of an answer.

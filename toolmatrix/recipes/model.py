@@ -108,6 +108,12 @@ class Provision(Part):
     runtime_base: str = ""
     because: str = ""
 
+    @property
+    def brings(self) -> bool:
+        """Whether the component is in an image by it."""
+        parts = (self.packages, self.runtime, self.downloads, self.pip, self.run)
+        return self.in_base or bool(self.runtime_base) or any(parts)
+
 
 class Distro(Part):
     """A distribution as an image sees it: its package manager, names, and the day its support ends."""

@@ -57,20 +57,27 @@ def _built_in(name: str) -> str:
     return os.path.join(resources.recipes_root(), name + ".yaml")
 
 
-def _called(name: str, index: Index) -> str:
+def builder(component: str) -> str:
+    """The name of the built-in recipe that builds a component; empty if there is none."""
     import re
 
-    plain = name.lower().replace("_", "-")
-    component = index.header["aliases"].get(plain, plain)
-    for known in names():
-        if known in (plain, component):
-            return known
     # One line of each file tells what it builds; only the one that is wanted is parsed.
     for known in names():
         with open(_built_in(known), encoding="utf-8") as file:
             built = re.search(r"^builds: (.*)$", file.read(), re.MULTILINE)
         if built and component in re.findall(r"[^\[\], ]+", built[1]):
             return known
+    return ""
+
+
+def _called(name: str, index: Index) -> str:
+    plain = name.lower().replace("_", "-")
+    component = index.header["aliases"].get(plain, plain)
+    for known in names():
+        if known in (plain, component):
+            return known
+    if found := builder(component):
+        return found
     from difflib import get_close_matches
 
     near = get_close_matches(plain, names(), 1)

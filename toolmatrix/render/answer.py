@@ -56,6 +56,8 @@ def releases(target: str, held: LockedTarget) -> dict[str, tuple[str, ...]]:
         "machine": (machine(held),),
         "accelerator": (held.accelerator,),
         "from": (held.from_,),
+        # Whatever was chosen of a CPU and of char: how the compiler says it is in the flags alone.
+        "cpu-flag": held.flags.cxxflags,
     }
 
 

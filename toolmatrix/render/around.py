@@ -24,6 +24,7 @@ _NO_WORD = re.compile(r"[^a-z0-9]+")
 _SHORT = 12
 # What the name of a target in a bake file cannot hold (docs.docker.com, Bake file reference).
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_NO_TAG = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def file_name(image: ImagePlan, ending: str) -> str:
@@ -58,8 +59,15 @@ def bake_name(name: str) -> str:
 
 
 def tag(image: ImagePlan, job: Job | None = None) -> str:
-    """The name and tag of an image in the bake file; with a job the tag names its lock as well."""
-    tag = f"{quote.plain('release', image.recipe.name)}:{bake_name(image.name)}"
+    """The name and tag of an image in the bake file; with a job the tag names its lock as well.
+
+    It is called after its recipe, or after what was requested first where the recipe installs whatever that is.
+    """
+    name, release = image.recipe.name, ""
+    if image.recipe.runs and image.wanted:
+        name = image.wanted[0]
+        release = _NO_TAG.sub("_", image.locked.components[name].version) + "-"
+    tag = f"{quote.plain('release', name)}:{release}{bake_name(image.name)}"
     lock = quote.plain("digest", job.digest).partition(":")[2][:_SHORT] if job else ""
     return f"{tag}-{lock}" if lock else tag
 
@@ -88,6 +96,15 @@ def lines(job: Job) -> tuple[str, ...]:
         f"matrix  {job.lock.matrix_date} {job.lock.matrix_digest}",
         # By the word `file` its digest finds its place.
         f"file    {ours.BLANK}",
+    )
+
+
+def absent(image: ImagePlan) -> tuple[str, ...]:
+    """A line for each component that only an image has, or a build with its tools, and no list of packages."""
+    held = image.locked.components
+    return tuple(
+        f"{name} {held[name].version} is built from source and not in this file"
+        for name in (*image.recipe.built(held), *image.left_out)
     )
 
 

@@ -17,6 +17,7 @@ from toolmatrix.recipes.model import APT, STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
 from toolmatrix.render import answer, labels, mirrors, stages, wheels
 from toolmatrix.render.model import ImagePlan, Job, Runtime
+from toolmatrix.request import recipes
 from toolmatrix.wording import listing
 
 TYPE_CHECKING = False
@@ -102,9 +103,10 @@ def job(
     for name, environment, target in lock.names():
         if targets and target not in targets:
             continue
-        held = lock.environments[environment].targets[target]
+        answered = lock.environments[environment]
+        wanted = recipes.requested(answered.request, rules.index)
         try:
-            images.append(_image(name, target, held, rules, digest))
+            images.append(_image(name, target, answered.targets[target], wanted, rules, digest))
         except _Excluded as reason:
             excluded.append((name, str(reason)))
     if not images:
@@ -190,7 +192,9 @@ def _building(provisions: Iterable[Provision], closure: LockedClosure | None) ->
         yield from (word for part in provisions for word in part.building)
 
 
-def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str) -> ImagePlan:
+def _image(
+    name: str, target: str, held: LockedTarget, wanted: tuple[str, ...], rules: Rules, digest: str
+) -> ImagePlan:
     recipe = rules.recipe
     _needed(target, held, recipe)
     distro, picker = _placed(target, held, rules)
@@ -208,7 +212,6 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
     compiler = picker.first(rules.compilers)
     parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
     pip, closure = _pip(held, provisions), _closure(held, provisions)
-    builds = _once(tuple(build.install) for build in held.variants.values() if build.options)
     used = tuple(wheels.used(held, recipe, provisions))
     installer = picker.first(rules.installers)
     building = () if compiler else _building(provisions, closure)
@@ -229,7 +232,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         run=_once(line for part in provisions for line in part.run),
         links=_links(provisions, compiler),
         pip=pip,
-        builds=builds,
+        builds=_once(tuple(build.install) for build in held.variants.values() if build.options),
         closure=closure,
         installers=_installers(installer, closure),
         index=installer.index if installer else "",
@@ -239,6 +242,8 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         carries=picker.texts(recipe.carries),
         probes=probes,
         built=built,
+        wanted=wanted,
+        left_out=tuple(_left_out(held, wanted, recipe, provisions)),
         effects=_effects(held, rules, picker) if compiler else (),
         env=_env(held, provisions, _options(recipe, picker, rules.choices), compiler),
         device_env=_device_env(held),
@@ -250,6 +255,29 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         stages=stages.planned(held, probes, rules.index),
     )
     return mirrors.applied(plan, rules.choices, picker.all(rules.mirrors))
+
+
+def _left_out(
+    held: LockedTarget, wanted: Sequence[str], recipe: Recipe, provisions: Sequence[Provision]
+) -> Iterator[str]:
+    """What is requested and not in the image. Only an image of tools may leave out what is built with them."""
+    brought = {part.component for part in provisions if part.brings} | {
+        *recipe.built(held.components)
+    }
+    pip = next((part.component for part in provisions if part.pip), "")
+    if pip and "python" not in held.components:
+        raise _Excluded(f"the answer holds no python, by which {pip} is installed: `--with python`")
+    for name in wanted:
+        part = held.components.get(name)
+        if part is None:
+            raise _Excluded(f"the answer holds no {name}, which was requested")
+        if name in brought or part.inside or part.floor:
+            continue
+        if recipe.builds or recipe.runs:
+            raise _Excluded(
+                f"the recipe `{recipe.name}` does not bring {name}, which was requested"
+            )
+        yield name
 
 
 def _placed(target: str, held: LockedTarget, rules: Rules) -> tuple[Distro, Picker]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     )
 
 
+TO_HOST = "-Xcompiler="
+"""The beginning of what nvcc hands to the compiler of the host (NVIDIA, nvcc documentation, --compiler-options)."""
 APART = ("package", "verify")
 """Stages of steps that need what was built, and not where."""
 
@@ -74,15 +76,16 @@ class ImagePlan(Value):
     """One image to build: a target of the lock with what its recipe does there, values put in.
 
     `name` is the stem of its files, such as `x86`; `base` the reference that the lock names and `from_` the one its
-    stages start from; `packages` are all packages of the distribution's manager in the order of their first
-    mention; `runtime` is the last stage; `compiler` is what C is compiled with, where anything is; `probes` are
-    pairs of component and probe, and `built` those of what is built; `effects` are those of its flags; `steps` are
-    in the order of their stages, and those behind the build run where `carries` are alone, if any are; `env` holds
-    in every stage, `device_env` where no step builds, which says its archs by itself; `labels` stand on the last
-    stage; `closure` are all Python packages, where the lock has those of `pip` and `builds`; `wheels` are those
-    that a check which imports them uses; `mirrored` are pairs of a file and a line by which tools know mirrors;
-    `snapshot` is the archive that packages come from, where it is one of a day; `stages` is what its check finds in
-    a dry run of its driver; `variables` are the values that texts of recipes may name.
+    stages start from; `packages` are all packages of the distribution's manager in the order of their first mention;
+    `runtime` is the last stage; `compiler` is what C is compiled with, where anything is; `probes` are pairs of
+    component and probe, and `built` those of what is built; `wanted` was requested, and `left_out` is what of it is
+    not in the image, as in an image of the tools alone; `effects` are those of its flags; `steps` are in the order of
+    their stages, and those behind the build run where `carries` are alone, if any are; `env` holds in every stage,
+    `device_env` are flags of nvcc and hipcc; `labels` stand on the last stage; `closure` are all Python packages,
+    where the lock has those of `pip` and `builds`; `wheels` are those that a check which imports them uses;
+    `mirrored` are pairs of a file and a line by which tools know mirrors; `snapshot` is the archive that packages
+    come from, where it is one of a day; `stages` is what its check finds in a dry run of its driver;
+    `variables` are the values that texts of recipes may name.
     """
 
     name: str
@@ -111,6 +114,8 @@ class ImagePlan(Value):
     carries: tuple[str, ...]
     probes: tuple[tuple[str, Probe], ...]
     built: tuple[tuple[str, Probe], ...]
+    wanted: tuple[str, ...]
+    left_out: tuple[str, ...]
     effects: tuple[Effect, ...]
     env: Mapping[str, str]
     device_env: Mapping[str, str]
@@ -120,6 +125,17 @@ class ImagePlan(Value):
     mirrored: tuple[tuple[str, str], ...] = ()
     snapshot: ArchiveSnapshot | None = None
     stages: str = ""
+
+    @property
+    def stage_env(self) -> dict[str, str]:
+        """What stages set of `device_env`: where a step builds, which says its archs, what is for the host alone."""
+        if not self.steps:
+            return dict(self.device_env)
+        said = {
+            name: " ".join(flag for flag in text.split() if flag.startswith(TO_HOST))
+            for name, text in self.device_env.items()
+        }
+        return {name: flags for name, flags in said.items() if flags}
 
     @property
     def building(self) -> tuple[BuildStep, ...]:

@@ -9,6 +9,7 @@ from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.request.fields import Fields, given, settled
 from toolmatrix.request.names import OPERATORS, Names, is_piece, joined
+from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.preferences import stands_on_framework
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import possible
@@ -172,7 +173,7 @@ def _check_forms(line: Sequence[str], names: Names) -> None:
 def _check_words(asks: Sequence[Ask], index: Index) -> None:
     # Where the result runs is said by an option; it is no component to choose.
     for ask in asks:
-        if index.header["components"][ask.component]["given"] or ask.component == "device":
+        if index.header["components"][ask.component]["given"] or ask.component in SEVERAL:
             option = "target" if ask.component == "machine" else ask.component
             raise UsageError(
                 f"`{ask.text}` is no part of an answer",
@@ -340,9 +341,10 @@ def _apart(request: Request, names: Names) -> tuple[tuple[str, str], ...]:
 
 
 def _placed(ask: Ask, contexts: Mapping[str, Sequence[Ask]], index: Index) -> list[Ask]:
-    # A component of one accelerator is asked for on the targets that compute on it, if any do.
+    # What is requested is requested of every target: a yes is a yes for each. What the user has, or a recipe needs,
+    # is there on the targets that compute on its accelerator, if any do.
     having = _having(ask.component, contexts, index)
-    if index.header["components"][ask.component]["framework"] or not having:
+    if not ask.option or index.header["components"][ask.component]["framework"] or not having:
         return [ask]
     return [ask] if len(having) == len(contexts) else [ask.replace(target=name) for name in having]
 

@@ -9,9 +9,13 @@ import os.path
 from functools import lru_cache
 
 from toolmatrix import resources
+from toolmatrix.errors import NoImage, UsageError
 from toolmatrix.recipes import read
+from toolmatrix.request.fields import given
+from toolmatrix.request.names import Names
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Stipulation
+from toolmatrix.value import Value
 from toolmatrix.wording import listing
 
 TYPE_CHECKING = False
@@ -20,11 +24,15 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.recipes.model import Book, Part, Provision, Recipe
+    from toolmatrix.solve.request import Request
 
     When = tuple[tuple[str, str], ...]
 
 TOOLS, WHEELS = "toolchain", "wheel"
 """The recipes that are taken where none is named: of tools, and of what comes as wheels."""
+
+# What no image holds as a part of its own: flags, builds, what is hidden, and where an image runs.
+_APART = ("given", "hidden", "flag", "variant_of")
 
 # So many ways are told; of more there is a count.
 _MOST = 4
@@ -52,12 +60,96 @@ def recipe(name: str, index: Index) -> Recipe:
     return read.recipe(name, index)
 
 
-def by_default(from_: Iterable[str], asked: Iterable[str], index: Index) -> str:
-    """The name of the recipe where none is named: of wheels, unless it refuses something asked for."""
-    if {*from_} != {"wheel"}:
-        return TOOLS
-    refused = {name for part in recipe(WHEELS, index).refuses for name, _ in part.when}
-    return TOOLS if refused & {*asked} - {"from"} else WHEELS
+class DefaultRecipe(Value):
+    """The recipe where none is named, `from_` where the request has to change for it, and what to say of it."""
+
+    recipe: str
+    from_: str = ""
+    note: str = ""
+
+
+def by_default(
+    from_: str, wanted: Sequence[str], asked: Iterable[str], index: Index, *, implied: bool = False
+) -> DefaultRecipe:
+    """The recipe where none is named: the one that builds what is wanted, that of wheels, or that of tools.
+
+    `asked` are all components of the request. Where `from_` is `implied`, what no recipe builds comes as a wheel.
+    Raises NoImage for what was to be built and no recipe builds.
+    """
+    if from_ == "wheel":
+        refused = {name for part in recipe(WHEELS, index).refuses for name, _ in part.when}
+        return DefaultRecipe(recipe=TOOLS if refused & {*asked} - {"from"} else WHEELS)
+    built = [name for name in wanted if _is_built(name, index)]
+    if not built:
+        return DefaultRecipe(recipe=TOOLS)
+    tools = f"`--recipe {TOOLS}` makes an image of the tools alone"
+    found = _building(built, index)
+    if found:
+        made = listing([name for name in built if name in recipe(found, index).builds])
+        note = f"the recipe `{found}` builds {made} from source; `--from wheel` installs what is "
+        note += f"published, {tools}"
+        return DefaultRecipe(recipe=found, note=note if implied else "")
+    if not implied:
+        raise NoImage(
+            f"no recipe builds {listing(built)}",
+            expected="a recipe of your own: `--recipe FILE`",
+            help=f"`--from wheel` installs what is published, {tools}",
+        )
+    note = f"no recipe builds {listing(built)} from source, so wheels are installed; {tools}"
+    return by_default("wheel", wanted, asked, index).replace(from_="wheel", note=note)
+
+
+def _is_built(component: str, index: Index) -> bool:
+    # What provisions leave to a recipe of its own, and what there is no other way to have but as a wheel.
+    parts = [part for part in provisions(index).provisions if part.component == component]
+    if parts:
+        return any(part.because and ("from", "source") in part.when for part in parts)
+    return any(
+        part.pip and part.component == component for part in recipe(WHEELS, index).provisions
+    )
+
+
+def _building(components: Sequence[str], index: Index) -> str:
+    # One recipe builds them all, or installs what it builds the others against.
+    for name in dict.fromkeys(filter(None, map(read.builder, components))):
+        made = recipe(name, index)
+        installed = {part.component for part in made.provisions if part.pip}
+        if {*components} <= {*made.builds} | installed:
+            return name
+    return ""
+
+
+def of_request(request: Request, index: Index) -> DefaultRecipe:
+    """The recipe of a request that names none. Raises NoImage."""
+    from_ = next(ask for ask in request.asks if ask.component == "from")
+    asked = [ask.component for ask in request.asks]
+    return by_default(from_.selector, request.wanted, asked, index, implied=from_.implied)
+
+
+def one(found: Iterable[DefaultRecipe]) -> DefaultRecipe:
+    """The recipe of several requests that are rendered together. Raises UsageError where they need several."""
+    several = {part.recipe: part for part in found}
+    if len(several) > 1:
+        raise UsageError(
+            "the environments need several recipes",
+            expected="a run for each, with `--recipe`",
+            found=", ".join(sorted(several)),
+        )
+    return several.popitem()[1]
+
+
+def requested(words: Iterable[str], index: Index) -> tuple[str, ...]:
+    """The components that the words of a request want of an image, but for those that this matrix does not know."""
+    names, heads = Names(index), index.header["components"]
+    found = (
+        names.called(names.split(word)[0].partition("[")[0]) for word in given(words)["wanted"]
+    )
+    shown = (
+        name
+        for name in found
+        if name and name not in SEVERAL and not any(map(heads[name].get, _APART))
+    )
+    return tuple(dict.fromkeys(shown))
 
 
 # Repairs read their words again, each as a request of its own.
@@ -131,9 +223,7 @@ def _brought(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipulation]:
     for part in (*recipe.provisions, *book.provisions):
         offered.setdefault(part.component, []).append(part)
     for name, head in index.header["components"].items():
-        # What an answer does not show is in no lock, and what is given is no part of an image.
-        apart = head["given"] or head["hidden"] or head["flag"] or head["variant_of"]
-        if apart or name in SEVERAL or name in recipe.builds:
+        if any(map(head.get, _APART)) or name in SEVERAL or name in recipe.builds:
             continue
         parts = offered.get(name) or (on_the_way if _is_harvested(index, name) else [])
         whens = [(*one.when, *(apt if one.repositories or one.areas else ())) for one in parts]

@@ -26,6 +26,7 @@ def files(job: Job) -> dict[str, str]:
             (
                 *around.lines(job),
                 *notes(image),
+                *around.absent(image),
                 "",
                 f"conda env create --file {image.name}.environment.yml",
             ),

@@ -22,6 +22,7 @@ def files(job: Job) -> dict[str, str]:
             (
                 *around.lines(job),
                 *conda.notes(image),
+                *around.absent(image),
                 "",
                 "pixi install, in the directory of this file",
             ),

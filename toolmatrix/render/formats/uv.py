@@ -38,7 +38,13 @@ def files(job: Job) -> dict[str, str]:
     """`uv/NAME/pyproject.toml` for each image with Python packages; raises RenderError for what is no requirement."""
     return {
         f"uv/{around.file_name(image, '/pyproject.toml')}": around.as_toml(
-            (*around.lines(job), "", "uv sync, in the directory of this file"), _project(image)
+            (
+                *around.lines(job),
+                *around.absent(image),
+                "",
+                "uv sync, in the directory of this file",
+            ),
+            _project(image),
         )
         for image in job.images
         if "python" in image.locked.components and requirements(image)
