@@ -92,7 +92,7 @@ class _Grid:
             self.gather(subject, other, turned=turned)
         self.built: list[_Statement] = []
         self.closed: list[_Statement] = []
-        if not self.hard and not self.soft and self.installed():
+        if self.of(rows) == self.of(columns) == "" and self.installed():
             for subject, other, turned in ((rows, columns, False), (columns, rows, True)):
                 self.through_builds(subject, other, turned=turned)
         self.ever = 0
@@ -219,11 +219,14 @@ class _Grid:
         """Hard facts decide; a tested row says yes with its own evidence where no hard fact does."""
         allowing = [said for said in self.hard if said.speaks(row, column)]
         refusing = [said for said in allowing if not said.admits(row, column)]
-        refusing += [
-            said
-            for said in self.closed
-            if said.speaks(row, column) and not said.admits(row, column)
-        ]
+        soft = [said for said in self.soft if said.speaks(row, column)]
+        # What facts say of a release by itself is no question of its builds.
+        if not allowing and not soft:
+            refusing = [
+                said
+                for said in self.closed
+                if said.speaks(row, column) and not said.admits(row, column)
+            ]
         if refusing:
             # That something was not read refuses nothing: it only leaves open what others allow.
             best = max(refusing, key=lambda said: words.rank(said.evidence))

@@ -169,7 +169,7 @@ class _RepairSearch:
     def verified(self, changes: tuple[tuple[Ask, Ask | None], ...]) -> Iterator[Repair]:
         request = self.changed(changes)
         # Something must still be asked for.
-        if not (request.wanted or request.archs or request.devices):
+        if self.request.wanted and not request.wanted:
             return
         resolution = possible(self.index, request)
         if resolution is not None:
