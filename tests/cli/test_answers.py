@@ -384,6 +384,62 @@ class TestInsideWheels:
         assert answer.archs == [arch]
         assert arch in answer.build("torch")["sass"]
 
+    @pytest.mark.parametrize(
+        ("name", "open_question"),
+        [
+            ("vllm", ""),
+            # One of its parts has kernels that nobody read: the answer is the newest as well, and says so.
+            ("sglang", "sglang-kernel"),
+            ("bitsandbytes", ""),
+            ("deepspeed", ""),
+            ("flashinfer-python", ""),
+            ("torchao", "torchao"),
+        ],
+    )
+    def test_what_nobody_read_does_not_hide_the_newest(
+        self, real: Cli, name: str, open_question: str
+    ) -> None:
+        newest = yes(real, f"resolve {name} --from wheel")[name]
+        for device in ("H100", "A100", "'RTX 5090'", "B200"):
+            line = f"resolve {name} --from wheel --device {device}"
+            answer = Answer(asked(real, line, 4 if open_question else 0))
+            assert answer[name] == newest, line
+            texts = [part["text"] for part in answer.document["unread"]]
+            assert len(texts) == bool(open_question), line
+            assert all(open_question in text for text in texts), line
+
+    @pytest.mark.parametrize(
+        ("device", "target"),
+        [
+            ("Jetson Orin", "arm"),
+            ("GB10", "arm"),
+            ("Jetson Thor", "arm"),
+            ("GH200", "arm"),
+            ("GB200", "arm"),
+            ("H100,GB10", "arm"),
+            ("H100", "x86"),
+            ("MI300X", "amd"),
+        ],
+    )
+    def test_a_device_brings_its_target(self, real: Cli, device: str, target: str) -> None:
+        answer = yes(real, f"resolve torch --device '{device}'")
+        kinds = [part["kind"] for part in answer.document["caveats"]]
+        assert (answer.target, "implied-target" in kinds) == (target, target == "arm")
+        assert real("plan", "--device", device).code == 0
+
+    def test_a_target_that_lacks_the_device_is_named_another(self, real: Cli) -> None:
+        """In the words of the request."""
+        outcome = real("resolve", "torch", "--device", "Jetson Orin", "--target", "x86", "--json")
+        assert [part["command"] for part in outcome.json()["repairs"]] == [
+            "toolmatrix resolve torch --target arm --device 'Jetson Orin'"
+        ]
+
+    def test_what_another_part_limits_is_changed_first(self, real: Cli) -> None:
+        outcome = real(*shlex.split("why-not torch==2.1.0 triton==3.2.0 --from wheel --json"))
+        assert outcome.json()["repairs"][0]["command"] == (
+            "toolmatrix resolve torch==2.1.0 triton==2.1.0 --from wheel"
+        )
+
     def test_no_wheel_that_was_read_is_for_a_jetson(self, real: Cli) -> None:
         """Jetson is no server: its chips run neither the cubins of desktops nor, without PTX, those wheels."""
         no(real, "resolve torch==2.9.1 --from wheel --target arm --device orin", "device-runs/8.7")

@@ -179,6 +179,36 @@ def test_a_grid_of_builds_and_devices_says_what_resolve_says(real: Cli) -> None:
             assert about & {"torch-variants-default", "torch-variants-pytorch-cuda"}
 
 
+@pytest.mark.parametrize(
+    ("component", "other", "where", "values"),
+    [
+        ("torch", "cuda", "torch>=2.1,<2.3 cuda>=12.1,<12.4", {"yes", "no"}),
+        ("torch", "device", "torch==2.6.0 device==9.0|12.0", {"yes", "no"}),
+        ("torch", "rocm", "torch==2.7.1 rocm>=6.2,<6.5", {"yes", "unknown"}),
+        ("jax", "cudnn", "jax==0.4.30 cudnn>=8.9.6,<9.0.0.312.post1", {"yes", "no"}),
+        ("onnxruntime", "cuda", "onnxruntime==1.18.1 cuda>=11.8,<12.1", {"yes"}),
+    ],
+)
+def test_releases_go_with_what_their_builds_go_with(
+    real: Cli, component: str, other: str, where: str, values: set[str]
+) -> None:
+    parts = (part.replace("|", " ") for part in where.split())
+    narrowed = [word for part in parts for word in ("--where", part)]
+    sides = ("--rows", component, "--cols", other, "--from", "wheel")
+    rows = real("matrix", *sides, *narrowed, "--all", "--json").json()["grid"]
+    seen = set()
+    for row in rows:
+        release = row["releases"][-1]
+        for column, cell in row["cells"].items():
+            seen.add(cell["value"])
+            wish = [f"--device={column}"] if other == "device" else [f"{other}=={column}"]
+            code = real("resolve", f"{component}=={release}", *wish, "--from", "wheel").code
+            if cell["value"] != "unknown":
+                assert code == (0 if cell["value"] == "yes" else 1), (release, column, cell)
+                assert cell["facts"], (release, column)
+    assert seen == values
+
+
 def test_builds_of_one_line_share_a_row_where_they_say_the_same(real: Cli) -> None:
     outcome = real(*shlex.split("matrix --rows torch-variant --cols arch --where torch==2.7"))
     assert [line.partition("  ")[0] for line in outcome.out.splitlines()[1:5]] == [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shlex
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
+from tests.amount import sampled
 from tests.cli.conftest import Outcome
 from toolmatrix.cli.main import main
 from toolmatrix.facts.store import open_index
@@ -175,6 +177,60 @@ def same_when_pinned(cache: str, line: Line, document: dict[str, Any]) -> None:
     again = run(cache, "resolve", *pins, *options, "--json")
     assert again.code == 0, (pins, options, again.out[:600], again.err)
     assert chosen(again.json()["targets"][name]) == chosen(target)
+
+
+# Refusals, questions that nobody can answer and mistakes, each of which suggests what to type instead.
+SUGGESTING = (
+    "resolve torch --arch sm_20",
+    "resolve torch --device 'Jetson Orin' --target x86",
+    "resolve torch==2.0.0 --device 'RTX 5090' --from wheel",
+    "resolve tensorflow==99",
+    "resolve --device 'RTX 5090'",
+    "resolve torch --distro centos6",
+    "resolve torch --min-evidence tested",
+    "resolve python==3.7 --distro ubuntu20.04",
+    "resolve driver==450 cuda==12.4",
+    "resolve torch==2.6.0+cu118 --device 'RTX 5090'",
+    "why-not torch==2.1.0 triton==3.2.0 --from wheel",
+    "why-not peft==0.3.0 --with apache-tvm==0.14.0",
+    "explain cuda tensorflow==2.6.5 python==3.12",
+    "explain cuda",
+    "plan",
+    "plan --arch sm_90",
+    "matrix",
+    "show torch==99",
+    "lock tensorflow==2.6.5 python==3.12",
+    "search 'cuda 11.2'",
+    "validate",
+    "stages",
+    "diff",
+    "rule",
+)
+FILLED_IN = {"NAME", "DIR", "FILE", "TARGET", "COMMAND"}
+PASTED = re.compile(r"^(?:help|hint): .*(?:\n +.*)*|^ +toolmatrix .*", re.MULTILINE)
+
+
+def suggested(text: str) -> list[list[str]]:
+    """The commands that a text offers to be typed: whole ones, without a place for what the reader would fill in."""
+    parts = (" ".join(part.split()) for part in PASTED.findall(text))
+    commands = [
+        command
+        for part in parts
+        for command in ([part] if part.startswith("toolmatrix") else re.findall("`([^`]+)`", part))
+    ]
+    lines = [shlex.split(command) for command in commands if command.startswith("toolmatrix ")]
+    # The name of a command alone says which one it is.
+    return [line[1:] for line in lines if len(line) > 2 and FILLED_IN.isdisjoint(line)]
+
+
+@pytest.mark.parametrize("line", sampled(SUGGESTING, every=3))
+def test_what_is_suggested_runs(cache: str, line: str) -> None:
+    outcome = run(cache, *shlex.split(line))
+    commands = suggested(f"{outcome.out}\n{outcome.err}")
+    assert commands
+    for words in commands[:4]:
+        again = run(cache, *words)
+        assert again.code not in (2, 70), (words, again.err)
 
 
 def test_the_laws_can_fail(cache: str) -> None:

@@ -111,7 +111,12 @@ def ask(component: str, selector: str) -> Ask:
 
 
 def answer(
-    index: Index, *asks: Ask, device: str = "", accelerator: str = "cuda", machine: str = "x86_64"
+    index: Index,
+    *asks: Ask,
+    device: str = "",
+    accelerator: str = "cuda",
+    machine: str = "x86_64",
+    min_evidence: str = "",
 ) -> Resolution | Unsatisfiable:
     """What an installed app is answered with."""
     given = {"machine": machine, "accelerator": accelerator, "from": "wheel"}
@@ -120,7 +125,12 @@ def answer(
     ]
     return resolve(
         index,
-        Request(asks=(*asks, *lines), targets=("x86",), devices=(device,) if device else ()),
+        Request(
+            asks=(*asks, *lines),
+            targets=("x86",),
+            devices=(device,) if device else (),
+            min_evidence=min_evidence,
+        ),
     )
 
 
@@ -189,8 +199,14 @@ def test_without_an_accelerator_a_build_without_one_is_taken(index: Index) -> No
     assert held["app-variant"] == "2.7.0+cu11@default/x86_64"
 
 
-def test_a_known_build_comes_before_a_newer_one_that_nobody_looked_into(index: Index) -> None:
-    assert chosen(answer(index, ask("app", "<2.7"), device="8.0"))["app"] == "2.6.0"
+def test_a_newer_build_that_nobody_looked_into_is_the_answer_and_no_yes(index: Index) -> None:
+    found = answer(index, ask("app", "<2.7"), device="8.0")
+    assert isinstance(found, Resolution)
+    assert found.chosen("x86")["app"] == "2.6.1"
+    assert [part.component for part in found.unread] == ["arch"]
+    # Who asks for some evidence gets what is known, however old it is.
+    known = answer(index, ask("app", "<2.7"), device="8.0", min_evidence="derived")
+    assert chosen(known)["app"] == "2.6.0"
 
 
 def test_what_nobody_looked_into_is_neither_yes_nor_no(index: Index) -> None:

@@ -80,6 +80,23 @@ def best(problem: Problem, found: list[Values], order: str = "rank") -> Values |
     return found[0]
 
 
+def settled(problem: Problem, soft: Sequence[int], first: Sequence[int]) -> Values | None:
+    """Return the best solution some of whose nogoods give way, by the words of the specification."""
+    firm = [number for number in range(len(problem.nogoods)) if number not in soft]
+    start = best(problem, solutions(problem, firm))
+    if start is None:
+        return None
+    found = [
+        values
+        for values in solutions(problem, firm)
+        if all(values[variable] == start[variable] for variable in first)
+    ]
+    for number in soft:
+        keeping = [values for values in found if not violated(problem, values, number)]
+        found = keeping or found
+    return best(problem, found)
+
+
 class Sat:
     """CaDiCaL on the direct encoding, one selector for each nogood."""
 

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.amount import examples
-from toolmatrix.solve.engine import Problem, Support
+from toolmatrix.solve.engine import Problem, Solution, Support, solve
 from toolmatrix.solve.engine.conflict import cores, explain
 from toolmatrix.solve.engine.enumeration import combinations
+from toolmatrix.solve.engine.soft import settle
 
 from . import oracle
 from .generate import scattered
@@ -40,6 +41,33 @@ def test_solution_is_the_best_of_all(block: int) -> None:
         found = oracle.solutions(problem)
         for order in ORDERS:
             assert solved(problem, order) == oracle.best(problem, found, order), (seed, order)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_what_gives_way_is_what_has_to(block: int) -> None:
+    moved = 0
+    for seed in range(100 * block, 100 * block + 100):
+        problem, rng = small(seed), Random(seed)
+        numbers = [*range(len(problem.nogoods))]
+        numbered = rng.sample(numbers, rng.randint(0, len(numbers)))
+        first = rng.sample(range(len(problem.sizes)), rng.randint(0, 2))
+        firm = [terms for number, terms in enumerate(problem.nogoods) if number not in numbered]
+        start = solve(
+            Problem(
+                problem.sizes,
+                firm,
+                problem.supports,
+                problem.domains,
+                problem.oldest,
+                problem.optional,
+            )
+        )
+        expected = oracle.settled(problem, numbered, first)
+        assert isinstance(start, Solution) == (expected is not None), seed
+        if isinstance(start, Solution):
+            assert settle(problem, numbered, first, start).values == expected, seed
+            moved += start.values != expected
+    assert moved, "no case in which anything binds"
 
 
 @pytest.mark.parametrize("block", range(20))

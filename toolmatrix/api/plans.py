@@ -106,8 +106,9 @@ def _planned(
     from toolmatrix.report.arch_plan import Planned
 
     names = [device.device for device in devices]
+    words = [asked[name] for name in names]
     # Archs are chosen where code is compiled: the plan is that of a build, and wheels are looked at as they are.
-    request = read(names, "source")
+    request = read(words, "source")
     plans, missing = arch_plans.Planner(index, request, toolkit, devices).plans()
     frameworks = dict.fromkeys(
         ask.component
@@ -120,7 +121,7 @@ def _planned(
         plans=tuple(plans),
         missing=tuple(missing),
         frameworks=tuple(
-            _framework(index, request, read(names, "wheel"), name, toolkit, devices)
+            _framework(index, request, read(words, "wheel"), name, toolkit, devices)
             for name in frameworks
         ),
     )

@@ -329,7 +329,8 @@ class SupportRecord(NamedTuple):
 
 
 class Product(NamedTuple):
-    """A name that a device is sold under."""
+    """A name that a device is sold under; its machine, where it is on one board with a CPU."""
 
     device: str
     name: str
+    machine: str

@@ -232,7 +232,9 @@ class _Writer:
             if row.lists == PRODUCTS:
                 names = (name.strip() for name in cells.get("products", "").split(";"))
                 found |= dict.fromkeys(
-                    records.Product(cells["device"], name) for name in names if name
+                    records.Product(cells["device"], name, cells.get("board-machine", ""))
+                    for name in names
+                    if name
                 )
         return list(found)
 

@@ -75,7 +75,7 @@ def _package(name: str, node: YamlNode) -> Package:
         install=pieces.text(fields, "install", f"{name}=={{release}}"),
         cuda=pieces.text(fields, "cuda"),
         beside=pieces.flag(fields, "beside"),
-        unread=pieces.choice(fields, "device-code", ("unread",)) != "",
+        unread=pieces.choice(fields, "device-code", ("compiled", "unread")) == "unread",
         newest=fields["newest"].integer("newest") if "newest" in fields else 0,
         besides=pieces.text(fields, "besides"),
         unreviewed=pieces.flag(fields, "unreviewed"),

@@ -28,12 +28,24 @@ def unread(resolution: Resolution) -> list[dict[str, Any]]:
 def caveats(resolution: Resolution) -> list[dict[str, Any]]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
     # What an option did not do comes first, what nobody tested or knows last.
-    kinds = (_without_effect, _below, _to_bring, _harvested, _untested, _unspoken)
+    kinds = (_implied, _without_effect, _below, _to_bring, _harvested, _untested, _unspoken)
     return [
         {"kind": kind, "text": text, "components": components}
         for found in kinds
         for kind, text, components in found(resolution)
     ]
+
+
+def _implied(resolution: Resolution) -> Iterator[Caveat]:
+    """The target that nobody named, where the machine of the devices is not that of the default one."""
+    request, targets = resolution.request, resolution.index.header["targets"]
+    machine = targets[next(iter(targets))]["context"]["machine"]
+    for ask in request.asks:
+        other = ask.component == "machine" and ask.selector != machine
+        if request.devices and other and ask.option == "target" and ask.implied:
+            devices = terminal.listing([request.named(device) for device in request.devices])
+            text = f"target {ask.target}: none is named, and the machine of {devices} is {ask.selector}"
+            yield "implied-target", text, []
 
 
 def _without_effect(resolution: Resolution) -> Iterator[Caveat]:

@@ -153,7 +153,7 @@ def soft_documents(
         wanted = {ask.component: ask.text for ask in asks}
         # Archs and devices are asked for by options, and no word of the request names their component.
         wanted.setdefault("arch", f"--arch {','.join(request.archs)}")
-        wanted.setdefault("device", f"--device {','.join(request.devices)}")
+        wanted.setdefault("device", f"--device {','.join(map(request.named, request.devices))}")
         conclusion = f"{wanted[pair.component]} is untested with {wanted[pair.subject]}."
         documents.append({"kind": "soft", "lines": [*lines.values()], "conclusion": conclusion})
     return documents

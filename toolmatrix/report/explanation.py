@@ -86,14 +86,19 @@ def _not_taken(found: Resolution, choice: Choice) -> list[dict[str, Any]]:
         else:
             why = _why(found, choice, group)
             groups.setdefault((group.kind, why), []).extend(group.releases)
+    age = index.scale(choice.component).versions.index
+    # People ask first why they do not have the newest.
+    newest_first = sorted(
+        groups.items(), key=lambda group: max(map(age, group[1]), default=-1), reverse=True
+    )
     return [
         {
-            "releases": sorted(releases, key=index.scale(choice.component).versions.index),
+            "releases": sorted(releases, key=age),
             "range": claims.ranged(index, choice.component, releases),
             "kind": kind,
             "why": why,
         }
-        for (kind, why), releases in sorted(groups.items())
+        for (kind, why), releases in newest_first
     ]
 
 

@@ -12,7 +12,7 @@ from toolmatrix.request.names import OPERATORS, Names, is_piece, joined
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.preferences import stands_on_framework
 from toolmatrix.solve.request import Ask, Request
-from toolmatrix.solve.resolve import possible
+from toolmatrix.solve.resolve import Resolution, attempt, possible
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.repair import Repair
     from toolmatrix.solve.request import Kept, Policy, Stipulation
-    from toolmatrix.solve.resolve import Resolution, Unsatisfiable
+    from toolmatrix.solve.resolve import Unsatisfiable
 
 
 def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str] = ()) -> Request:
@@ -35,10 +35,12 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
     named = {ask.component for ask in asked}
     # Each default rests on those before: a device has an accelerator, which has a target, and what is there as a wheel
     # alone decides what it computes on.
-    archs, devices = _codegen(names, fields)
+    archs, devices, products = _codegen(names, fields)
     codegen = _codegen_accelerator(names, archs, devices) if archs or devices else ""
     computes = codegen or fields.accelerator.removeprefix("none")
-    targets = tuple(dict.fromkeys(fields.target)) or (_target(asked, names, computes),)
+    targets = tuple(dict.fromkeys(fields.target)) or (
+        _target(asked, names, computes, devices, products),
+    )
     from_ = fields.from_ or _from([ask for ask in asked if not ask.option], names, fields.recipe)
     several = len(targets) > 1
     contexts = {target: context(target, fields, index) for target in targets}
@@ -66,6 +68,7 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
         lone=lone,
         archs=archs,
         devices=devices,
+        products=products,
         cpu=_cpu(fields.cpu, targets, index) if fields.cpu else "",
         prefer=fields.prefer,
         # Nothing is known less than `unknown`: without a minimum the nogoods of `demand` need not be made.
@@ -115,14 +118,18 @@ def _stipulations(recipe: str, index: Index) -> tuple[Stipulation, ...]:
     return recipes.stipulations(recipes.recipe(recipe, index), index)
 
 
-def _codegen(names: Names, fields: Fields) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _codegen(
+    names: Names, fields: Fields
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
     if not (fields.arch or fields.device):
-        return (), ()
+        return (), (), ()
     from toolmatrix.request import spelling
 
+    devices = [(spelling.device(names, word), word) for word in dict.fromkeys(fields.device)]
     return (
         tuple(spelling.arch(names, arch) for arch in dict.fromkeys(fields.arch)),
-        tuple(spelling.device(names, device) for device in dict.fromkeys(fields.device)),
+        tuple(device for device, _ in devices),
+        tuple((device, word) for device, word in devices if device != word),
     )
 
 
@@ -210,14 +217,41 @@ def context(target: str, fields: Fields, index: Index) -> list[Ask]:
     ]
 
 
-def _target(asks: Sequence[Ask], names: Names, computes: str) -> str:
-    """The default target: the first, unless all that is asked for computes on what another one has."""
+def _target(
+    asks: Sequence[Ask],
+    names: Names,
+    computes: str,
+    devices: Sequence[str],
+    products: Sequence[tuple[str, str]],
+) -> str:
+    """The default target: the first that has the machine of the devices, and what all that is asked for computes on."""
     targets = names.index.header["targets"]
     wanted = [found for ask in asks if (found := _accelerators(ask, names))]
     # Where components have nothing in common there is no answer on any target: the first is as good to say why.
     shared = {computes} if computes else set.intersection(*wanted) if wanted else set()
     fitting = [name for name, part in targets.items() if part["accelerator"] in shared]
-    return next(iter(fitting or targets))
+    order = [*fitting, *targets]
+    machines = _machines(names, devices, products) if devices else -1
+    scale = names.scale("machine")
+    suited = (name for name in order if machines & scale.bit(targets[name]["context"]["machine"]))
+    return next(suited, order[0])
+
+
+def _machines(names: Names, devices: Sequence[str], products: Sequence[tuple[str, str]]) -> int:
+    """The machines that can have all of some devices, as a mask: a board with a CPU is one kind of machine."""
+    found = -1
+    for device in devices:
+        bit = names.scale("device").bit(device)
+        for binding in names.index.component("device").about("machine", bit):
+            if binding.kind == "limits":
+                found &= binding.allowed
+    if products:
+        from toolmatrix.request import spelling
+
+        for _, product in products:
+            machine = spelling.product_machine(names, product)
+            found &= names.scale("machine").bit(machine) if machine else -1
+    return found
 
 
 def _accelerator(target: str, asks: Sequence[Ask], from_: str, names: Names, codegen: str) -> str:
@@ -426,9 +460,10 @@ class Surroundings(Value):
         """The answer to words that are pasted here, None if they have no answer."""
         # What is set at the place where words are pasted may contradict them.
         try:
-            return possible(self.index, self.read(words))
+            found = attempt(self.index, self.read(words))
         except ToolmatrixError:
             return None
+        return found if isinstance(found, Resolution) and not found.unread else None
 
 
 def offers(around: Surroundings, refusal: Unsatisfiable) -> list[Repair]:

@@ -297,6 +297,13 @@ def device(names: Names, name: str) -> str:
     )
 
 
+def product_machine(names: Names, name: str) -> str:
+    """The machine that a product is a part of, or nothing where it can be in any."""
+    called = {product for _, product in _devices(names, name)}
+    machines = {one.machine for one in names.index.products() if one.name in called}
+    return machines.pop() if len(machines) == 1 else ""
+
+
 def arch(names: Names, name: str) -> str:
     """A codegen arch; a product is what code runs on, which is another question."""
     known = names.scale("arch").versions

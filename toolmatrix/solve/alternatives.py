@@ -38,6 +38,11 @@ class Alternative(Value):
 def alternatives(found: Resolution, choice: Choice) -> list[Alternative]:
     """Group every release of a component but the chosen one by why it was not taken."""
     assembly, values = Assembly(found.index, found.request), found.values
+    # What the answer lets go has no say in it, and what nobody knows has none in what was asked for.
+    let_go = assembly.broken(values)
+    assembly = assembly.without(
+        assembly.unread if choice.component in found.request.wanted else let_go
+    )
     variable = assembly.variable(choice.target, choice.component, choice.instance)
     number = variable.number
     problem = assembly.problem()

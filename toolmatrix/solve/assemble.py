@@ -10,6 +10,7 @@ from __future__ import annotations
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.facts.records import BindingGroup
 from toolmatrix.solve import preferences
+from toolmatrix.solve.domains import domains
 from toolmatrix.solve.engine import Problem
 from toolmatrix.solve.parts import SEVERAL, RowHead, Statement, Variable, told
 from toolmatrix.solve.request import Ask
@@ -279,7 +280,9 @@ def _of_request(reached: Reached) -> Iterator[Statement]:
         code = Ask(component="arch", selector=listed or "*", text=text, option="arch")
         for number, name in reached.named(target, "device"):
             mask = reached.mask("device", name)
-            ask = Ask(component="device", selector=name, text=f"--device {name}", option="device")
+            word = reached.request.named(name)
+            text = f"--device '{word}'" if " " in word else f"--device {word}"
+            ask = Ask(component="device", selector=name, text=text, option="device")
             yield only(reached.instance(target, "device", number), mask, target, ask)
             # Its code is one of what is made at all, or any where nothing is said.
             yield only(reached.instance(target, "arch", number), whole or ~1, target, code)
@@ -331,56 +334,6 @@ def _broken(
     ]
 
 
-def _domains(reached: Reached) -> list[int]:
-    request = reached.request
-    domains = [(2 << variable.count) - 1 for variable in reached.variables]
-    for target, component, releases in request.policies:
-        if target in request.targets:
-            number = reached.by_name[target, component][0].number
-            # A policy that cannot be had leaves the component absent.
-            domains[number] = 1 | reached.mask(component, " ".join(releases))
-    named: dict[str, set[str]] = {}
-    for ask in request.asks:
-        named.setdefault(ask.component, set()).add(ask.selector.lstrip("="))
-    wanted = _wanted(reached)
-    for variable in reached.variables:
-        part = reached.component(variable.component)
-        # Withdrawn releases are dropped, and those that were not out on the day of `--at`.
-        later = 0
-        for place, date in enumerate(part.dates if request.at else ()):
-            later |= 2 << place if date > request.at else 0
-        dropped = part.yanked
-        if not dropped | later:
-            continue
-        for allowed in wanted.get(variable.component, ()):
-            # Nobody has to find what a build brings, and pip takes what is pinned (PEP 592): where only withdrawn
-            # releases will do, they are taken.
-            if not allowed & ~dropped & ~1:
-                dropped &= ~allowed
-        dropped |= later
-        # Who names a withdrawn release gets it, as pip does with `==` (PEP 592).
-        exactly = named.get(variable.component)
-        if not exactly or exactly.isdisjoint(reached.scale(variable.component).named(dropped)):
-            domains[variable.number] &= ~dropped
-    return domains
-
-
-def _wanted(reached: Reached) -> dict[str, list[int]]:
-    """By component with withdrawn releases, those that builds bring, and those that something pins."""
-    parts = {name: reached.component(name) for _, name in reached.by_name}
-    # Of most components nothing was withdrawn, and nobody has to know what pins them.
-    found: dict[str, list[int]] = {name: [] for name, part in parts.items() if part.yanked}
-    for part in parts.values():
-        for group in part.binding_groups:
-            if group.component in found and group.kind == "requires":
-                found[group.component] += [
-                    allowed
-                    for mask, allowed in zip(group.masks, group.alloweds, strict=True)
-                    if not allowed & allowed - 1 or mask & part.brings
-                ]
-    return found
-
-
 class Assembly(Reached):
     """The problem of a request: what it can reach, and what is stated of that, each statement a nogood."""
 
@@ -389,7 +342,7 @@ class Assembly(Reached):
     ) -> None:
         """`silent` leaves out what only says that nobody knows."""
         super().__init__(index, request, whole=whole)
-        self.domains = _domains(self)
+        self.domains = domains(self)
         stated = [*_of_request(self), *_of_facts(self, silent=silent)]
         if request.stipulations:
             from toolmatrix.solve import stipulations
@@ -406,23 +359,47 @@ class Assembly(Reached):
         """Hold statements: their nogoods, and the numbers of those that only say that nobody knows."""
         self.statements = statements
         self.nogoods = [statement.terms for statement in statements]
-        self.unread = [
+        unread = [
             number
             for number, statement in enumerate(statements)
             if isinstance(said := statement.said, BindingGroup) and said.evidence == UNKNOWN
         ]
+        # In the order in which components are chosen, whatever the order of files.
+        self.unread = sorted(unread, key=lambda number: sorted(self.nogoods[number]))
+        # Of releases without a build that is known the matrix says what they compute on.
+        components = self.header["components"]
+        built = {part["variant_of"] for part in components.values()}
+        self.unbuilt = {
+            number
+            for number in unread
+            if statements[number].subject in built and statements[number].component == "accelerator"
+        }
 
-    def silenced(self) -> Assembly:
-        """The same without what only says that nobody knows."""
+    def silenced(self, unread: Sequence[int]) -> Assembly:
+        """The same without some of what only says that nobody knows; without all of it where evidence is asked for."""
         # What the evidence does not reach depends on all statements.
-        if self.request.min_evidence:
+        if unread and self.request.min_evidence:
             return Assembly(self.index, self.request, silent=True, whole=self.whole)
+        return self.without(unread)
+
+    def without(self, numbers: Sequence[int]) -> Assembly:
+        """The same without some statements."""
+        if not numbers:
+            return self
         # All but the statements stays as it is; assembling anew would read every fact once more.
         other = object.__new__(Assembly)
         other.__dict__.update(self.__dict__)
-        unread = set(self.unread)
-        other.state([part for place, part in enumerate(self.statements) if place not in unread])
+        out = set(numbers)
+        other.state([part for place, part in enumerate(self.statements) if place not in out])
         return other
+
+    def broken(self, values: Sequence[int]) -> tuple[int, ...]:
+        """The numbers of the statements that only say that nobody knows and that an answer breaks."""
+        return tuple(
+            number
+            for number in self.unread
+            if all(mask >> values[variable] & 1 for variable, mask in self.nogoods[number])
+        )
 
     @property
     def asked_nogoods(self) -> tuple[int, ...]:

@@ -3,6 +3,8 @@
 A cell is `yes`, `no` or `unknown` (no fact speaks), with the evidence and the records that say so.
 Conditions on further components must hold for all of their releases that the request admits, or
 the fact is left out. What a build runs on follows from the codegen archs that it holds and those that a device runs.
+Where no fact joins a component that is installed and another, those about its builds do: a release goes with what one
+of its builds goes with, and not with what every one of them refuses.
 """
 
 from __future__ import annotations
@@ -59,13 +61,17 @@ def joins(index: Index, binding: Binding) -> bool:
 
 
 class _Statement(NamedTuple):
-    """Facts or a row about the pair, as masks of their subject and the other; `turned`: columns are the subject."""
+    """Facts or a row about the pair, as masks of their subject and the other; `turned`: columns are the subject.
+
+    `records` are those that say so, where the `cites` of builds were read before.
+    """
 
     mask: int
     allowed: int
     evidence: str
     cites: tuple[int, ...]
     turned: bool
+    records: tuple[int, ...]
 
     def speaks(self, row: int, column: int) -> bool:
         """True if its subject is at the release of the pair."""
@@ -84,8 +90,13 @@ class _Grid:
         self.soft: list[_Statement] = []
         for subject, other, turned in ((rows, columns, False), (columns, rows, True)):
             self.gather(subject, other, turned=turned)
+        self.built: list[_Statement] = []
+        self.closed: list[_Statement] = []
+        if self.of(rows) == self.of(columns) == "" and self.installed():
+            for subject, other, turned in ((rows, columns, False), (columns, rows, True)):
+                self.through_builds(subject, other, turned=turned)
         self.ever = 0
-        for said in (*self.hard, *self.soft):
+        for said in (*self.hard, *self.soft, *self.built):
             # Of a fact about a column it is enough that it admits any row: bit 0 is no release.
             self.ever |= (said.mask if said.allowed > 1 else 0) if said.turned else said.allowed
 
@@ -95,7 +106,7 @@ class _Grid:
         for fact in part.bindings:
             binds = fact.component == other and fact.kind in ("requires", "limits")
             if binds and self.certain(fact.conditions) and joins(self.assembly.index, fact):
-                held = _Statement(fact.mask, fact.allowed, fact.evidence, (fact.cites,), turned)
+                held = _Statement(fact.mask, fact.allowed, fact.evidence, (fact.cites,), turned, ())
                 self.hard.append(held)
         if other == "device" and self.of(subject):
             self.hard += self.running(subject, turned=turned)
@@ -106,7 +117,7 @@ class _Grid:
                 for mask, allowed, cites in zip(
                     group.subjects, group.columns[place], group.cites, strict=True
                 ):
-                    self.soft.append(_Statement(mask, allowed, known, (cites,), turned))
+                    self.soft.append(_Statement(mask, allowed, known, (cites,), turned, ()))
 
     def of(self, component: str) -> str:
         """The component that the releases of another are builds of."""
@@ -129,7 +140,47 @@ class _Grid:
                 fits = sum(2 << at for at, mask in enumerate(runs) if mask > 0 and mask & held)
                 cites = fact.cites, *(one.cites for one in known)
                 evidence = words.weaker(fact.evidence, worst)
-                yield _Statement(fact.mask, fits, evidence, cites, turned)
+                yield _Statement(fact.mask, fits, evidence, cites, turned, ())
+
+    def installed(self) -> bool:
+        """True if the request admits nothing but what was built before."""
+        left = self.assembly.remaining[self.target].get("from", -1)
+        return left == self.assembly.scale("from").bit("wheel")
+
+    def through_builds(self, subject: str, other: str, *, turned: bool) -> None:
+        """What follows for the releases of a component from what facts say of its builds and another one."""
+        heads = self.assembly.header["components"]
+        builds = next((name for name, head in heads.items() if head["variant_of"] == subject), "")
+        if not builds:
+            return
+        facts = _Grid(self.assembly, self.target, builds, other).hard
+        can = self.possible(builds)
+        releases: dict[int, int] = {}
+        for binding in self.assembly.component(builds).bindings:
+            if binding.component == subject and not binding.allowed & binding.allowed - 1:
+                known = releases.get(binding.allowed, 0)
+                releases[binding.allowed] = known | binding.mask & can
+        for release, made in releases.items():
+            fits, known, evidences = 0, 0, []
+            cites: list[int] = []
+            for build in _bits(made):
+                # What was not read, or in part, refuses nothing.
+                about = [one for one in facts if one.mask & build and one.evidence != words.UNKNOWN]
+                if not about:
+                    continue
+                allowed = ~1
+                for one in about:
+                    allowed &= one.allowed
+                evidence = words.weakest(one.evidence for one in about)
+                cited = self.touching((cite for one in about for cite in one.cites), build)
+                self.built.append(_Statement(release, allowed, evidence, (), turned, cited))
+                fits, known = fits | allowed, known | build
+                evidences.append(evidence)
+                cites += cited
+            if made and known == made:
+                records = tuple(dict.fromkeys(cites))
+                weakest = words.weakest(evidences)
+                self.closed.append(_Statement(release, fits, weakest, (), turned, records))
 
     def possible(self, builds: str) -> int:
         """The builds of the releases asked for that are for the machine and accelerator of the target."""
@@ -168,27 +219,48 @@ class _Grid:
         """Hard facts decide; a tested row says yes with its own evidence where no hard fact does."""
         allowing = [said for said in self.hard if said.speaks(row, column)]
         refusing = [said for said in allowing if not said.admits(row, column)]
+        soft = [said for said in self.soft if said.speaks(row, column)]
+        # What facts say of a release by itself is no question of its builds.
+        if not allowing and not soft:
+            refusing = [
+                said
+                for said in self.closed
+                if said.speaks(row, column) and not said.admits(row, column)
+            ]
         if refusing:
             # That something was not read refuses nothing: it only leaves open what others allow.
             best = max(refusing, key=lambda said: words.rank(said.evidence))
             # What follows from facts about both is cited for both.
             both = (row, column) if len(best.cites) > 1 else (column if best.turned else row,)
-            records = self.cited(best.cites, *both)
+            records = best.records or self.cited(best.cites, *both)
             word = "unknown" if best.evidence == words.UNKNOWN else "no"
             return GridCell(word=word, evidence=best.evidence, records=records)
         allowing = [said for said in allowing if said.evidence != words.UNKNOWN]
         found = allowing or [
-            said for said in self.soft if said.speaks(row, column) and said.admits(row, column)
+            said
+            for said in (*self.soft, *self.built)
+            if said.speaks(row, column) and said.admits(row, column)
         ]
         if not found:
             return GridCell(word="unknown", evidence=words.UNKNOWN, records=())
         best = max(found, key=lambda said: words.rank(said.evidence))
-        records = self.cited(best.cites, row, column)
+        records = best.records or self.cited(best.cites, row, column)
         return GridCell(word="yes", evidence=best.evidence, records=records)
 
     def cited(self, numbers: Iterable[int], *places: int) -> tuple[int, ...]:
         bits = 0
         for place in places:
             bits |= 2 << place
+        return self.touching(numbers, bits)
+
+    def touching(self, numbers: Iterable[int], bits: int) -> tuple[int, ...]:
+        """The records of some cites that are about any of some releases of their subjects."""
         cites = [cite for number in numbers for cite in self.assembly.index.cites(number)]
         return tuple(cite.record for cite in cites if cite.touches(bits))
+
+
+def _bits(mask: int) -> Iterator[int]:
+    while mask:
+        bit = mask & -mask
+        mask ^= bit
+        yield bit

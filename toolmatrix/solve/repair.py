@@ -66,7 +66,28 @@ def repairs(index: Index, refusal: Unsatisfiable, limit: int = 4) -> tuple[Repai
     best: dict[tuple[str, ...], Repair] = {}
     for repair in sorted(found, key=lambda repair: (repair.cost, _shown(repair))):
         best.setdefault(_shown(repair), repair)
-    return tuple(list(best.values())[:limit])
+    return tuple(_following_first(refusal, [*best.values()])[:limit])
+
+
+def _following_first(refusal: Unsatisfiable, found: list[Repair]) -> list[Repair]:
+    """The repairs with the nearest release of what facts of others limit before other releases of these others.
+
+    Who asks for two parts has a reason for the one that decides: the release of the other follows from it.
+    """
+    grounds = [line.ground for core in refusal.cores for line in core.lines if line.ground]
+    following = {part.component for part in grounds} - {part.subject for part in grounds}
+    alone = [
+        repair for repair in found if len(repair.changes) == 1 and not repair.changes[0][0].option
+    ]
+    for component in sorted(following, reverse=True):
+        of_it = (one for one in alone if one.changes[0][0].component == component)
+        nearest = next(of_it, None)
+        if nearest:
+            place = found.index(alone[0])
+            for listed, at in ((found, place), (alone, 0)):
+                listed.remove(nearest)
+                listed.insert(at, nearest)
+    return found
 
 
 def _shown(repair: Repair) -> tuple[str, ...]:
@@ -85,8 +106,10 @@ class _RepairSearch:
         self.index = index
         self.request = refusal.request
         self.components = index.header["components"]
+        targets = {ask.target: ask for ask in self.request.asks if ask.component == "target"}
         asks = [
-            ask
+            # A machine is moved with its target.
+            targets.get(ask.target, ask) if ask.option == "target" and not ask.implied else ask
             for core in refusal.cores
             for ask in core.asks
             if ask.text
@@ -94,8 +117,13 @@ class _RepairSearch:
             and (ask.implied or ask.option not in _PLACES or self.at_odds(core))
         ]
         self.asks: list[Ask] = list(dict.fromkeys(asks))
-        # Where a target's own accelerator stands in the way, another target brings another.
-        blocked = [ask.target for ask in asks if ask.component == "accelerator" and ask.implied]
+        # Where a target's own accelerator or machine is in the way, another target brings another.
+        blocked = [
+            ask.target
+            for core in refusal.cores
+            for ask in core.asks
+            if ask.component in ("accelerator", "machine") and ask.implied
+        ]
         self.targets = [
             ask
             for ask in self.request.asks
@@ -113,10 +141,7 @@ class _RepairSearch:
 
     def drops(self) -> Iterator[Repair]:
         for ask in self.asks:
-            # Something must still be asked for.
-            if not self.components[ask.component]["given"] and (
-                ask.option or len(self.request.wanted) > 1
-            ):
+            if not self.components[ask.component]["given"]:
                 yield from self.verified(((ask, None),))
 
     def wishes(self) -> Iterator[Repair]:
@@ -143,6 +168,9 @@ class _RepairSearch:
 
     def verified(self, changes: tuple[tuple[Ask, Ask | None], ...]) -> Iterator[Repair]:
         request = self.changed(changes)
+        # Something must still be asked for.
+        if self.request.wanted and not request.wanted:
+            return
         resolution = possible(self.index, request)
         if resolution is not None:
             cost = sum(self.cost(old, new) for old, new in changes)
@@ -179,7 +207,11 @@ class _RepairSearch:
     def moved(self, request: Request, new: Ask) -> Request:
         """The request on another target, which brings its own context and accelerator."""
         head = self.index.header["targets"][new.selector]
-        context, accelerator = head["context"], head["accelerator"]
+        context = head["context"]
+        bit = self.index.scale("target").bit(new.selector)
+        can = self.index.scale("accelerator").select("*")
+        for binding in self.index.component("target").about("accelerator", bit):
+            can &= binding.allowed
         asks = []
         for ask in request.asks:
             # Only a request with one target moves: each line that names a target names that one.
@@ -188,6 +220,9 @@ class _RepairSearch:
                 if ask.component in context:
                     ask = ask.replace(selector=context[ask.component], text=new.text)
                 elif ask.option == "accelerator" and ask.implied:
+                    # Devices keep their accelerator where the target can have it.
+                    own = request.devices and self.index.scale("accelerator").bit(ask.selector)
+                    accelerator = ask.selector if own and own & can else head["accelerator"]
                     ask = ask.replace(selector=accelerator, text=f"--accelerator {accelerator}")
             asks.append(ask)
         return request.replace(asks=tuple(dict.fromkeys(asks)), targets=(new.selector,))

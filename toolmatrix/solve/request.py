@@ -52,7 +52,8 @@ class Request(Value):
 
     `recipe` is what the answer is built by, which sets the `stipulations`; empty where nobody said.
     `oldest` are components whose older releases are preferred. `apart` are (target, codegen arch or device)
-    that mean another of several targets. `lone` were to be aligned, and at most one target can have them.
+    that mean another of several targets. `products` are (device, product) of devices that were named by a product.
+    `lone` were to be aligned, and at most one target can have them.
     """
 
     asks: tuple[Ask, ...]
@@ -61,6 +62,7 @@ class Request(Value):
     lone: tuple[str, ...] = ()
     archs: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    products: tuple[tuple[str, str], ...] = ()
     cpu: str = ""
     prefer: str = BEST_EVIDENCE
     apart: tuple[tuple[str, str], ...] = ()
@@ -76,6 +78,10 @@ class Request(Value):
     def wanted(self) -> tuple[str, ...]:
         """The components named by the request itself, in its order."""
         return tuple(dict.fromkeys(ask.component for ask in self.asks if not ask.option))
+
+    def named(self, device: str) -> str:
+        """How the request named a device."""
+        return dict(self.products).get(device, device)
 
     def words(self) -> tuple[str, ...]:
         """The words that ask the same again: read where nothing else is set, they make this request.
@@ -94,7 +100,8 @@ class Request(Value):
             if option in said:
                 found += f"--{option}", said[option].text.removeprefix(f"--{option} ")
         # What could not be aligned was asked to be.
-        listed = {"arch": self.archs, "device": self.devices, "align": (*self.align, *self.lone)}
+        devices = tuple(map(self.named, self.devices))
+        listed = {"arch": self.archs, "device": devices, "align": (*self.align, *self.lone)}
         prefer = "" if self.prefer == BEST_EVIDENCE else self.prefer
         options = {option: ",".join(names) for option, names in listed.items()}
         options |= {"cpu": self.cpu, "prefer": prefer, "min-evidence": self.min_evidence}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve import ties
 from toolmatrix.solve.assemble import Assembly
-from toolmatrix.solve.engine import Conflict, solve
+from toolmatrix.solve.engine import Conflict, soft, solve
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, told
 from toolmatrix.value import NamedTuple, Value
 
@@ -101,29 +101,32 @@ def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
 def attempt(index: Index, request: Request) -> Resolution | Assembly:
     """The best answer, or the problem that has none.
 
-    What only says that nobody knows binds first, so that an answer rests on what is known where it can. Where nothing
-    else refuses, the answer is one with `unread` facts: neither yes nor no.
+    What only says that nobody knows never moves what was asked for to another release. Of the rest it binds what it
+    can, so that an answer rests on what is known; what it cannot bind is `unread` in the answer: neither yes nor no.
     """
-    assembly = Assembly(index, request)
-    found = solve(assembly.problem())
-    if isinstance(found, Conflict):
-        # What the context leaves absent has no part in an answer, and may be among the reasons why there is none.
-        assembly = Assembly(index, request, whole=True)
-        found = solve(assembly.problem())
-    if not isinstance(found, Conflict):
-        return judge(assembly, found.values)
-    if not assembly.unread:
-        return assembly
-    silent = assembly.silenced()
-    if set(assembly.unread).isdisjoint(found.core):
-        return silent
-    found = solve(silent.problem())
-    # The variables of both are the same, and the first one tells what was let go.
-    return silent if isinstance(found, Conflict) else judge(assembly, found.values)
+    # What the context leaves absent has no part in an answer, and may be among the reasons why there is none.
+    for whole in (False, True):
+        assembly = Assembly(index, request, whole=whole)
+        # A release that nobody knows a build of is taken where no other will do.
+        unread = [number for number in assembly.unread if number not in assembly.unbuilt]
+        found = solve(assembly.silenced(unread).problem())
+        if isinstance(found, Conflict) and assembly.unbuilt:
+            unread = assembly.unread
+            found = solve(assembly.silenced(unread).problem())
+        if not isinstance(found, Conflict):
+            break
+    else:
+        return assembly.silenced(unread)
+    if unread:
+        # Who asks for some evidence asks for what is known, however old it is.
+        anchors = () if request.min_evidence else request.wanted
+        first = [part.number for part in assembly.variables if part.component in anchors]
+        found = soft.settle(assembly.problem(), unread, first, found)
+    return judge(assembly, found.values)
 
 
 def possible(index: Index, request: Request) -> Resolution | None:
-    """`resolve` without looking for a reason."""
+    """The best answer of those that rest on nothing unread, without looking for a reason where there is none."""
     assembly = Assembly(index, request)
     found = solve(assembly.problem())
     return None if isinstance(found, Conflict) else judge(assembly, found.values)
@@ -139,11 +142,7 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         judged = _Target(assembly, target, values, chosen)
         targets[target] = judged.choices()
     weakest = words.weakest(choice.evidence for held in targets.values() for choice in held)
-    unread = tuple(
-        number
-        for number in assembly.unread
-        if all(mask >> values[variable] & 1 for variable, mask in assembly.nogoods[number])
-    )
+    unread = assembly.broken(values)
     grounds: tuple[Incompatibility, ...] = ()
     if unread:
         from toolmatrix.solve import grounds as reading

@@ -1,0 +1,101 @@
+# syntax=docker/dockerfile:1
+# check=error=true
+# toolchain for arm: the resolved tools and nothing built with them, for CI images
+#
+# Written by toolmatrix 0.2.0; what is edited by hand is kept. To write it again:
+#   toolmatrix render --lock toolmatrix.lock --output .
+#
+# lock    sha256:e82797cc8224a3409e4ebe95caa4b762b973ba013a76c0bba551ad6eeaf0f320
+# matrix  2026-11-20 sha256:30225b4016c75b6bbdb597f7cc1a856d3226b15821adec7698f85481c17feba1
+# file    sha256:188175e45fe52c7fa60aeab18cfe369ca34fbdea75b92006b2d4a3c478e72cfb
+# answer  arm (linux/arm64), none, from source
+#   base-image  ubuntu:20.04  artifact
+#   bazel       3.7.2         derived
+#   distro      ubuntu20.04   derived
+#   gast        0.4.0         artifact
+#   gcc         7             derived
+#   h5py        3.1.0         artifact
+#   keras       2.6.0         artifact
+#   numpy       1.19.5        artifact
+#   protobuf    3.19.6        artifact
+#   python      3.9           artifact
+#   tensorflow  2.6.5         artifact
+#   wrapt       1.12.1        artifact
+#
+# Support of ubuntu20.04 ends on 2025-05-31; its packages move to an archive some time after.
+
+FROM ubuntu:20.04 AS toolchain
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+# A build that is told a time writes that into files instead of its own.
+ARG SOURCE_DATE_EPOCH
+
+# Versions are left to the distribution: the last step checks what came.
+# hadolint ignore=DL3008
+RUN --mount=type=cache,id=ubuntu20.04-arm64-apt,target=/var/cache/apt,sharing=locked \
+    --mount=type=cache,id=ubuntu20.04-arm64-lists,target=/var/lib/apt/lists,sharing=locked <<EOF
+set -eux
+rm -f /etc/apt/apt.conf.d/docker-clean
+apt-get update
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc-7 g++-7 make python3.9 python3.9-dev python3.9-venv
+rm -rf /var/log/* /var/cache/ldconfig/aux-cache
+EOF
+
+ENV CFLAGS="-fsigned-char -march=armv8-a+crc -frecord-gcc-switches" \
+    CXXFLAGS="-fsigned-char -march=armv8-a+crc -frecord-gcc-switches" \
+    PIP_DISABLE_PIP_VERSION_CHECK="1" \
+    PYTHONUNBUFFERED="1" \
+    VIRTUAL_ENV="/opt/venv" \
+    PATH="/opt/venv/bin:${PATH}"
+
+ADD --link --checksum=sha256:6ebd9eccbcb8f63c92a324c0c86cec11963aa9dcb914dd4718f592fdfeda9823 --chmod=0755 https://github.com/bazelbuild/bazel/releases/download/3.7.2/bazel-3.7.2-linux-arm64 /usr/local/bin/bazel
+
+RUN <<EOF
+set -eux
+ln -sf /usr/bin/g++-7 /usr/local/bin/aarch64-linux-gnu-g++
+ln -sf /usr/bin/gcc-7 /usr/local/bin/aarch64-linux-gnu-gcc
+ln -sf /usr/bin/gcc-ar-7 /usr/local/bin/aarch64-linux-gnu-gcc-ar
+ln -sf /usr/bin/g++-7 /usr/local/bin/c++
+ln -sf /usr/bin/gcc-7 /usr/local/bin/cc
+ln -sf /usr/bin/g++-7 /usr/local/bin/g++
+ln -sf /usr/bin/gcc-7 /usr/local/bin/gcc
+python3.9 -m venv /opt/venv
+EOF
+
+RUN --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
+set -eux
+python -m pip install numpy==1.19.5 protobuf==3.19.6 keras==2.6.0 h5py==3.1.0 wrapt==1.12.1 gast==0.4.0
+python -m pip check
+EOF
+
+RUN <<EOF
+set -eux
+groupadd --gid 10001 builder
+useradd --uid 10001 --gid 10001 --no-log-init --create-home --shell /bin/bash builder
+install -d -o 10001 -g 10001 /work
+EOF
+
+COPY --link --chmod=0555 toolmatrix.lock arm.check.sh /usr/share/toolmatrix/
+WORKDIR /work
+USER 10001:10001
+
+# What was installed is what was resolved, or the build ends here.
+RUN ["sh", "/usr/share/toolmatrix/arm.check.sh"]
+
+ARG CREATED=""
+ARG REVISION=""
+ARG SOURCE=""
+LABEL org.opencontainers.image.created="${CREATED}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.source="${SOURCE}" \
+      io.github.toolmatrix.components="base-image bazel distro gast gcc h5py keras numpy protobuf python wrapt" \
+      io.github.toolmatrix.lock.digest="sha256:e82797cc8224a3409e4ebe95caa4b762b973ba013a76c0bba551ad6eeaf0f320" \
+      io.github.toolmatrix.target="arm" \
+      org.opencontainers.image.base.digest="" \
+      org.opencontainers.image.base.name="ubuntu:20.04" \
+      org.opencontainers.image.description="the resolved tools and nothing built with them, for CI images" \
+      org.opencontainers.image.title="toolchain for arm" \
+      org.opencontainers.image.version=""
+
+CMD ["/bin/bash"]

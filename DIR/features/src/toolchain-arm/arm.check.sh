@@ -1,0 +1,94 @@
+#!/bin/sh
+# Compares the tools of this image with sha256:e82797cc8224a3409e4ebe95caa4b762b973ba013a76c0bba551ad6eeaf0f320.
+# Written by toolmatrix 0.2.0 for arm; what is edited by hand is kept.
+# file    sha256:b4fa8a4bb21261cacf350ee64f7986aa77665a715f47621ac992efad4b40cbdf
+# Exits with 1 where they differ, and says for each difference what was expected and what was found.
+# With the argument `runtime` it asks only for what a runtime image has.
+set -u
+LC_ALL=C
+export LC_ALL
+checked=0
+failed=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+# judge NAME FOUND WANTED HOW: one line for each check, and a sentence for what differs. Succeeds where $agrees is yes.
+judge() {
+    checked=$((checked + 1))
+    word=pass
+    [ "$agrees" = yes ] || word=FAIL
+    printf '%s  %-8s  %-14s wanted %-14s %s\n' "$word" "$1" "$2" "$3" "$4"
+    [ "$agrees" = yes ] && return
+    failed=$((failed + 1))
+    printf '%s: expected %s, found %s by `%s`\n' "$1" "$3" "$2" "$4" >&2
+}
+
+# compare NAME WANTED MATCH AFTER COMMAND...: the first version printed behind AFTER agrees with WANTED.
+compare() {
+    name=$1 wanted=$2 match=$3 after=$4
+    shift 4
+    before='[^0-9]*'
+    [ -z "$after" ] || before=".*$after"
+    found=$("$@" 2>/dev/null | sed -n "s/^$before\([0-9][0-9A-Za-z.+~_-]*\).*/\1/p" | head -n 1)
+    agrees=no
+    case $match in
+    minor) [ "$(printf '%s' "$found" | cut -d. -f1-2)" = "$(printf '%s' "$wanted" | cut -d. -f1-2)" ] && agrees=yes ;;
+    series) case $found in "$wanted" | "$wanted"[.+~_-]*) agrees=yes ;; esac ;;
+    # A wheel of an index of its maker's may have a label behind its release: 2.9.1+cpu.
+    *) [ "$found" = "$wanted" ] || [ "${found%%+*}" = "$wanted" ] && agrees=yes ;;
+    esac
+    judge "$name" "${found:-nothing}" "$wanted" "$*"
+}
+
+# effect NAME WANTED OTHERWISE CONDITION FLAG...: the compiler, given the flags, meets the condition.
+effect() {
+    name=$1 wanted=$2 otherwise=$3 condition=$4
+    shift 4
+    found=$otherwise
+    agrees=no
+    if ! printf 'int probe;\n' | cc "$@" -x c -c -o "$scratch/probe.o" - 2>/dev/null; then
+        found='no compiler'
+    elif printf '#if !(%s)\n#error\n#endif\nint probe;\n' "$condition" |
+        cc "$@" -x c -c -o "$scratch/probe.o" - 2>/dev/null; then
+        found=$wanted
+        agrees=yes
+    fi
+    judge "$name" "$found" "$wanted" "cc $*"
+}
+
+# setting NAME VALUE FLAG: the flag is one of the words of a variable of the image.
+setting() {
+    agrees=no
+    case " $2 " in *" $3 "*) agrees=yes ;; esac
+    [ "$agrees" = yes ] && found=$3 || found=${2:-nothing}
+    judge "$1" "$found" "$3" "echo \$$1"
+}
+
+agrees=no
+machine=$(uname -m)
+[ "$machine" = aarch64 ] && agrees=yes
+judge machine "$machine" aarch64 'uname -m'
+compare distro 20.04 series 'ubuntu ' sh -c '. /etc/os-release && printf "%s %s\n" "$ID" "$VERSION_ID"'
+compare python 3.9 series '' python --version
+compare python 3.9 series '' python3 --version
+compare numpy 1.19.5 exact '' python -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))' numpy
+compare protobuf 3.19.6 exact '' python -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))' protobuf
+compare keras 2.6.0 exact '' python -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))' keras
+compare h5py 3.1.0 exact '' python -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))' h5py
+compare wrapt 1.12.1 exact '' python -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))' wrapt
+compare gast 0.4.0 exact '' python -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))' gast
+if [ "${1:-}" != runtime ]; then
+    compare gcc 7 series '' gcc -dumpfullversion -dumpversion
+    compare gcc 7 series '' g++ -dumpfullversion -dumpversion
+    compare bazel 3.7.2 series '' bazel --version
+    effect char signed unsigned '!defined(__CHAR_UNSIGNED__)' -fsigned-char -march=armv8-a+crc
+    effect crc32 available absent 'defined(__ARM_FEATURE_CRC32)' -fsigned-char -march=armv8-a+crc
+    setting CFLAGS "${CFLAGS:-}" -fsigned-char
+    setting CFLAGS "${CFLAGS:-}" -march=armv8-a+crc
+    setting CXXFLAGS "${CXXFLAGS:-}" -fsigned-char
+    setting CXXFLAGS "${CXXFLAGS:-}" -march=armv8-a+crc
+    :
+fi
+
+printf '%s checked, %s failed\n' "$checked" "$failed"
+[ "$failed" -eq 0 ]
