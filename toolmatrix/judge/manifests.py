@@ -8,8 +8,6 @@ that the file leaves open refuses it.
 
 from __future__ import annotations
 
-from functools import partial
-
 from toolmatrix.codes.manifests import BuiltBySource, RefusedTogether
 from toolmatrix.facts import evidence as words
 from toolmatrix.manifests import names as called
@@ -34,10 +32,11 @@ from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolmatrix.codes.manifests import ManifestFinding
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import Binding
     from toolmatrix.finding import Incompatibility
     from toolmatrix.manifests.model import ProjectManifest
     from toolmatrix.request.manifests import AskedPart, AskedParts
@@ -46,6 +45,8 @@ if TYPE_CHECKING:
 
 _WHEEL, _SOURCE = "wheel", "source"
 _DERIVED = "derived"
+# What a wheel may load that it does not bring.
+_TOOLKIT = frozenset(("cuda", "cudnn"))
 
 
 def judge(index: Index, manifest: ProjectManifest, *, paired: bool = True) -> JudgedManifest:
@@ -75,10 +76,11 @@ def _environment(index: Index, parts: AskedParts, *, paired: bool) -> JudgedEnvi
 
 
 class Question(NamedTuple):
-    """Some parts that have to go together, and the ways in which they may: whether as wheels, and what they run on."""
+    """Some parts that have to go together, whether as wheels, and what they run on unless their builds say it."""
 
     parts: tuple[AskedPart, ...]
-    ways: tuple[tuple[str, str], ...]
+    froms: tuple[str, ...]
+    accelerators: tuple[str, ...]
 
 
 class _Environment:
@@ -87,6 +89,7 @@ class _Environment:
         self.components = index.header["components"]
         self.name = parts.name
         self.parts = parts.parts
+        self.machine = parts.machine
         self.targets = reading.targets(index, parts)
         own = index.header["targets"][self.targets[0]]["accelerator"]
         # What a target computes on by itself is no more than a default; a file tells it by what it takes.
@@ -104,7 +107,8 @@ class _Environment:
                 # Of a part of a toolkit the question may ask for more releases than the file does.
                 texts = {part.text for part in told[1]}
                 held = [part for part in question.parts if part.text in texts]
-                request = self.request(held, self.targets[0], *question.ways[0])
+                way = next(self.ways(question, self.targets[0]))
+                request = self.request(held, self.targets[0], *way)
                 one = ManifestRefusal(finding=told[0], parts=told[1], request=request)
                 known = found.get(told[0].asked)
                 if known is None or not known.hard:
@@ -117,26 +121,47 @@ class _Environment:
         tools = tuple(
             part for part in self.parts if not self.is_package(part) and part.component != "python"
         )
-        plain = [part for part in self.parts if self.is_package(part) and part not in computing]
+        packages = [part for part in self.parts if self.is_package(part)]
+        plain = [part for part in packages if part not in computing]
         python = [part for part in self.parts if part.component == "python"]
         distro = [part for part in tools if part.component == "distro"]
         if len(tools) > 1:
-            yield Question(tools, ((_SOURCE, self.accelerator),))
-        yield Question(
-            (*plain, *python, *distro), tuple((one, "none") for one in self.froms(plain))
-        )
+            yield Question(tools, (_SOURCE,), (self.accelerator,))
+        # On the processor alone, where no toolkit of one stands in the way of another's.
+        yield Question((*packages, *python, *distro), self.froms(packages), ("none",))
         for part in computing:
             beside = [
                 other for other in computing if other is not part and self.joined(part, other)
             ]
             # Where one that goes with it brings a toolkit, that is loaded, and not the one of the image.
             brought = any(self.needs_toolkit(other) is False for other in beside)
-            toolkit = self.toolkit() if self.needs_toolkit(part) and not brought else []
+            toolkit = self.toolkit() if self.loads_toolkit(part) and not brought else []
             held = (part, *beside, *plain, *python, *distro, *toolkit)
             # Who has a toolkit beside a wheel that needs one wants to compute on it.
             accelerators = (self.accelerator,) if toolkit else (self.accelerator, "none")
-            ways = ((from_, one) for from_ in self.froms(held) for one in accelerators)
-            yield Question(held, tuple(ways))
+            yield Question(held, self.froms(held), accelerators)
+
+    def ways(self, question: Question, target: str) -> Iterator[tuple[str, str]]:
+        """Whether wheels or not, and on what: pip takes a build for CUDA wherever the index has that alone."""
+        left = question.accelerators
+        for part in question.parts:
+            left = tuple(one for one in left if one in self.accelerators(part, target))
+        # What was built for one, beside what was built for another, runs on the processor at most.
+        for from_ in question.froms:
+            for accelerator in left or ("none",):
+                yield from_, accelerator
+
+    def accelerators(self, part: AskedPart, target: str) -> tuple[str, ...]:
+        """What the builds of a package that are left on a target were made for; either where they are not known."""
+        machine = self.index.header["targets"][target]["context"]["machine"]
+        variant, left = reading.builds(self.index, part, machine)
+        names: dict[str, None] = {}
+        scale = self.index.scale("accelerator")
+        for binding in self.index.component(variant).about("accelerator", left) if left else ():
+            # A build for CUDA runs without one as well, and is no other for it.
+            made = [name for name in scale.named(binding.allowed & ~1) if name != "none"]
+            names |= dict.fromkeys(made or ["none"])
+        return tuple(names) or (self.accelerator, "none")
 
     def is_package(self, part: AskedPart) -> bool:
         """True for a package of Python, however it gets there."""
@@ -156,36 +181,42 @@ class _Environment:
 
     def needs_toolkit(self, part: AskedPart) -> bool | None:
         """Whether every build that is left of a wheel needs a toolkit beside it; None where nobody knows."""
-        variant = reading.variant(self.index, part.component)
-        if not variant or part.item.kind != PIP:
-            return None
-        facts = self.index.component(variant)
-        builds = _all(len(facts.versions))
-        for ask in part.asks:
-            mask = self.index.scale(ask.component).select(ask.selector)
-            if ask.component == variant:
-                builds &= mask
-                continue
-            for binding in facts.about(ask.component, builds):
-                if not binding.conditions and not binding.allowed & mask:
-                    builds &= ~binding.mask
+        variant, left = reading.builds(self.index, part)
         beside = 0
-        for binding in facts.about("cuda", builds):
-            cites = self.index.cites(binding.cites)
-            if any(self.index.claim(cite.record).beside for cite in cites):
+        for binding in self.index.component(variant).about("cuda", left) if left else ():
+            if self.beside(binding):
                 beside |= binding.mask
             else:
                 # pip may take one that brings its own.
                 return False
         # Builds for no accelerator need none beside them.
-        return True if builds & beside else None
+        return True if left & beside else None
+
+    def beside(self, binding: Binding) -> bool:
+        """True where a build needs what a fact is about beside it, and does not bring it."""
+        return any(self.index.claim(cite.record).beside for cite in self.index.cites(binding.cites))
+
+    def loads_toolkit(self, part: AskedPart) -> bool:
+        """True for a wheel that needs a toolkit beside it, and requires no other that brings one."""
+        if not self.needs_toolkit(part):
+            return False
+        facts, scale = self.index.component(part.component), self.index.scale(part.component)
+        left = scale.select(part.asks[0].selector)
+        required = {
+            name
+            for binding in facts.bindings
+            if binding.kind in ("requires", "needs") and binding.mask & left
+            for name in binding.named
+        }
+        variants = (reading.variant(self.index, name) for name in required)
+        return not any(self.index.component(name).brings for name in variants if name)
 
     def toolkit(self) -> list[AskedPart]:
         """The parts of a toolkit that an image has."""
         return [
             self.widened(other)
             for other in self.parts
-            if other.component in ("cuda", "cudnn") and not self.is_package(other)
+            if other.component in _TOOLKIT and not self.is_package(other)
         ]
 
     def widened(self, part: AskedPart) -> AskedPart:
@@ -236,15 +267,19 @@ class _Environment:
         """The refusal of a question in the likeliest way, if no way has an answer."""
         if not question.parts:
             return None
-        first: Callable[[], Resolution | Unsatisfiable] | None = None
+        first: Unsatisfiable | None = None
         for target in self.targets:
-            for from_, accelerator in question.ways:
+            for from_, accelerator in self.ways(question, target):
                 request = self.request(question.parts, target, from_, accelerator)
                 if isinstance(attempt(self.index, request), Resolution):
                     return None
-                first = first or partial(resolve, self.index, request)
-        found = first() if first else None
-        return None if isinstance(found, Resolution) else found
+                if first is None:
+                    found = resolve(self.index, request)
+                    first = None if isinstance(found, Resolution) else found
+            # Where no machine is named the likeliest is meant, as markers have it, unless there is nothing for it.
+            if first and not any(_about_machine(core) for core in first.cores):
+                break
+        return first
 
     def finding(
         self, core: Core, parts: Sequence[AskedPart]
@@ -319,7 +354,11 @@ class _Environment:
             if ground.subject in bare and ground.component not in ("python", "glibc", "machine"):
                 return True
         # A machine that nobody named is no reason.
-        alone = len(held) == 1 and any(ground.component == "machine" for ground in grounds)
+        alone = (
+            len(held) == 1
+            and not self.machine
+            and any(ground.component == "machine" for ground in grounds)
+        )
         return alone or any(part.older for part in held)
 
     def about_wheels(self, subject: str, kind: str, component: str) -> bool:
@@ -344,7 +383,7 @@ class _Environment:
                         clashes[part.text, other.text] = refusal.finding.facts
         target = self.targets[0]
         for place, part in enumerate(self.parts):
-            ways: dict[str, Way] = {}
+            ways: dict[tuple[str, str], Way] = {}
             for other in self.parts[place + 1 :]:
                 # Of several archs each is for a device of its own.
                 if part.component == other.component:
@@ -353,13 +392,49 @@ class _Environment:
                     facts = clashes[part.text, other.text]
                     yield JudgedPair(part, other, REFUSED, "", facts)
                     continue
-                packaged = self.is_package(part) or self.is_package(other)
-                from_ = _WHEEL if packaged else _SOURCE
-                if from_ not in ways:
+                apart = self.apart(part, other)
+                if apart:
+                    yield apart
+                    continue
+                way = self.way(part, other, target)
+                if way not in ways:
                     held = [] if part.component == ARCH else [part]
-                    request = self.request(held, target, from_, self.accelerator)
-                    ways[from_] = Way(self.index, request, part.component)
-                yield self.pair(part, other, ways[from_])
+                    ways[way] = Way(self.index, self.request(held, target, *way), part.component)
+                yield self.pair(part, other, ways[way])
+
+    def way(self, part: AskedPart, other: AskedPart, target: str) -> tuple[str, str]:
+        """In which way two parts are there together."""
+        packages = [one for one in (part, other) if self.is_package(one)]
+        question = Question(
+            (part, other), (_WHEEL if packages else _SOURCE,), (self.accelerator, "none")
+        )
+        return next(self.ways(question, target))
+
+    def apart(self, part: AskedPart, other: AskedPart) -> JudgedPair | None:
+        """A wheel beside the toolkit of an image that it does not load: one that brings its own, or uses none."""
+        packages = [one for one in (part, other) if self.is_package(one)]
+        if len(packages) != 1 or not _TOOLKIT & {part.component, other.component}:
+            return None
+        variant, left = reading.builds(self.index, packages[0])
+        if not left or self.loads_toolkit(packages[0]):
+            return None
+        facts = self.index.component(variant)
+        # What the builds say of their own toolkit, and of those without one what they run on.
+        own = [one for one in facts.about("cuda", left) if not self.beside(one)]
+        free = left
+        for one in own:
+            free &= ~one.mask
+        none = self.index.scale("accelerator").bit("none")
+        own += [one for one in facts.about("accelerator", free) if one.allowed & ~1 == none]
+        for one in own:
+            left &= ~one.mask
+        if left:
+            return JudgedPair(part, other, UNKNOWN, "", ())
+        best = max((one.evidence for one in own), key=words.rank)
+        cites = dict.fromkeys(
+            self.index.claim(cite.record).id for one in own for cite in self.index.cites(one.cites)
+        )
+        return JudgedPair(part, other, FINE, best, tuple(cites)[:4])
 
     def pair(self, part: AskedPart, other: AskedPart, way: Way) -> JudgedPair:
         at = self.index.scale(part.component).select(part.asks[0].selector)
@@ -383,5 +458,5 @@ class _Environment:
         return JudgedPair(part, other, FINE, best, tuple(dict.fromkeys(cites))[:4])
 
 
-def _all(count: int) -> int:
-    return (2 << count) - 2
+def _about_machine(core: Core) -> bool:
+    return any(line.ground and line.ground.component == "machine" for line in core.lines)

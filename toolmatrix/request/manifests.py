@@ -89,6 +89,33 @@ def variant(index: Index, component: str) -> str:
     return next((name for name, head in heads.items() if head["variant_of"] == component), "")
 
 
+def builds(index: Index, part: AskedPart, machine: str = "") -> tuple[str, int]:
+    """The component of the builds of a package, and those of them that a part leaves, on a machine if one is given."""
+    name = variant(index, part.component)
+    if not name or part.item.kind != PIP:
+        return name, 0
+    facts = index.component(name)
+    left = everything(len(facts.versions))
+    selected = [
+        (ask.component, index.scale(ask.component).select(ask.selector)) for ask in part.asks
+    ]
+    if machine:
+        selected.append(("machine", index.scale("machine").bit(machine)))
+    for component, mask in selected:
+        if component == name:
+            left &= mask
+            continue
+        for binding in facts.about(component, left):
+            if not binding.conditions and not binding.allowed & mask:
+                left &= ~binding.mask
+    return name, left
+
+
+def everything(count: int) -> int:
+    """The mask of so many releases: bit 0 is the absence of a component, and none of them."""
+    return (2 << count) - 2
+
+
 def plain(reference: str) -> str:
     """An image without the registry that is meant when none is named, and without a digest."""
     reference = reference.partition("@")[0]
@@ -255,11 +282,14 @@ class _Reader:
             return
         known, limits = self.indexes(item, variants) if variants else (not item.indexes, "")
         # A package with a source distribution may be built for whatever is there.
-        if limits and len(asks) == 1 and component in called.wheels_alone():
-            scale = self.names.scale(variants)
-            own = scale.select(limits)
+        if limits and component in called.wheels_alone():
+            own = self.packaged(asks, variants, limits, (package, *item.extras))
+            if len(asks) > 1 and not own:
+                why = f"the matrix knows no build of {text} on the indexes that it may come from"
+                self.unknown.append(NotRead(text=item.text, why=why))
+                return
             if own:
-                asks = [*asks, Ask(component=variants, selector=limits, text=text)]
+                asks = [asks[0], Ask(component=variants, selector=own, text=text)]
         self.found.append(
             AskedPart(
                 component=component,
@@ -271,6 +301,27 @@ class _Reader:
                 older=self.older(component, asks[0].selector),
             )
         )
+
+    def packaged(self, asks: Sequence[Ask], variants: str, limits: str, said: Sequence[str]) -> str:
+        """A selector of the builds on some indexes that a package with its extras installs; empty where none is."""
+        facts, scale = self.names.index.component(variants), self.names.scale(variants)
+        listed, own = scale.select(limits), 0
+        for ask in asks[1:]:
+            listed &= scale.select(ask.selector)
+        # `onnxruntime` and `onnxruntime-gpu` are packages of one component, each with builds of its own.
+        package, *extras = said
+        for name, mask in facts.packages.items():
+            base, _, brought = name.rstrip("]").partition("[")
+            if base == package and {*filter(None, brought.split(","))} <= {*extras}:
+                own |= mask
+        releases: dict[int, int] = {}
+        for binding in facts.about(asks[0].component, listed):
+            releases[binding.allowed] = releases.get(binding.allowed, 0) | binding.mask & listed
+        # Of a release whose builds have no such package nobody knows which of them is meant.
+        left = sum(mask & own or mask for mask in releases.values())
+        if left == listed and len(asks) == 1:
+            return limits if listed else ""
+        return " ".join(scale.named(left))
 
     def known(self, text: str) -> list[Ask]:
         """The lines of a word, none where the matrix does not know it."""
