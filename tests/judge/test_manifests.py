@@ -199,7 +199,10 @@ def edited(index: Index, path: str, text: str) -> str:
     ("path", "text", "told"),
     [
         ("requirements.txt", "torch==2.5.0\ntorchaudio==2.2.0", "torch==2.2.0"),
-        ("requirements.txt", "torch==2.1.0\r\nnumpy == 2.0.1\r\n", "torch==2.3.0"),
+        ("requirements.txt", "torch==2.1.0\r\nnumpy == 2.0.1\r\n", "numpy == 1.26.4"),
+        # The torch of another triton would be silent on it.
+        ("requirements.txt", "torch==2.1.0\ntriton==3.2.0\n", "triton==2.1.0"),
+        ("requirements.txt", "numpy==1.26.4\ntensorflow==2.15.0\nnumpy<1.24\n", "numpy==1.23.5"),
         (
             "environment.yml",
             "dependencies:\n- python=3.12\n- pip:\n  - tensorflow==2.10\n",

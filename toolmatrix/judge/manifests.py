@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from toolmatrix.codes.manifests import BuiltBySource, RefusedTogether
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.records import ClaimRecord
+from toolmatrix.judge import wheels
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, IMAGE, PIP
 from toolmatrix.request import manifests as reading
+from toolmatrix.request.asked import ARCH, builds, older, variant
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.judged import (
     FINE,
@@ -23,7 +26,6 @@ from toolmatrix.request.judged import (
     JudgedPair,
     ManifestRefusal,
 )
-from toolmatrix.request.manifests import ARCH
 from toolmatrix.request.read import context, option
 from toolmatrix.solve.partners import Way
 from toolmatrix.solve.request import Request
@@ -36,10 +38,9 @@ if TYPE_CHECKING:
 
     from toolmatrix.codes.manifests import ManifestFinding
     from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import Binding
     from toolmatrix.finding import Incompatibility
     from toolmatrix.manifests.model import ProjectManifest
-    from toolmatrix.request.manifests import AskedPart, AskedParts
+    from toolmatrix.request.asked import AskedPart, AskedParts
     from toolmatrix.solve.grounds import Core
     from toolmatrix.solve.resolve import Unsatisfiable
 
@@ -98,6 +99,8 @@ class _Environment:
     def refusals(self) -> Iterator[ManifestRefusal]:
         """What is refused, each reason once: of parts that a fact forbids no lack of a wheel is told besides."""
         found: dict[tuple[str, ...], ManifestRefusal] = {}
+        for one in self.contradictions():
+            found[one.finding.asked] = one
         for question in self.questions():
             refused = self.refused(question)
             for core in refused.cores if refused else ():
@@ -114,6 +117,24 @@ class _Environment:
                 if known is None or not known.hard:
                     found[told[0].asked] = one
         yield from found.values()
+
+    def contradictions(self) -> Iterator[ManifestRefusal]:
+        """Lines about one component that hold together and leave no release of it; the last stays for the rest."""
+        held: dict[str, list[AskedPart]] = {}
+        for part in self.parts:
+            if part.component != ARCH:
+                held.setdefault(part.component, []).append(part)
+        for component, parts in held.items():
+            scale, left = self.index.scale(component), -1
+            for part in parts:
+                left &= scale.select(part.asks[0].selector)
+            if left or all(part.older for part in parts):
+                continue
+            way = self.way(parts[0], parts[1], self.targets[0])
+            request = self.request(parts, self.targets[0], *way)
+            told = self.worded(RefusedTogether, tuple(parts), ())
+            yield ManifestRefusal(finding=told, parts=tuple(parts), request=request)
+            self.parts = tuple(one for one in self.parts if one not in parts[:-1])
 
     def questions(self) -> Iterator[Question]:
         """The questions of this environment; those with fewer parts first, so that a reason is told with the fewest."""
@@ -134,8 +155,9 @@ class _Environment:
                 other for other in computing if other is not part and self.joined(part, other)
             ]
             # Where one that goes with it brings a toolkit, that is loaded, and not the one of the image.
-            brought = any(self.needs_toolkit(other) is False for other in beside)
-            toolkit = self.toolkit() if self.loads_toolkit(part) and not brought else []
+            brought = any(wheels.needs_toolkit(self.index, other) is False for other in beside)
+            loads = wheels.loads_toolkit(self.index, part) and not brought
+            toolkit = self.toolkit() if loads else []
             held = (part, *beside, *plain, *python, *distro, *toolkit)
             # Who has a toolkit beside a wheel that needs one wants to compute on it.
             accelerators = (self.accelerator,) if toolkit else (self.accelerator, "none")
@@ -143,25 +165,15 @@ class _Environment:
 
     def ways(self, question: Question, target: str) -> Iterator[tuple[str, str]]:
         """Whether wheels or not, and on what: pip takes a build for CUDA wherever the index has that alone."""
+        machine = self.index.header["targets"][target]["context"]["machine"]
         left = question.accelerators
         for part in question.parts:
-            left = tuple(one for one in left if one in self.accelerators(part, target))
+            made = wheels.accelerators(self.index, part, machine)
+            left = tuple(one for one in left if one in made or not made)
         # What was built for one, beside what was built for another, runs on the processor at most.
         for from_ in question.froms:
             for accelerator in left or ("none",):
                 yield from_, accelerator
-
-    def accelerators(self, part: AskedPart, target: str) -> tuple[str, ...]:
-        """What the builds of a package that are left on a target were made for; either where they are not known."""
-        machine = self.index.header["targets"][target]["context"]["machine"]
-        variant, left = reading.builds(self.index, part, machine)
-        names: dict[str, None] = {}
-        scale = self.index.scale("accelerator")
-        for binding in self.index.component(variant).about("accelerator", left) if left else ():
-            # A build for CUDA runs without one as well, and is no other for it.
-            made = [name for name in scale.named(binding.allowed & ~1) if name != "none"]
-            names |= dict.fromkeys(made or ["none"])
-        return tuple(names) or (self.accelerator, "none")
 
     def is_package(self, part: AskedPart) -> bool:
         """True for a package of Python, however it gets there."""
@@ -176,40 +188,11 @@ class _Environment:
 
     def froms(self, parts: Sequence[AskedPart]) -> tuple[str, ...]:
         """Whether packages come as wheels; of what conda or an image brings nobody knows, and either will do."""
-        either = any(part.item.kind in (CONDA, IMAGE) and self.is_package(part) for part in parts)
+        either = any(
+            (part.item.built or part.item.kind in (CONDA, IMAGE)) and self.is_package(part)
+            for part in parts
+        )
         return (_WHEEL, _SOURCE) if either else (_WHEEL,)
-
-    def needs_toolkit(self, part: AskedPart) -> bool | None:
-        """Whether every build that is left of a wheel needs a toolkit beside it; None where nobody knows."""
-        variant, left = reading.builds(self.index, part)
-        beside = 0
-        for binding in self.index.component(variant).about("cuda", left) if left else ():
-            if self.beside(binding):
-                beside |= binding.mask
-            else:
-                # pip may take one that brings its own.
-                return False
-        # Builds for no accelerator need none beside them.
-        return True if left & beside else None
-
-    def beside(self, binding: Binding) -> bool:
-        """True where a build needs what a fact is about beside it, and does not bring it."""
-        return any(self.index.claim(cite.record).beside for cite in self.index.cites(binding.cites))
-
-    def loads_toolkit(self, part: AskedPart) -> bool:
-        """True for a wheel that needs a toolkit beside it, and requires no other that brings one."""
-        if not self.needs_toolkit(part):
-            return False
-        facts, scale = self.index.component(part.component), self.index.scale(part.component)
-        left = scale.select(part.asks[0].selector)
-        required = {
-            name
-            for binding in facts.bindings
-            if binding.kind in ("requires", "needs") and binding.mask & left
-            for name in binding.named
-        }
-        variants = (reading.variant(self.index, name) for name in required)
-        return not any(self.index.component(name).brings for name in variants if name)
 
     def toolkit(self) -> list[AskedPart]:
         """The parts of a toolkit that an image has."""
@@ -233,8 +216,7 @@ class _Environment:
     def joined(self, one: AskedPart, other: AskedPart) -> bool:
         """True if any fact is about both, or about builds of one and the other."""
         names = [
-            {part.component, reading.variant(self.index, part.component)} - {""}
-            for part in (one, other)
+            {part.component, variant(self.index, part.component)} - {""} for part in (one, other)
         ]
         return any(
             group.component in theirs
@@ -250,7 +232,7 @@ class _Environment:
         given = context(target, Fields(), self.index)
         for name, value in (("accelerator", accelerator), ("from", from_)):
             given.append(option(name, value, target, implied=True))
-        asked = [
+        asks = [
             ask.replace(option="distro") if ask.component == "distro" else ask
             for part in parts
             if part.component != ARCH
@@ -258,7 +240,7 @@ class _Environment:
         ]
         archs = [part.asks[0].selector for part in parts if part.component == ARCH]
         return Request(
-            asks=(*dict.fromkeys(asked), *given),
+            asks=(*dict.fromkeys(asks), *given),
             targets=(target,),
             archs=tuple(dict.fromkeys(archs)),
         )
@@ -305,8 +287,8 @@ class _Environment:
             for ground in grounds
             if self.about_wheels(ground.subject, ground.kind, ground.component)
         ]
-        # An index that nobody read may have wheels of whatever is required besides.
-        if wheels and any(part.open for part in held):
+        # An index that nobody read may have wheels of whatever is required besides, and what is compiled needs none.
+        if wheels and any(part.open or part.item.built for part in held):
             return None
         others = {part.component for part in held if part.item.kind != PIP}
         kind: type[ManifestFinding] = RefusedTogether
@@ -317,24 +299,30 @@ class _Environment:
                 return None
             if of not in called.wheels_alone():
                 kind = BuiltBySource
-        facts = tuple(dict.fromkeys(fact for ground in grounds for fact in ground.facts))
-        return (
-            kind(
-                severity="error" if kind is RefusedTogether else "warning",
-                component=held[0].component,
-                asked=tuple(part.text for part in held),
-                places=tuple(part.item.where for part in held),
-                environment=self.name,
-                grounds=grounds,
-                facts=facts,
-                where=held[0].item.where,
-            ),
-            held,
+        return self.worded(kind, held, grounds), held
+
+    def worded(
+        self,
+        kind: type[ManifestFinding],
+        parts: tuple[AskedPart, ...],
+        grounds: tuple[Incompatibility, ...],
+    ) -> ManifestFinding:
+        """A finding about some parts."""
+        return kind(
+            severity="error" if kind is RefusedTogether else "warning",
+            component=parts[0].component,
+            asked=tuple(part.text for part in parts),
+            places=tuple(part.item.where for part in parts),
+            environment=self.name,
+            grounds=grounds,
+            facts=tuple(dict.fromkeys(fact for ground in grounds for fact in ground.facts)),
+            where=parts[0].item.where,
         )
 
     def unsound(self, held: Sequence[AskedPart], grounds: Sequence[Incompatibility]) -> bool:
         """True if a refusal rests on what the matrix leaves out, or on what a file need not keep to."""
         bare = {part.component for part in held if part.item.bare}
+        overridden = {part.component for part in held if part.item.overrides}
         # What a wheel requires its package of conda need not: that is made by a recipe of its own.
         conda = {part.component for part in held if part.item.kind == CONDA}
         # What something computes on is no more than asked after, unless a toolkit says it.
@@ -350,6 +338,9 @@ class _Environment:
                 return True
             if (self.components[ground.subject]["variant_of"] or ground.subject) in conda:
                 return True
+            # Whatever others require of it, an override says what is taken.
+            if ground.component in overridden:
+                return True
             # The requirements of what is installed without them bind nobody.
             if ground.subject in bare and ground.component not in ("python", "glibc", "machine"):
                 return True
@@ -359,7 +350,21 @@ class _Environment:
             and not self.machine
             and any(ground.component == "machine" for ground in grounds)
         )
-        return alone or any(part.older for part in held)
+        return alone or any(self.admitted(part, grounds) for part in held if part.older)
+
+    def admitted(self, part: AskedPart, grounds: Sequence[Incompatibility]) -> bool:
+        """True where a release before those that are known may do for all that is required of a part."""
+        selectors = [
+            claim.selector
+            for ground in grounds
+            if ground.component == part.component and ground.kind == "requires"
+            for claim in map(self.index.find, ground.facts)
+            if isinstance(claim, ClaimRecord)
+        ]
+        own = part.asks[0].selector
+        return not selectors or any(
+            older(self.index, part.component, own, one) for one in selectors
+        )
 
     def about_wheels(self, subject: str, kind: str, component: str) -> bool:
         """True if a ground tells which wheels there are, and not what a package takes."""
@@ -415,26 +420,11 @@ class _Environment:
         packages = [one for one in (part, other) if self.is_package(one)]
         if len(packages) != 1 or not _TOOLKIT & {part.component, other.component}:
             return None
-        variant, left = reading.builds(self.index, packages[0])
-        if not left or self.loads_toolkit(packages[0]):
+        known = bool(builds(self.index, packages[0])[1])
+        if not known or wheels.loads_toolkit(self.index, packages[0]):
             return None
-        facts = self.index.component(variant)
-        # What the builds say of their own toolkit, and of those without one what they run on.
-        own = [one for one in facts.about("cuda", left) if not self.beside(one)]
-        free = left
-        for one in own:
-            free &= ~one.mask
-        none = self.index.scale("accelerator").bit("none")
-        own += [one for one in facts.about("accelerator", free) if one.allowed & ~1 == none]
-        for one in own:
-            left &= ~one.mask
-        if left:
-            return JudgedPair(part, other, UNKNOWN, "", ())
-        best = max((one.evidence for one in own), key=words.rank)
-        cites = dict.fromkeys(
-            self.index.claim(cite.record).id for one in own for cite in self.index.cites(one.cites)
-        )
-        return JudgedPair(part, other, FINE, best, tuple(cites)[:4])
+        found = wheels.apart(self.index, packages[0])
+        return JudgedPair(part, other, FINE if found else UNKNOWN, *(found or ("", ())))
 
     def pair(self, part: AskedPart, other: AskedPart, way: Way) -> JudgedPair:
         at = self.index.scale(part.component).select(part.asks[0].selector)

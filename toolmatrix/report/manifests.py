@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.manifests.model import NotRead
     from toolmatrix.report.terminal import Terminal
+    from toolmatrix.request.asked import AskedPart
     from toolmatrix.request.judged import (
         JudgedEnvironment,
         JudgedFile,
         JudgedPair,
         ManifestRefusal,
     )
-    from toolmatrix.request.manifests import AskedPart
 
 SCHEMA = "toolmatrix.judged/1"
 OUTCOMES = {"yes": 0, "no": 1, "unknown": 4, "unread": 2}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from toolmatrix.codes.manifests import ManifestFinding
     from toolmatrix.errors import ToolmatrixError
     from toolmatrix.manifests.model import NotRead, ProjectManifest
-    from toolmatrix.request.manifests import AskedPart
+    from toolmatrix.request.asked import AskedPart
     from toolmatrix.solve.request import Request
 
 FINE, REFUSED, UNKNOWN = "fine", "refused", "unknown"
