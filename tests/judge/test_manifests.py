@@ -202,6 +202,7 @@ def edited(index: Index, path: str, text: str) -> str:
         ("requirements.txt", "torch==2.1.0\r\nnumpy == 2.0.1\r\n", "numpy == 1.26.4"),
         # The torch of another triton would be silent on it.
         ("requirements.txt", "torch==2.1.0\ntriton==3.2.0\n", "triton==2.1.0"),
+        ("requirements.txt", "numpy==1.26.9\n", "numpy==1.26.4"),
         ("requirements.txt", "numpy==1.26.4\ntensorflow==2.15.0\nnumpy<1.24\n", "numpy==1.23.5"),
         (
             "environment.yml",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from toolmatrix.codes.manifests import NoSuchRelease
 from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.judge.manifests import judge
 from toolmatrix.manifests import names as called
@@ -140,7 +141,7 @@ def _reread(judged: JudgedManifest, replacements: Sequence[Replacement]) -> Proj
 def candidates(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
     """The changes of a file that may mend a refusal, the cheapest first."""
     seen = set()
-    ways = _by_repairs, _by_facts, _by_lines, _by_images
+    ways = _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
     for one in (one for way in ways for one in way(index, refusal)):
         if one and one not in seen:
             seen.add(one)
@@ -182,6 +183,16 @@ def _by_lines(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacem
         if len(named) == 1:
             found = [_replaced(other, named[0]) for other in refusal.parts if other is not part]
             yield tuple(one for one in found if one)
+
+
+def _by_releases(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:  # noqa: ARG001 - as others
+    """The releases around one that there is not, those of its own series first."""
+    finding = refusal.finding
+    if isinstance(finding, NoSuchRelease):
+        series = finding.release.rpartition(".")[0] + "."
+        for release in sorted(finding.near, key=lambda one: not one.startswith(series)):
+            one = _replaced(refusal.parts[0], release)
+            yield (one,) if one else ()
 
 
 def _part(refusal: ManifestRefusal, ask: Ask) -> AskedPart | None:

@@ -8,7 +8,7 @@ that the file leaves open refuses it.
 
 from __future__ import annotations
 
-from toolmatrix.codes.manifests import BuiltBySource, RefusedTogether
+from toolmatrix.codes.manifests import BuiltBySource, NoSuchRelease, RefusedTogether
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.judge import wheels
@@ -57,7 +57,8 @@ def judge(index: Index, manifest: ProjectManifest, *, paired: bool = True) -> Ju
     for asked in manifest.environments:
         parts = reading.parts(index, asked)
         # Many an extra of a project adds nothing that facts are about.
-        key = tuple(f"{part.text} {part.item.where}" for part in parts.parts)
+        lacking = (one.part for one in parts.missing)
+        key = tuple(f"{part.text} {part.item.where}" for part in (*parts.parts, *lacking))
         if key not in known:
             known[key] = _environment(index, parts, paired=paired)
         found.append(known[key].replace(name=asked.name, unknown=parts.unknown))
@@ -91,6 +92,7 @@ class _Environment:
         self.name = parts.name
         self.parts = parts.parts
         self.machine = parts.machine
+        self.missing = parts.missing
         self.targets = reading.targets(index, parts)
         own = index.header["targets"][self.targets[0]]["accelerator"]
         # What a target computes on by itself is no more than a default; a file tells it by what it takes.
@@ -99,7 +101,7 @@ class _Environment:
     def refusals(self) -> Iterator[ManifestRefusal]:
         """What is refused, each reason once: of parts that a fact forbids no lack of a wheel is told besides."""
         found: dict[tuple[str, ...], ManifestRefusal] = {}
-        for one in self.contradictions():
+        for one in (*self.nowhere(), *self.contradictions()):
             found[one.finding.asked] = one
         for question in self.questions():
             refused = self.refused(question)
@@ -117,6 +119,24 @@ class _Environment:
                 if known is None or not known.hard:
                     found[told[0].asked] = one
         yield from found.values()
+
+    def nowhere(self) -> Iterator[ManifestRefusal]:
+        """Releases that the index does not have."""
+        for one in self.missing:
+            finding = NoSuchRelease(
+                severity="error",
+                component=one.part.component,
+                asked=(one.part.text,),
+                places=(one.part.item.where,),
+                environment=self.name,
+                where=one.part.item.where,
+                package=one.package,
+                release=one.release,
+                near=one.near,
+                read=one.read,
+            )
+            request = self.request((), self.targets[0], _WHEEL, "none")
+            yield ManifestRefusal(finding=finding, parts=(one.part,), request=request)
 
     def contradictions(self) -> Iterator[ManifestRefusal]:
         """Lines about one component that hold together and leave no release of it; the last stays for the rest."""

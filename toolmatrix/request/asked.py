@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from toolmatrix.facts.versions import Scale, SelectorError, key, order
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from toolmatrix.solve.request import Ask
 
 ARCH = "arch"
+_PIN = re.compile(r"==(\d+(?:\.\d+)*)")
+# What sources of a list of files say.
+_LISTED = re.compile(r"package ([\w.-]+), (?:final )?releases (\S+) to ([^\s,;]+)")
+_ALL = ": file list"
 
 
 class AskedPart(Value):
@@ -37,13 +42,27 @@ class AskedPart(Value):
     older: bool = False
 
 
+class MissingRelease(Value):
+    """A release that was not in the list of its package when that was `read`; `near` are those around it."""
+
+    part: AskedPart
+    package: str
+    release: str
+    near: tuple[str, ...]
+    read: str
+
+
 class AskedParts(Value):
-    """All parts of one environment, the machine that it is for, and what of it the matrix does not know."""
+    """All parts of one environment, the machine that it is for, and what of it the matrix does not know.
+
+    `missing` are releases that are known not to be there.
+    """
 
     name: str
     parts: tuple[AskedPart, ...]
     machine: str
     unknown: tuple[NotRead, ...]
+    missing: tuple[MissingRelease, ...] = ()
 
 
 def variant(index: Index, component: str) -> str:
@@ -71,6 +90,33 @@ def older(index: Index, component: str, *selectors: str) -> bool:
     for selector in selectors:
         left &= below.select(selector)
     return bool(left)
+
+
+def missing(index: Index, part: AskedPart, package: str) -> MissingRelease | None:
+    """The release that a part pins, if a list of all files of its package lacks it, and has older and newer ones."""
+    pinned = _PIN.fullmatch(part.asks[0].selector)
+    if not pinned or part.item.kind != PIP or part.item.bounds or part.item.indexes:
+        return None
+    builds = (
+        index.component(variant(index, part.component)).packages
+        if package != part.component
+        else {}
+    )
+    mask = sum(one for name, one in builds.items() if name.partition("[")[0] == package)
+    names = index.scale(variant(index, part.component)).named(mask) if mask else ()
+    releases = {name.partition("+")[0] for name in names if "@default/" in name}
+    known = sorted(releases or index.component(part.component).versions, key=_key)
+    older = [one for one in known if _before(pinned[1], one)]
+    newer = [one for one in known if _before(one, pinned[1])]
+    for source in index.sources().values() if older and newer else ():
+        # What was listed on the index is all that there was.
+        listed = _LISTED.match(source.at) if _ALL in source.title else None
+        if listed and listed[1] == package and _before(listed[3], pinned[1]):
+            near = older[-1], newer[0]
+            return MissingRelease(
+                part=part, package=package, release=pinned[1], near=near, read=source.read
+            )
+    return None
 
 
 def requirements_of(index: Index, part: AskedPart) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolmatrix.codes.manifests import RefusedTogether
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
@@ -36,7 +35,7 @@ class ManifestRefusal(Value):
     @property
     def hard(self) -> bool:
         """True where a fact forbids it, and no wheel is only lacking."""
-        return isinstance(self.finding, RefusedTogether)
+        return self.finding.severity == "error"
 
 
 class JudgedEnvironment(Value):

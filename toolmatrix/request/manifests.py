@@ -26,6 +26,8 @@ from toolmatrix.request.asked import (
     ARCH,
     AskedPart,
     AskedParts,
+    MissingRelease,
+    missing,
     older,
     requirements_of,
     variant,
@@ -58,6 +60,7 @@ def parts(index: Index, asked: Asked) -> AskedParts:
         parts=tuple(reader.kept()),
         machine=reader.machine,
         unknown=tuple(reader.unknown),
+        missing=tuple(reader.missing),
     )
 
 
@@ -75,6 +78,7 @@ class _Reader:
         self.components = names.components
         self.found: list[AskedPart] = []
         self.unknown: list[NotRead] = []
+        self.missing: list[MissingRelease] = []
         self.machine = ""
 
     def take(self, item: Item) -> None:
@@ -239,7 +243,7 @@ class _Reader:
         said = dict.fromkeys((f"{package}{extras}{selector}", f"{package}{selector}"))
         asks: list[Ask] = next(filter(None, map(self.known, said)), [])
         if not asks:
-            self.unknown.append(NotRead(text=item.text, why=self.lacking(component, selector)))
+            self.lack(item, component, package, selector, self.lacking(component, selector))
             return
         known, limits = self.indexes(item, variants) if variants else (not item.indexes, "")
         # A package with a source distribution may be built for whatever is there.
@@ -247,7 +251,7 @@ class _Reader:
             own = self.packaged(asks, variants, limits, (package, *item.extras))
             if len(asks) > 1 and not own:
                 why = f"the matrix knows no build of {text} on the indexes that it may come from"
-                self.unknown.append(NotRead(text=item.text, why=why))
+                self.lack(item, component, package, selector, why)
                 return
             if own:
                 asks = [asks[0], Ask(component=variants, selector=own, text=text)]
@@ -262,6 +266,18 @@ class _Reader:
                 older=older(self.names.index, component, asks[0].selector),
             )
         )
+
+    def lack(self, item: Item, component: str, package: str, selector: str, why: str) -> None:
+        """Tell of a release that the matrix does not know, or knows that there is none."""
+        ask = Ask(component=component, selector=selector, text=item.text.text)
+        part = AskedPart(
+            component=component, asks=(ask,), text=ask.text, item=item, version=item.version
+        )
+        found = missing(self.names.index, part, package)
+        if found:
+            self.missing.append(found)
+        else:
+            self.unknown.append(NotRead(text=item.text, why=why))
 
     def packaged(self, asks: Sequence[Ask], variants: str, limits: str, said: Sequence[str]) -> str:
         """A selector of the builds on some indexes that a package with its extras installs; empty where none is."""
