@@ -353,8 +353,10 @@ class _Environment:
             # index.
             if about & {"interpreter", "from"} or ("accelerator" in about and not tools):
                 return True
-            # That builds of two packages match is derived from their lines, and nothing enforces it.
-            if ground.evidence == _DERIVED and self.components[ground.component]["variant_of"]:
+            # That builds of two packages match is read off their lines, and nothing enforces it.
+            of = self.components[ground.component]["variant_of"]
+            builds_of = self.components[ground.subject]["variant_of"]
+            if of and (ground.evidence == _DERIVED or builds_of not in ("", of)):
                 return True
             if (self.components[ground.subject]["variant_of"] or ground.subject) in conda:
                 return True
