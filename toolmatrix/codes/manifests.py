@@ -59,7 +59,7 @@ class BuiltBySource(ManifestFinding):
 
 
 class NoSuchRelease(ManifestFinding):
-    """A release that a file pins, and that was not in the list of its package; `near` are those around it."""
+    """A release that a file pins, and that was not in the list of its package; `near` are its neighbours."""
 
     code = "TM108"
     package: str

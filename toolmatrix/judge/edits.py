@@ -186,7 +186,7 @@ def _by_lines(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacem
 
 
 def _by_releases(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:  # noqa: ARG001 - as others
-    """The releases around one that there is not, those of its own series first."""
+    """The neighbours of a release that does not exist, those of its own series first."""
     finding = refusal.finding
     if isinstance(finding, NoSuchRelease):
         series = finding.release.rpartition(".")[0] + "."

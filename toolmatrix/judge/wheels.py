@@ -27,7 +27,7 @@ def accelerators(index: Index, part: AskedPart, machine: str) -> tuple[str, ...]
 
 
 def needs_toolkit(index: Index, part: AskedPart) -> bool | None:
-    """Whether every build that is left of a wheel needs a toolkit beside it; None where nobody knows."""
+    """Whether every build that is left of a wheel needs a toolkit beside it; None where that is unknown."""
     name, left = builds(index, part)
     beside = 0
     for binding in index.component(name).about("cuda", left) if left else ():
@@ -50,7 +50,7 @@ def loads_toolkit(index: Index, part: AskedPart) -> bool:
 def apart(index: Index, part: AskedPart) -> tuple[str, tuple[str, ...]] | None:
     """The evidence, and the facts, by which no build that is left of a wheel loads a toolkit beside it.
 
-    They bring their own, or use none; None where nobody knows it of one of them.
+    They bring their own, or use none; None where that is unknown of one of them.
     """
     name, left = builds(index, part)
     found = list(_apart(index, name, left)) if left else []

@@ -43,7 +43,7 @@ class AskedPart(Value):
 
 
 class MissingRelease(Value):
-    """A release that was not in the list of its package when that was `read`; `near` are those around it."""
+    """A release that was not in the list of its package when that was `read`; `near` are its neighbours."""
 
     part: AskedPart
     package: str

@@ -268,7 +268,7 @@ class _Reader:
         )
 
     def lack(self, item: Item, component: str, package: str, selector: str, why: str) -> None:
-        """Tell of a release that the matrix does not know, or knows that there is none."""
+        """Record a release that the matrix does not know, or knows not to exist."""
         ask = Ask(component=component, selector=selector, text=item.text.text)
         part = AskedPart(
             component=component, asks=(ask,), text=ask.text, item=item, version=item.version
@@ -279,14 +279,16 @@ class _Reader:
         else:
             self.unknown.append(NotRead(text=item.text, why=why))
 
-    def packaged(self, asks: Sequence[Ask], variants: str, limits: str, said: Sequence[str]) -> str:
+    def packaged(
+        self, asks: Sequence[Ask], variants: str, limits: str, words: Sequence[str]
+    ) -> str:
         """A selector of the builds on some indexes that a package with its extras installs; empty where none is."""
         facts, scale = self.names.index.component(variants), self.names.scale(variants)
         listed, own = scale.select(limits), 0
         for ask in asks[1:]:
             listed &= scale.select(ask.selector)
         # `onnxruntime` and `onnxruntime-gpu` are packages of one component, each with builds of its own.
-        package, *extras = said
+        package, *extras = words
         for name, mask in facts.packages.items():
             base, _, brought = name.rstrip("]").partition("[")
             if base == package and {*filter(None, brought.split(","))} <= {*extras}:
@@ -294,7 +296,7 @@ class _Reader:
         releases: dict[int, int] = {}
         for binding in facts.about(asks[0].component, listed):
             releases[binding.allowed] = releases.get(binding.allowed, 0) | binding.mask & listed
-        # Of a release whose builds have no such package nobody knows which of them is meant.
+        # Of a release whose builds have no such package any of them may be meant.
         left = sum(mask & own or mask for mask in releases.values())
         if left == listed and len(asks) == 1:
             return limits if listed else ""
