@@ -80,6 +80,25 @@ def test_the_document_has_every_part_pair_and_place(real: Cli, file: Path) -> No
     assert "torch==2.2.0" in patches.applied(REQUIREMENTS, told["edit"]["patch"])
 
 
+def test_lines_of_one_package_and_a_release_that_is_not_there_have_their_reasons(
+    real: Cli, file: Path
+) -> None:
+    file.write_text("numpy==1.26.4\nnumpy<1.24\ntorch==2.1.7\n")
+    run = real("judge", file.name, COLUMNS="100")
+    assert run.code == 1
+    assert run.out.startswith(
+        "error[TM108]: torch==2.1.7 cannot be had\n"
+        "  --> requirements.txt:3:1  torch==2.1.7\n"
+        "    | the package index has no torch 2.1.7, but 2.1.2 and 2.2.0 (read 2026-11-20)\n"
+        "\n"
+        "error[TM106]: numpy==1.26.4 and numpy<1.24 do not go together\n"
+        "  --> requirements.txt:1:1  numpy==1.26.4\n"
+        "  --> requirements.txt:2:1  numpy<1.24\n"
+        "    | together they leave no release of numpy\n"
+    )
+    jsonschema.validate(real("judge", file.name, "--json").json(), schema())
+
+
 def test_the_patch_alone_is_what_patch_takes(real: Cli, file: Path) -> None:
     run = real("judge", file.name, "--format", "patch")
     assert run.code == 1

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.request.judged import JudgedManifest
 
-PUBLIC: list[dict[str, Any]] = load_yaml(
-    str(Path(__file__).parents[1] / "manifests" / "public.yaml")
-)
+FILES = Path(__file__).parents[1] / "manifests"
+PUBLIC: list[dict[str, Any]] = load_yaml(str(FILES / "public.yaml"))
+THREADS: list[dict[str, Any]] = load_yaml(str(FILES / "threads.yaml"))
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +199,11 @@ def edited(index: Index, path: str, text: str) -> str:
     ("path", "text", "told"),
     [
         ("requirements.txt", "torch==2.5.0\ntorchaudio==2.2.0", "torch==2.2.0"),
-        ("requirements.txt", "torch==2.1.0\r\nnumpy == 2.0.1\r\n", "torch==2.3.0"),
+        ("requirements.txt", "torch==2.1.0\r\nnumpy == 2.0.1\r\n", "numpy == 1.26.4"),
+        # The torch of another triton would be silent on it.
+        ("requirements.txt", "torch==2.1.0\ntriton==3.2.0\n", "triton==2.1.0"),
+        ("requirements.txt", "numpy==1.26.9\n", "numpy==1.26.4"),
+        ("requirements.txt", "numpy==1.26.4\ntensorflow==2.15.0\nnumpy<1.24\n", "numpy==1.23.5"),
         (
             "environment.yml",
             "dependencies:\n- python=3.12\n- pip:\n  - tensorflow==2.10\n",
@@ -238,6 +242,16 @@ def test_the_smallest_edit_is_applied_and_judged_again(
     index: Index, path: str, text: str, told: str
 ) -> None:
     assert edited(index, path, text) == told
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["thread"]) for case in THREADS])
+def test_files_of_threads_are_refused_what_their_readers_met(
+    index: Index, case: dict[str, Any], tmp_path: Path
+) -> None:
+    for name, text in case.get("beside", {}).items():
+        (tmp_path / name).write_text(text)
+    found = judged(index, str(tmp_path / case["path"]), case["text"])
+    assert refused(found) == sorted(case["refused"])
 
 
 # Judging all takes seconds: every twentieth is for everybody.

@@ -42,7 +42,7 @@ REQUIREMENTS = """\
 torch==2.1.0+cu118  # pinned
 numpy >=1.2, \\
     <2 --hash=sha256:0
-jax[cuda12_pip]==0.4.30; sys_platform == "linux" and platform_machine == "x86_64"
+jax[cuda12_pip]==0.4.30; sys_platform == "linux" and platform_machine == "x86_64" -f https://example.org/jax
 x==1; sys_platform == "win32"
 tensorflow==2.6; python_version < "3.10"
 https://example.org/whl/torch-1.13.1%2Bcu117-cp310-cp310-linux_x86_64.whl
@@ -76,15 +76,20 @@ def test_requirements_are_read_as_pip_does() -> None:
     assert torch.version.text == "==2.1.0+cu118"
     assert torch.indexes == ("https://download.pytorch.org/whl/cu118",)
     assert not torch.alone
-    assert jax.extras == ("cuda12_pip",)
+    assert (jax.extras, jax.text.text) == (("cuda12_pip",), "jax[cuda12_pip]==0.4.30")
+    assert jax.indexes == (*torch.indexes, "https://example.org/jax")
     assert wheel.python == "3.10"
 
 
-def test_a_constraint_bounds_what_is_asked_for_alone(tmp_path: Path) -> None:
+def test_a_constraint_installs_nothing(tmp_path: Path) -> None:
     (tmp_path / "bounds.txt").write_text("torch<2\nother<1\n")
     (tmp_path / "requirements.txt").write_text("torch\n-c bounds.txt\n")
     found = read.manifest(files.opened(str(tmp_path / "requirements.txt")))
-    assert [one.name + one.specifier for one in found.environments[0].items] == ["torch", "torch<2"]
+    assert [(one.name + one.specifier, one.bounds) for one in found.environments[0].items] == [
+        ("torch", False),
+        ("torch<2", True),
+        ("other<1", True),
+    ]
 
 
 ENVIRONMENT = """\
@@ -158,29 +163,50 @@ def test_services_are_environments_and_aliases_are_followed() -> None:
 PROJECT = """\
 [project]
 requires-python = ">=3.10,<3.12"
-dependencies = ["torch==2.1.0", "own"]
+dependencies = ["torch==2.1.0", "own", "vllm"]
 [project.optional-dependencies]
 gpu = ["xformers==0.0.22"]
 [dependency-groups]
 dev = ["numpy<2", {include-group = "x"}]
+x = ["scipy", {include-group = "dev"}]
+[tool.uv]
+constraint-dependencies = ["numpy<1.26"]
+override-dependencies = ["protobuf==4.25.3", "keras==2; sys_platform == 'win32'"]
 [[tool.uv.index]]
 name = "pytorch"
 url = "https://download.pytorch.org/whl/cu121"
+explicit = true
+[[tool.uv.index]]
+url = "https://example.org/all"
 [tool.uv.sources]
-torch = {index = "pytorch"}
+torch = [
+  {index = "none", marker = "sys_platform == 'darwin'"},
+  {index = "pytorch", marker = "sys_platform == 'linux'"},
+]
 own = {path = "."}
+Vllm = {url = "https://example.org/vllm-0.6.0-cp38-abi3-manylinux1_x86_64.whl"}
+xformers = {index = "pytorch", extra = "other"}
 """
 
 
 def test_each_extra_and_group_is_an_environment_with_what_all_need() -> None:
-    base = ["python python>=3.10,<3.12 2", "pip torch==2.1.0 3"]
+    base = ["python python>=3.10,<3.12 2", "pip torch==2.1.0 3", "pip vllm==0.6.0 24"]
+    bounds = ["pip numpy<1.26 10", "pip protobuf==4.25.3 11"]
     assert told("pyproject.toml", PROJECT) == {
-        "": base,
-        "gpu": [*base, "pip xformers==0.0.22 5"],
-        "dev": [*base, "pip numpy<2 7"],
+        "": [*base, *bounds],
+        "gpu": [*base, "pip xformers==0.0.22 5", *bounds],
+        "dev": [*base, "pip numpy<2 7", "pip scipy 8", *bounds],
+        "x": [*base, "pip scipy 8", "pip numpy<2 7", *bounds],
     }
-    torch = asked("pyproject.toml", PROJECT).environments[0].items[1]
+    own, gpu, *_ = asked("pyproject.toml", PROJECT).environments
+    _, torch, _, numpy, protobuf = own.items
     assert (torch.indexes, torch.alone) == (("https://download.pytorch.org/whl/cu121",), True)
+    assert [(one.bounds, one.overrides) for one in (torch, numpy, protobuf)] == [
+        (False, False),
+        (True, False),
+        (True, True),
+    ]
+    assert (gpu.items[3].indexes, gpu.items[3].alone) == (("https://example.org/all",), False)
     assert unread("pyproject.toml", PROJECT) == ["own: a source that is no index"]
 
 
@@ -190,13 +216,20 @@ python = "^3.9"
 torch = "~2.1"
 numpy = {version = "1.26.4", optional = true}
 own = {path = "."}
+[tool.poetry.group.dev.dependencies]
+scipy = {version = "1.13.1", source = "mine"}
+[[tool.poetry.source]]
+name = "mine"
+url = "https://example.org/mine"
+priority = "explicit"
 """
 
 
 def test_constraints_of_poetry_are_those_of_pep_440() -> None:
-    assert told("pyproject.toml", POETRY) == {
-        "": ["python python>=3.9,<4 2", "pip torch>=2.1,<2.2 3"]
-    }
+    base = ["python python>=3.9,<4 2", "pip torch>=2.1,<2.2 3"]
+    assert told("pyproject.toml", POETRY) == {"": base, "dev": [*base, "pip scipy==1.13.1 7"]}
+    scipy = asked("pyproject.toml", POETRY).environments[1].items[2]
+    assert (scipy.indexes, scipy.alone) == (("https://example.org/mine",), True)
     assert unread("pyproject.toml", POETRY) == ["1.26.4: it is optional"]
 
 

@@ -24,6 +24,11 @@ class ManifestFinding(Finding):
     environment: str = ""
 
     @property
+    def reason(self) -> str:
+        """Why, where no fact about two of them is behind it."""
+        return ""
+
+    @property
     def named(self) -> str:
         """All that was asked for, in a few words each."""
         return listing([short(one) for one in self.asked])
@@ -37,6 +42,11 @@ class RefusedTogether(ManifestFinding):
     def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
         return f"{self.named} {'do not go together' if len(self.asked) > 1 else 'cannot be had'}"
 
+    @property
+    def reason(self) -> str:
+        """Lines about one package need no fact."""
+        return f"together they leave no release of {self.component}"
+
 
 class BuiltBySource(ManifestFinding):
     """What a file asks for, and of which there is no wheel for the rest of it."""
@@ -46,3 +56,24 @@ class BuiltBySource(ManifestFinding):
 
     def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
         return f"no wheel fits {self.named}: pip compiles a source distribution, if there is one"
+
+
+class NoSuchRelease(ManifestFinding):
+    """A release that a file pins, and that was not in the list of its package; `near` are its neighbours."""
+
+    code = "TM108"
+    package: str
+    release: str
+    near: tuple[str, ...]
+    read: str
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        return f"{self.named} cannot be had"
+
+    @property
+    def reason(self) -> str:
+        """What the list has in its place."""
+        near = " and ".join(self.near)
+        return (
+            f"the package index has no {self.package} {self.release}, but {near} (read {self.read})"
+        )

@@ -1,20 +1,24 @@
 """The smallest edit of a file with which no fact refuses anything of it: each is read, judged and solved again.
 
-What is tried are the repairs of what was refused, the cheapest first, and of a base image the nearest tags that the
-matrix knows. An edit that leaves a refusal, or asks for something that nobody knows, is none.
+What is tried are the repairs of what was refused, the cheapest first, then what the facts behind it require, and of a
+base image the nearest tags that the matrix knows. An edit that leaves a refusal, or asks for something that nobody
+knows, is none; one after which facts join what was refused comes before one of which they are silent.
 """
 
 from __future__ import annotations
 
 import re
 
+from toolmatrix.codes.manifests import NoSuchRelease
+from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.judge.manifests import judge
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import read
 from toolmatrix.manifests.model import PYTHON
 from toolmatrix.manifests.traced import FileText
-from toolmatrix.request.judged import Edit
-from toolmatrix.request.manifests import ARCH, BASE, plain
+from toolmatrix.request.asked import ARCH
+from toolmatrix.request.judged import FINE, Edit
+from toolmatrix.request.manifests import BASE, plain
 from toolmatrix.solve.repair import repairs
 from toolmatrix.solve.resolve import Resolution, resolve
 from toolmatrix.value import NamedTuple
@@ -26,8 +30,8 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.manifests.model import ProjectManifest
     from toolmatrix.manifests.traced import Traced
+    from toolmatrix.request.asked import AskedPart
     from toolmatrix.request.judged import JudgedManifest, ManifestRefusal
-    from toolmatrix.request.manifests import AskedPart
     from toolmatrix.solve.request import Ask
 
 # So many refusals are mended one after the other, and so many files judged on the way.
@@ -98,11 +102,12 @@ class _Search:
             self.tried += 1
             changed = judge(self.index, _reread(judged, replacements), paired=False)
             still = _hard(changed)
-            if _known(changed) < _known(judged) or len(still) >= len(left):
+            if _unknown(changed) > _unknown(judged) or len(still) >= len(left):
                 continue
-            if best is None or len(still) < len(best[1]):
+            joined = not still and _joined(self.index, changed, left[0])
+            if best is None or joined or len(still) < len(best[1]):
                 best = changed, still
-            if not still:
+            if joined:
                 break
         return best
 
@@ -111,9 +116,16 @@ def _hard(judged: JudgedManifest) -> list[ManifestRefusal]:
     return [one for one in judged.refusals if one.hard]
 
 
-def _known(judged: JudgedManifest) -> int:
+def _joined(index: Index, judged: JudgedManifest, refusal: ManifestRefusal) -> bool:
+    names = {part.component for part in refusal.parts}
+    pairs = judge(index, judged.manifest).pairs()
+    among = [pair for pair in pairs if {pair.one.component, pair.other.component} <= names]
+    return all(pair.says == FINE for pair in among)
+
+
+def _unknown(judged: JudgedManifest) -> int:
     # What is replaced by something that nobody knows is refused no more, and mended by nothing.
-    return sum(len(one.parts) - len(one.unknown) for one in judged.environments)
+    return sum(len(one.unknown) for one in judged.environments)
 
 
 def _reread(judged: JudgedManifest, replacements: Sequence[Replacement]) -> ProjectManifest:
@@ -129,7 +141,8 @@ def _reread(judged: JudgedManifest, replacements: Sequence[Replacement]) -> Proj
 def candidates(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
     """The changes of a file that may mend a refusal, the cheapest first."""
     seen = set()
-    for one in (*_by_repairs(index, refusal), *_by_images(index, refusal)):
+    ways = _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
+    for one in (one for way in ways for one in way(index, refusal)):
         if one and one not in seen:
             seen.add(one)
             yield one
@@ -148,6 +161,38 @@ def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replac
             found.append(one)
         else:
             yield tuple(found)
+
+
+def _by_facts(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    """The newest release that each fact behind a refusal requires."""
+    for ground in refusal.finding.grounds:
+        for part in refusal.parts if ground.kind == "requires" else ():
+            claims = map(index.find, ground.facts if part.component == ground.component else ())
+            for claim in claims:
+                scale = index.scale(part.component)
+                if isinstance(claim, ClaimRecord) and (left := scale.select(claim.selector)):
+                    one = _replaced(part, scale.versions[left.bit_length() - 2])
+                    yield (one,) if one else ()
+
+
+def _by_lines(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    """The release that one of several lines about the same thing names, in the place of the others."""
+    for part in refusal.parts if not refusal.finding.grounds else ():
+        scale = index.scale(part.component)
+        named = scale.named(scale.select(part.asks[0].selector))
+        if len(named) == 1:
+            found = [_replaced(other, named[0]) for other in refusal.parts if other is not part]
+            yield tuple(one for one in found if one)
+
+
+def _by_releases(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:  # noqa: ARG001 - as others
+    """The neighbours of a release that does not exist, those of its own series first."""
+    finding = refusal.finding
+    if isinstance(finding, NoSuchRelease):
+        series = finding.release.rpartition(".")[0] + "."
+        for release in sorted(finding.near, key=lambda one: not one.startswith(series)):
+            one = _replaced(refusal.parts[0], release)
+            yield (one,) if one else ()
 
 
 def _part(refusal: ManifestRefusal, ask: Ask) -> AskedPart | None:

@@ -8,13 +8,14 @@ that the file leaves open refuses it.
 
 from __future__ import annotations
 
-from functools import partial
-
-from toolmatrix.codes.manifests import BuiltBySource, RefusedTogether
+from toolmatrix.codes.manifests import BuiltBySource, NoSuchRelease, RefusedTogether
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.records import ClaimRecord
+from toolmatrix.judge import wheels
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, IMAGE, PIP
 from toolmatrix.request import manifests as reading
+from toolmatrix.request.asked import ARCH, builds, older, variant
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.judged import (
     FINE,
@@ -25,7 +26,6 @@ from toolmatrix.request.judged import (
     JudgedPair,
     ManifestRefusal,
 )
-from toolmatrix.request.manifests import ARCH
 from toolmatrix.request.read import context, option
 from toolmatrix.solve.partners import Way
 from toolmatrix.solve.request import Request
@@ -34,18 +34,20 @@ from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolmatrix.codes.manifests import ManifestFinding
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Incompatibility
     from toolmatrix.manifests.model import ProjectManifest
-    from toolmatrix.request.manifests import AskedPart, AskedParts
+    from toolmatrix.request.asked import AskedPart, AskedParts
     from toolmatrix.solve.grounds import Core
     from toolmatrix.solve.resolve import Unsatisfiable
 
 _WHEEL, _SOURCE = "wheel", "source"
 _DERIVED = "derived"
+# What a wheel may load that it does not bring.
+_TOOLKIT = frozenset(("cuda", "cudnn"))
 
 
 def judge(index: Index, manifest: ProjectManifest, *, paired: bool = True) -> JudgedManifest:
@@ -55,7 +57,8 @@ def judge(index: Index, manifest: ProjectManifest, *, paired: bool = True) -> Ju
     for asked in manifest.environments:
         parts = reading.parts(index, asked)
         # Many an extra of a project adds nothing that facts are about.
-        key = tuple(f"{part.text} {part.item.where}" for part in parts.parts)
+        lacking = (one.part for one in parts.missing)
+        key = tuple(f"{part.text} {part.item.where}" for part in (*parts.parts, *lacking))
         if key not in known:
             known[key] = _environment(index, parts, paired=paired)
         found.append(known[key].replace(name=asked.name, unknown=parts.unknown))
@@ -75,10 +78,11 @@ def _environment(index: Index, parts: AskedParts, *, paired: bool) -> JudgedEnvi
 
 
 class Question(NamedTuple):
-    """Some parts that have to go together, and the ways in which they may: whether as wheels, and what they run on."""
+    """Some parts that have to go together, whether as wheels, and what they run on unless their builds say it."""
 
     parts: tuple[AskedPart, ...]
-    ways: tuple[tuple[str, str], ...]
+    froms: tuple[str, ...]
+    accelerators: tuple[str, ...]
 
 
 class _Environment:
@@ -87,6 +91,8 @@ class _Environment:
         self.components = index.header["components"]
         self.name = parts.name
         self.parts = parts.parts
+        self.machine = parts.machine
+        self.missing = parts.missing
         self.targets = reading.targets(index, parts)
         own = index.header["targets"][self.targets[0]]["accelerator"]
         # What a target computes on by itself is no more than a default; a file tells it by what it takes.
@@ -95,6 +101,8 @@ class _Environment:
     def refusals(self) -> Iterator[ManifestRefusal]:
         """What is refused, each reason once: of parts that a fact forbids no lack of a wheel is told besides."""
         found: dict[tuple[str, ...], ManifestRefusal] = {}
+        for one in (*self.nowhere(), *self.contradictions()):
+            found[one.finding.asked] = one
         for question in self.questions():
             refused = self.refused(question)
             for core in refused.cores if refused else ():
@@ -104,12 +112,49 @@ class _Environment:
                 # Of a part of a toolkit the question may ask for more releases than the file does.
                 texts = {part.text for part in told[1]}
                 held = [part for part in question.parts if part.text in texts]
-                request = self.request(held, self.targets[0], *question.ways[0])
+                way = next(self.ways(question, self.targets[0]))
+                request = self.request(held, self.targets[0], *way)
                 one = ManifestRefusal(finding=told[0], parts=told[1], request=request)
                 known = found.get(told[0].asked)
                 if known is None or not known.hard:
                     found[told[0].asked] = one
         yield from found.values()
+
+    def nowhere(self) -> Iterator[ManifestRefusal]:
+        """Releases that the index does not have."""
+        for one in self.missing:
+            finding = NoSuchRelease(
+                severity="error",
+                component=one.part.component,
+                asked=(one.part.text,),
+                places=(one.part.item.where,),
+                environment=self.name,
+                where=one.part.item.where,
+                package=one.package,
+                release=one.release,
+                near=one.near,
+                read=one.read,
+            )
+            request = self.request((), self.targets[0], _WHEEL, "none")
+            yield ManifestRefusal(finding=finding, parts=(one.part,), request=request)
+
+    def contradictions(self) -> Iterator[ManifestRefusal]:
+        """Lines about one component that hold together and leave no release of it; the last stays for the rest."""
+        held: dict[str, list[AskedPart]] = {}
+        for part in self.parts:
+            if part.component != ARCH:
+                held.setdefault(part.component, []).append(part)
+        for component, parts in held.items():
+            scale, left = self.index.scale(component), -1
+            for part in parts:
+                left &= scale.select(part.asks[0].selector)
+            if left or all(part.older for part in parts):
+                continue
+            way = self.way(parts[0], parts[1], self.targets[0])
+            request = self.request(parts, self.targets[0], *way)
+            told = self.worded(RefusedTogether, tuple(parts), ())
+            yield ManifestRefusal(finding=told, parts=tuple(parts), request=request)
+            self.parts = tuple(one for one in self.parts if one not in parts[:-1])
 
     def questions(self) -> Iterator[Question]:
         """The questions of this environment; those with fewer parts first, so that a reason is told with the fewest."""
@@ -117,26 +162,38 @@ class _Environment:
         tools = tuple(
             part for part in self.parts if not self.is_package(part) and part.component != "python"
         )
-        plain = [part for part in self.parts if self.is_package(part) and part not in computing]
+        packages = [part for part in self.parts if self.is_package(part)]
+        plain = [part for part in packages if part not in computing]
         python = [part for part in self.parts if part.component == "python"]
         distro = [part for part in tools if part.component == "distro"]
         if len(tools) > 1:
-            yield Question(tools, ((_SOURCE, self.accelerator),))
-        yield Question(
-            (*plain, *python, *distro), tuple((one, "none") for one in self.froms(plain))
-        )
+            yield Question(tools, (_SOURCE,), (self.accelerator,))
+        # On the processor alone, where no toolkit of one stands in the way of another's.
+        yield Question((*packages, *python, *distro), self.froms(packages), ("none",))
         for part in computing:
             beside = [
                 other for other in computing if other is not part and self.joined(part, other)
             ]
             # Where one that goes with it brings a toolkit, that is loaded, and not the one of the image.
-            brought = any(self.needs_toolkit(other) is False for other in beside)
-            toolkit = self.toolkit() if self.needs_toolkit(part) and not brought else []
+            brought = any(wheels.needs_toolkit(self.index, other) is False for other in beside)
+            loads = wheels.loads_toolkit(self.index, part) and not brought
+            toolkit = self.toolkit() if loads else []
             held = (part, *beside, *plain, *python, *distro, *toolkit)
             # Who has a toolkit beside a wheel that needs one wants to compute on it.
             accelerators = (self.accelerator,) if toolkit else (self.accelerator, "none")
-            ways = ((from_, one) for from_ in self.froms(held) for one in accelerators)
-            yield Question(held, tuple(ways))
+            yield Question(held, self.froms(held), accelerators)
+
+    def ways(self, question: Question, target: str) -> Iterator[tuple[str, str]]:
+        """Whether wheels or not, and on what: pip takes a build for CUDA wherever the index has that alone."""
+        machine = self.index.header["targets"][target]["context"]["machine"]
+        left = question.accelerators
+        for part in question.parts:
+            made = wheels.accelerators(self.index, part, machine)
+            left = tuple(one for one in left if one in made or not made)
+        # What was built for one, beside what was built for another, runs on the processor at most.
+        for from_ in question.froms:
+            for accelerator in left or ("none",):
+                yield from_, accelerator
 
     def is_package(self, part: AskedPart) -> bool:
         """True for a package of Python, however it gets there."""
@@ -151,41 +208,18 @@ class _Environment:
 
     def froms(self, parts: Sequence[AskedPart]) -> tuple[str, ...]:
         """Whether packages come as wheels; of what conda or an image brings nobody knows, and either will do."""
-        either = any(part.item.kind in (CONDA, IMAGE) and self.is_package(part) for part in parts)
+        either = any(
+            (part.item.built or part.item.kind in (CONDA, IMAGE)) and self.is_package(part)
+            for part in parts
+        )
         return (_WHEEL, _SOURCE) if either else (_WHEEL,)
-
-    def needs_toolkit(self, part: AskedPart) -> bool | None:
-        """Whether every build that is left of a wheel needs a toolkit beside it; None where nobody knows."""
-        variant = reading.variant(self.index, part.component)
-        if not variant or part.item.kind != PIP:
-            return None
-        facts = self.index.component(variant)
-        builds = _all(len(facts.versions))
-        for ask in part.asks:
-            mask = self.index.scale(ask.component).select(ask.selector)
-            if ask.component == variant:
-                builds &= mask
-                continue
-            for binding in facts.about(ask.component, builds):
-                if not binding.conditions and not binding.allowed & mask:
-                    builds &= ~binding.mask
-        beside = 0
-        for binding in facts.about("cuda", builds):
-            cites = self.index.cites(binding.cites)
-            if any(self.index.claim(cite.record).beside for cite in cites):
-                beside |= binding.mask
-            else:
-                # pip may take one that brings its own.
-                return False
-        # Builds for no accelerator need none beside them.
-        return True if builds & beside else None
 
     def toolkit(self) -> list[AskedPart]:
         """The parts of a toolkit that an image has."""
         return [
             self.widened(other)
             for other in self.parts
-            if other.component in ("cuda", "cudnn") and not self.is_package(other)
+            if other.component in _TOOLKIT and not self.is_package(other)
         ]
 
     def widened(self, part: AskedPart) -> AskedPart:
@@ -202,8 +236,7 @@ class _Environment:
     def joined(self, one: AskedPart, other: AskedPart) -> bool:
         """True if any fact is about both, or about builds of one and the other."""
         names = [
-            {part.component, reading.variant(self.index, part.component)} - {""}
-            for part in (one, other)
+            {part.component, variant(self.index, part.component)} - {""} for part in (one, other)
         ]
         return any(
             group.component in theirs
@@ -219,7 +252,7 @@ class _Environment:
         given = context(target, Fields(), self.index)
         for name, value in (("accelerator", accelerator), ("from", from_)):
             given.append(option(name, value, target, implied=True))
-        asked = [
+        asks = [
             ask.replace(option="distro") if ask.component == "distro" else ask
             for part in parts
             if part.component != ARCH
@@ -227,7 +260,7 @@ class _Environment:
         ]
         archs = [part.asks[0].selector for part in parts if part.component == ARCH]
         return Request(
-            asks=(*dict.fromkeys(asked), *given),
+            asks=(*dict.fromkeys(asks), *given),
             targets=(target,),
             archs=tuple(dict.fromkeys(archs)),
         )
@@ -236,15 +269,19 @@ class _Environment:
         """The refusal of a question in the likeliest way, if no way has an answer."""
         if not question.parts:
             return None
-        first: Callable[[], Resolution | Unsatisfiable] | None = None
+        first: Unsatisfiable | None = None
         for target in self.targets:
-            for from_, accelerator in question.ways:
+            for from_, accelerator in self.ways(question, target):
                 request = self.request(question.parts, target, from_, accelerator)
                 if isinstance(attempt(self.index, request), Resolution):
                     return None
-                first = first or partial(resolve, self.index, request)
-        found = first() if first else None
-        return None if isinstance(found, Resolution) else found
+                if first is None:
+                    found = resolve(self.index, request)
+                    first = None if isinstance(found, Resolution) else found
+            # Where no machine is named the likeliest is meant, as markers have it, unless there is nothing for it.
+            if first and not any(_about_machine(core) for core in first.cores):
+                break
+        return first
 
     def finding(
         self, core: Core, parts: Sequence[AskedPart]
@@ -270,8 +307,8 @@ class _Environment:
             for ground in grounds
             if self.about_wheels(ground.subject, ground.kind, ground.component)
         ]
-        # An index that nobody read may have wheels of whatever is required besides.
-        if wheels and any(part.open for part in held):
+        # An index that nobody read may have wheels of whatever is required besides, and what is compiled needs none.
+        if wheels and any(part.open or part.item.built for part in held):
             return None
         others = {part.component for part in held if part.item.kind != PIP}
         kind: type[ManifestFinding] = RefusedTogether
@@ -282,24 +319,30 @@ class _Environment:
                 return None
             if of not in called.wheels_alone():
                 kind = BuiltBySource
-        facts = tuple(dict.fromkeys(fact for ground in grounds for fact in ground.facts))
-        return (
-            kind(
-                severity="error" if kind is RefusedTogether else "warning",
-                component=held[0].component,
-                asked=tuple(part.text for part in held),
-                places=tuple(part.item.where for part in held),
-                environment=self.name,
-                grounds=grounds,
-                facts=facts,
-                where=held[0].item.where,
-            ),
-            held,
+        return self.worded(kind, held, grounds), held
+
+    def worded(
+        self,
+        kind: type[ManifestFinding],
+        parts: tuple[AskedPart, ...],
+        grounds: tuple[Incompatibility, ...],
+    ) -> ManifestFinding:
+        """A finding about some parts."""
+        return kind(
+            severity="error" if kind is RefusedTogether else "warning",
+            component=parts[0].component,
+            asked=tuple(part.text for part in parts),
+            places=tuple(part.item.where for part in parts),
+            environment=self.name,
+            grounds=grounds,
+            facts=tuple(dict.fromkeys(fact for ground in grounds for fact in ground.facts)),
+            where=parts[0].item.where,
         )
 
     def unsound(self, held: Sequence[AskedPart], grounds: Sequence[Incompatibility]) -> bool:
         """True if a refusal rests on what the matrix leaves out, or on what a file need not keep to."""
         bare = {part.component for part in held if part.item.bare}
+        overridden = {part.component for part in held if part.item.overrides}
         # What a wheel requires its package of conda need not: that is made by a recipe of its own.
         conda = {part.component for part in held if part.item.kind == CONDA}
         # What something computes on is no more than asked after, unless a toolkit says it.
@@ -310,17 +353,40 @@ class _Environment:
             # index.
             if about & {"interpreter", "from"} or ("accelerator" in about and not tools):
                 return True
-            # That builds of two packages match is derived from their lines, and nothing enforces it.
-            if ground.evidence == _DERIVED and self.components[ground.component]["variant_of"]:
+            # That builds of two packages match is read off their lines, and nothing enforces it.
+            of = self.components[ground.component]["variant_of"]
+            builds_of = self.components[ground.subject]["variant_of"]
+            if of and (ground.evidence == _DERIVED or builds_of not in ("", of)):
                 return True
             if (self.components[ground.subject]["variant_of"] or ground.subject) in conda:
+                return True
+            # Whatever others require of it, an override says what is taken.
+            if ground.component in overridden:
                 return True
             # The requirements of what is installed without them bind nobody.
             if ground.subject in bare and ground.component not in ("python", "glibc", "machine"):
                 return True
         # A machine that nobody named is no reason.
-        alone = len(held) == 1 and any(ground.component == "machine" for ground in grounds)
-        return alone or any(part.older for part in held)
+        alone = (
+            len(held) == 1
+            and not self.machine
+            and any(ground.component == "machine" for ground in grounds)
+        )
+        return alone or any(self.admitted(part, grounds) for part in held if part.older)
+
+    def admitted(self, part: AskedPart, grounds: Sequence[Incompatibility]) -> bool:
+        """True where a release before those that are known may do for all that is required of a part."""
+        selectors = [
+            claim.selector
+            for ground in grounds
+            if ground.component == part.component and ground.kind == "requires"
+            for claim in map(self.index.find, ground.facts)
+            if isinstance(claim, ClaimRecord)
+        ]
+        own = part.asks[0].selector
+        return not selectors or any(
+            older(self.index, part.component, own, one) for one in selectors
+        )
 
     def about_wheels(self, subject: str, kind: str, component: str) -> bool:
         """True if a ground tells which wheels there are, and not what a package takes."""
@@ -344,7 +410,7 @@ class _Environment:
                         clashes[part.text, other.text] = refusal.finding.facts
         target = self.targets[0]
         for place, part in enumerate(self.parts):
-            ways: dict[str, Way] = {}
+            ways: dict[tuple[str, str], Way] = {}
             for other in self.parts[place + 1 :]:
                 # Of several archs each is for a device of its own.
                 if part.component == other.component:
@@ -353,13 +419,34 @@ class _Environment:
                     facts = clashes[part.text, other.text]
                     yield JudgedPair(part, other, REFUSED, "", facts)
                     continue
-                packaged = self.is_package(part) or self.is_package(other)
-                from_ = _WHEEL if packaged else _SOURCE
-                if from_ not in ways:
+                apart = self.apart(part, other)
+                if apart:
+                    yield apart
+                    continue
+                way = self.way(part, other, target)
+                if way not in ways:
                     held = [] if part.component == ARCH else [part]
-                    request = self.request(held, target, from_, self.accelerator)
-                    ways[from_] = Way(self.index, request, part.component)
-                yield self.pair(part, other, ways[from_])
+                    ways[way] = Way(self.index, self.request(held, target, *way), part.component)
+                yield self.pair(part, other, ways[way])
+
+    def way(self, part: AskedPart, other: AskedPart, target: str) -> tuple[str, str]:
+        """In which way two parts are there together."""
+        packages = [one for one in (part, other) if self.is_package(one)]
+        question = Question(
+            (part, other), (_WHEEL if packages else _SOURCE,), (self.accelerator, "none")
+        )
+        return next(self.ways(question, target))
+
+    def apart(self, part: AskedPart, other: AskedPart) -> JudgedPair | None:
+        """A wheel beside the toolkit of an image that it does not load: one that brings its own, or uses none."""
+        packages = [one for one in (part, other) if self.is_package(one)]
+        if len(packages) != 1 or not _TOOLKIT & {part.component, other.component}:
+            return None
+        known = bool(builds(self.index, packages[0])[1])
+        if not known or wheels.loads_toolkit(self.index, packages[0]):
+            return None
+        found = wheels.apart(self.index, packages[0])
+        return JudgedPair(part, other, FINE if found else UNKNOWN, *(found or ("", ())))
 
     def pair(self, part: AskedPart, other: AskedPart, way: Way) -> JudgedPair:
         at = self.index.scale(part.component).select(part.asks[0].selector)
@@ -383,5 +470,5 @@ class _Environment:
         return JudgedPair(part, other, FINE, best, tuple(dict.fromkeys(cites))[:4])
 
 
-def _all(count: int) -> int:
-    return (2 << count) - 2
+def _about_machine(core: Core) -> bool:
+    return any(line.ground and line.ground.component == "machine" for line in core.lines)

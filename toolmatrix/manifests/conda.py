@@ -74,7 +74,7 @@ def read(source: FileText, files: Files) -> ProjectManifest:
             continue
         # A table among the packages is the list for pip, whose lines are those of a requirements file.
         held = [line for line in (part.text() for part in one.get("pip").items()) if line]
-        items += _pip(held, files, unread, source)
+        items += (found.replace(command="pip") for found in _pip(held, files, unread, source))
     return ProjectManifest(
         kind="conda environment",
         environments=(Asked(name="", items=tuple(items)),) if items else (),

@@ -243,12 +243,15 @@ class _Reader:
                 self.files,
                 self.unread,
                 self.copied,
+                stage.variables,
             )
             return
         if one.documents and rest.text.lstrip().startswith("<<"):
             script = one.documents[0]
         found_commands = list(shell.commands(script, stage.variables))
-        stage.items += installers.installed(found_commands, self.files, self.unread, self.copied)
+        stage.items += installers.installed(
+            found_commands, self.files, self.unread, self.copied, stage.variables
+        )
 
     def copy(self, one: Instruction) -> None:
         words = [word for word in one.rest.text.split() if not word.startswith("--")]

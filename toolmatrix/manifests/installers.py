@@ -6,7 +6,7 @@ import posixpath
 import re
 
 from toolmatrix.manifests import conda, names, requirements
-from toolmatrix.manifests.model import PYTHON, SYSTEM, VARIABLE, Item, NotRead
+from toolmatrix.manifests.model import PYTHON, SYSTEM, VARIABLE, Item, NotRead, place
 from toolmatrix.manifests.requirements import PackageIndexes
 
 TYPE_CHECKING = False
@@ -89,7 +89,27 @@ _VALUED = frozenset(
         "--project",
     ]
 )
-_SAME = {"--default-index": "--index-url", "--index": "--extra-index-url"}
+_SAME = {
+    "--default-index": "--index-url",
+    "--index": "--extra-index-url",
+    "--requirement": "-r",
+    "--constraint": "-c",
+    "--overrides": "--override",
+    "--no-binary-package": "--no-binary",
+}
+# The options that name a file, and what the lines of it are besides requirements.
+_FILES: Mapping[str, Mapping[str, bool]] = {
+    "-r": {},
+    "-c": {"bounds": True},
+    "--override": {"bounds": True, "overrides": True},
+}
+# pip and uv take an index from their variables as well.
+_INDEXES = (
+    ("PIP_INDEX_URL", "--index-url"),
+    ("PIP_EXTRA_INDEX_URL", "--extra-index-url"),
+    ("UV_INDEX_URL", "--index-url"),
+    ("UV_EXTRA_INDEX_URL", "--extra-index-url"),
+)
 _CONDAS = frozenset(("conda", "mamba", "micromamba"))
 _CONDA_VALUED = frozenset(
     [
@@ -116,10 +136,17 @@ _PYTHON_OF = re.compile(r"python(\d\.\d+)$")
 
 
 class _Session:
-    def __init__(self, files: Files, unread: list[NotRead], copied: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        files: Files,
+        unread: list[NotRead],
+        copied: Mapping[str, str],
+        variables: Mapping[str, Word],
+    ) -> None:
         self.files = files
         self.unread = unread
         self.copied = copied
+        self.variables = variables
 
     def of(self, command: ShellCommand) -> Iterator[Item]:
         for name, value in command.variables.items():
@@ -139,58 +166,62 @@ class _Session:
 
     def installed(self, words: list[Word], command: ShellCommand) -> Iterator[Item]:
         program = posixpath.basename(words[0].plain)
+        variables = {**self.variables, **command.variables}
         plain = [word.plain for word in words]
         if program in _SYSTEM and "install" in plain:
             yield from self.system(words[plain.index("install") + 1 :])
         elif program in _CONDAS:
-            yield from self.conda(words[1:])
+            yield from self.conda(words[1:], variables)
         elif program == "uv":
-            yield from self.uv(words[1:])
+            yield from self.uv(words[1:], variables)
         else:
             python, rest = _pip(program, words)
             if rest and rest[0].plain == "install":
-                yield from self.pip(rest[1:], python, command.variables)
+                yield from self.pip(rest[1:], python, variables)
 
     def pip(
         self, words: Sequence[Word], python: str, variables: Mapping[str, Word]
     ) -> Iterator[Item]:
         """What `pip install` is asked for."""
-        told, indexes, without = list(_options(words, _VALUED)), PackageIndexes(), False
-        # pip and uv take an index from their variables as well.
-        for variable_name, option in (
-            ("PIP_INDEX_URL", "--index-url"),
-            ("PIP_EXTRA_INDEX_URL", "--extra-index-url"),
-            ("UV_INDEX_URL", "--index-url"),
-        ):
-            if variable_name in variables:
-                indexes = indexes.with_option(option, variables[variable_name].plain)
+        told = [(_SAME.get(option, option), value) for option, value in _options(words, _VALUED)]
+        indexes, built = PackageIndexes(), set[str]()
+        for variable_name, option in _INDEXES:
+            for address in (
+                variables[variable_name].plain.split() if variable_name in variables else ()
+            ):
+                indexes = indexes.with_option(option, address)
         for option, value in told:
-            option = _SAME.get(option, option)
             if option in requirements.INDEXES and value is not None:
                 indexes = indexes.with_option(option, value.plain)
-            without = without or option == "--no-deps"
+            if option == "--no-binary" and value is not None:
+                built |= {requirements.plain(name) for name in value.plain.split(",")}
             if option in ("--python", "-p") and value and re.fullmatch(r"\d\.\d+", value.plain):
                 python = value.plain
+        bare = any(option == "--no-deps" for option, _ in told)
+        command = str(place(words[0].text)) if words else ""
         for option, value in told:
-            if value is None:
+            if value is None or (option and option not in _FILES):
                 continue
             if value.unread:
                 self.unread.append(_unsaid(value))
-            elif option in ("-r", "--requirement", "-c", "--constraint"):
-                yield from self.named(value, python, bounds=option in ("-c", "--constraint"))
-            elif not option:
-                yield from self.required(value, indexes, python, without=without)
+                continue
+            found = (
+                self.named(value, python, **_FILES[option])
+                if option
+                else self.required(value, indexes, python)
+            )
+            for item in found:
+                own = {":all:", requirements.plain(item.name)} & built
+                yield item.replace(command=command, bare=bare, built=bool(own))
 
-    def required(
-        self, word: Word, indexes: PackageIndexes, python: str, *, without: bool
-    ) -> Iterator[Item]:
+    def required(self, word: Word, indexes: PackageIndexes, python: str) -> Iterator[Item]:
         item = requirements.requirement(word.text, indexes, python)
         if isinstance(item, NotRead):
             self.unread.append(item)
         elif item is not None:
-            yield item.replace(bare=without)
+            yield item
 
-    def named(self, word: Word, python: str, *, bounds: bool) -> Iterator[Item]:
+    def named(self, word: Word, python: str, **kind: bool) -> Iterator[Item]:
         """What a file of requirements asks for that the context has."""
         # The name in the image is another than that in the context.
         name = self.copied.get(posixpath.basename(word.plain), word.plain)
@@ -198,12 +229,12 @@ class _Session:
         if source is None:
             self.unread.append(NotRead(text=word.text, why="a file that is not beside it"))
             return
-        yield from requirements.listed(source, self.files, self.unread, python, bounds=bounds)
+        yield from requirements.listed(source, self.files, self.unread, python, **kind)
 
-    def uv(self, words: list[Word]) -> Iterator[Item]:
+    def uv(self, words: list[Word], variables: Mapping[str, Word]) -> Iterator[Item]:
         plain = [word.plain for word in words[:2]]
         if plain == ["pip", "install"]:
-            yield from self.pip(words[2:], "", {})
+            yield from self.pip(words[2:], "", variables)
         elif plain[:1] == ["venv"]:
             for option, value in _options(words[1:], _VALUED):
                 if option in ("--python", "-p") and value is not None:
@@ -227,7 +258,7 @@ class _Session:
                 version=version,
             )
 
-    def conda(self, words: list[Word]) -> Iterator[Item]:
+    def conda(self, words: list[Word], variables: Mapping[str, Word]) -> Iterator[Item]:
         plain = [word.plain for word in words]
         # `conda run -n NAME pip install ...` is a command of pip.
         if plain[:1] == ["run"]:
@@ -235,12 +266,14 @@ class _Session:
             inner = min((plain.index(name) for name in named), default=None)
             python, rest = _pip(plain[inner], words[inner:]) if inner is not None else ("", ())
             if rest and rest[0].plain == "install":
-                yield from self.pip(rest[1:], python, {})
+                yield from self.pip(rest[1:], python, variables)
             return
-        place = next((at for at, word in enumerate(plain) if word in ("install", "create")), None)
-        if place is not None:
-            for word in self.told(words[place + 1 :], _CONDA_VALUED):
-                yield from conda.spec(word.text, self.unread)
+        at = next((at for at, word in enumerate(plain) if word in ("install", "create")), None)
+        if at is not None:
+            command = str(place(words[0].text))
+            for word in self.told(words[at + 1 :], _CONDA_VALUED):
+                for item in conda.spec(word.text, self.unread):
+                    yield item.replace(command=command)
 
     def system(self, words: Sequence[Word]) -> Iterator[Item]:
         for word in self.told(words, _SYSTEM_VALUED):
@@ -299,9 +332,13 @@ def installed(
     files: Files,
     unread: list[NotRead],
     copied: Mapping[str, str] | None = None,
+    variables: Mapping[str, Word] | None = None,
 ) -> list[Item]:
-    """What commands install, in their order; what only running would tell goes into `unread`."""
-    session = _Session(files, unread, copied or {})
+    """What commands install, in their order; what only running would tell goes into `unread`.
+
+    `copied` are files of the context by their names in the image, `variables` those that are set for all commands.
+    """
+    session = _Session(files, unread, copied or {}, variables or {})
     return [item for command in commands for item in session.of(command)]
 
 

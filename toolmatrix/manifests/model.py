@@ -26,7 +26,10 @@ class Item(Value):
 
     `text` is the whole of it, `version` the part that a change of version replaces. `indexes` are the addresses of
     package indexes that it may come from, the default one being left out; `alone` says that it comes from no other.
-    `python` is the series that the installer was called for; `bare`: it is installed whatever it requires.
+    `python` is the series that the installer was called for; `bare`: it is installed whatever it requires; `built`: it
+    is compiled where it is installed. What one `command` installs holds together, and a later one takes its place.
+    `bounds`: it installs nothing, and holds where something else asks for it; `overrides`: in the place of what others
+    require of it.
     """
 
     kind: str
@@ -39,6 +42,10 @@ class Item(Value):
     alone: bool = False
     python: str = ""
     bare: bool = False
+    built: bool = False
+    command: str = ""
+    bounds: bool = False
+    overrides: bool = False
 
     @property
     def where(self) -> Position:

@@ -13,7 +13,7 @@ from toolmatrix.manifests.traced import Traced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from toolmatrix.manifests.files import Files
@@ -71,25 +71,65 @@ class _Project:
         self.unread: list[NotRead] = []
         tool = _table(body, "tool")
         self.uv, self.poetry = _table(tool, "uv"), _table(tool, "poetry")
+        sources = *_list(self.uv.get("index")), *_list(self.poetry.get("source"))
         self.indexes = {
             str(one.get("name")): str(one.get("url", ""))
-            for one in _list(self.uv.get("index"))
-            if isinstance(one, dict)
+            for one in sources
+            if isinstance(one, dict) and "name" in one
         }
+        self.usual = self.of_all(sources)
+
+    def of_all(self, sources: Iterable[object]) -> PackageIndexes:
+        """The indexes that uv, or Poetry, looks in for every package."""
+        found = PackageIndexes()
+        for key, option in (("index-url", "--index-url"), ("extra-index-url", "--extra-index-url")):
+            said = self.uv.get(key)
+            for address in (said,) if isinstance(said, str) else _list(said):
+                found = found.with_option(option, str(address))
+        for one in sources:
+            if not isinstance(one, dict) or one.get("priority") == "explicit":
+                continue
+            if not one.get("explicit"):
+                option = "--index-url" if one.get("default") else "--extra-index-url"
+                found = found.with_option(option, str(one.get("url", "")))
+        return found
 
     def environments(self) -> Iterator[Asked]:
-        base = [*self.python(), *self.project(), *self.of_poetry()]
+        base = [*self.python(), *self.project(), *self.of_poetry(self.poetry, "tool.poetry")]
+        bounds = [*self.bounds("constraint-dependencies"), *self.bounds("override-dependencies")]
         if base:
-            yield Asked(name="", items=tuple(base))
-        groups = {
-            **_table(_table(self.body, "project"), "optional-dependencies"),
-            **_table(self.body, "dependency-groups"),
-        }
-        for name, held in groups.items():
-            self.texts.section("project.optional-dependencies", "dependency-groups")
-            found = self.listed(held)
-            if found:
-                yield Asked(name=str(name), items=(*base, *found))
+            yield Asked(name="", items=(*base, *bounds))
+        groups: dict[str, list[Item]] = {}
+        for table in ("project.optional-dependencies", "dependency-groups"):
+            held = self.body
+            for part in table.split("."):
+                held = _table(held, part)
+            for name in held:
+                self.texts.section(table)
+                groups[str(name)] = [*self.group(held, str(name), ())]
+        self.texts.section("dev-dependencies")
+        groups.setdefault("dev", self.listed(self.uv.get("dev-dependencies"), "dev"))
+        for name, group in _table(self.poetry, "group").items():
+            table = f"tool.poetry.group.{name}"
+            found = self.of_poetry(group if isinstance(group, dict) else {}, table)
+            groups.setdefault(str(name), []).extend(found)
+        for name, items in groups.items():
+            if items:
+                yield Asked(name=name, items=(*base, *items, *bounds))
+
+    def group(self, groups: Mapping[str, Any], name: str, seen: tuple[str, ...]) -> Iterator[Item]:
+        """An extra, or a group with those that it includes (PEP 735)."""
+        for one in _list(groups.get(name)):
+            if isinstance(one, str):
+                yield from self.listed([one], name)
+            elif isinstance(one, dict) and (more := str(one.get("include-group"))) not in seen:
+                yield from self.group(groups, more, (*seen, name))
+
+    def bounds(self, key: str) -> Iterator[Item]:
+        """What uv holds wherever something asks for it; an override instead of what others require."""
+        self.texts.section(key)
+        for item in self.listed(self.uv.get(key), ""):
+            yield item.replace(bounds=True, overrides=key.startswith("override"))
 
     def python(self) -> Iterator[Item]:
         said = _table(self.body, "project").get("requires-python")
@@ -99,32 +139,47 @@ class _Project:
 
     def project(self) -> list[Item]:
         self.texts.section("dependencies")
-        return self.listed(_table(self.body, "project").get("dependencies"))
+        return self.listed(_table(self.body, "project").get("dependencies"), "")
 
-    def listed(self, held: object) -> list[Item]:
+    def listed(self, held: object, group: str) -> list[Item]:
         texts = [self.texts.of(one) for one in _list(held) if isinstance(one, str)]
-        found = requirements.several(texts, self.unread, PackageIndexes())
-        return [one for one in (self.sourced(item) for item in found) if one is not None]
+        found = requirements.several(texts, self.unread, self.usual)
+        return [one for one in (self.sourced(item, group) for item in found) if one is not None]
 
-    def sourced(self, item: Item) -> Item | None:
-        """The item with the index that uv takes it from."""
-        said = _table(self.uv, "sources").get(item.name)
-        if said is None:
+    def sourced(self, item: Item, group: str) -> Item | None:
+        """The item with the index that uv takes it from, in an extra or a group."""
+        names = {
+            requirements.plain(name): said for name, said in _table(self.uv, "sources").items()
+        }
+        said = names.get(requirements.plain(item.name))
+        found = [
+            one for one in (said if isinstance(said, list) else [said]) if isinstance(one, dict)
+        ]
+        found = [one for one in found if self.applies(one, group)]
+        if not found:
             return item
-        if isinstance(said, dict) and said.get("index") in self.indexes and "marker" not in said:
-            return item.replace(indexes=(self.indexes[said["index"]],), alone=True)
-        if isinstance(said, list):
-            # One of several indexes, by markers or extras: any of them may be the one.
-            addresses = tuple(
-                self.indexes.get(str(one.get("index")), "") for one in said if isinstance(one, dict)
-            )
-            return item.replace(indexes=addresses)
+        if len(found) == 1 and isinstance(found[0].get("url"), str):
+            self.texts.section("tool.uv.sources")
+            wheel = requirements.requirement(self.texts.of(found[0]["url"]), self.usual)
+            if isinstance(wheel, Item):
+                return wheel
+        addresses = [self.indexes.get(str(one.get("index")), "") for one in found]
+        if all(addresses):
+            # One of several indexes, by markers that only its user decides: any of them may be the one.
+            return item.replace(indexes=tuple(dict.fromkeys(addresses)), alone=len(found) == 1)
         self.unread.append(NotRead(text=item.text, why="a source that is no index"))
         return None
 
-    def of_poetry(self) -> Iterator[Item]:
-        self.texts.section("tool.poetry.dependencies")
-        for name, said in _table(self.poetry, "dependencies").items():
+    def applies(self, source: Mapping[str, Any], group: str) -> bool:
+        """Whether a source of uv is one for Linux, and for an extra or a group if it names one."""
+        marker = source.get("marker")
+        if isinstance(marker, str) and requirements.marked(marker) is False:
+            return False
+        return str(source.get("extra", source.get("group", group))) == group
+
+    def of_poetry(self, table: Mapping[str, Any], head: str) -> Iterator[Item]:
+        self.texts.section(f"{head}.dependencies")
+        for name, said in _table(table, "dependencies").items():
             version = said.get("version") if isinstance(said, dict) else said
             if not isinstance(version, str) or (
                 isinstance(said, dict) and {"git", "path", "url"} & said.keys()
@@ -137,9 +192,13 @@ class _Project:
             elif name.lower() == "python":
                 yield self.item(PYTHON, "python", caret(version), text)
             else:
-                alone = isinstance(said, dict) and "source" in said
+                source = str(said.get("source", "")) if isinstance(said, dict) else ""
                 yield self.item(PIP, name, caret(version), text).replace(
-                    indexes=("a source of Poetry",) if alone else ()
+                    indexes=(self.indexes.get(source, source),) if source else self.usual.addresses,
+                    alone=bool(source) or self.usual.alone,
+                    extras=tuple(map(str, _list(said.get("extras"))))
+                    if isinstance(said, dict)
+                    else (),
                 )
 
     def item(self, kind: str, name: str, specifier: str, text: Traced) -> Item:

@@ -22,10 +22,9 @@ _REQUIREMENT = re.compile(
     r"\(?(?P<spec>[^;@()]*?)\)?\s*(?P<rest>[;@].*)?$",
     re.ASCII | re.DOTALL,
 )
-# Options that the line of one package may have behind it.
-_OWN_OPTIONS = re.compile(
-    r"\s+--(?:hash|global-option|config-settings?|install-option)\b.*$", re.DOTALL
-)
+# Options that the line of one package may have behind it: hashes, settings of its build, and where it comes from.
+_OWN_OPTIONS = re.compile(r"(?<=\S)\s+-{1,2}[A-Za-z].*$", re.DOTALL)
+_ADDRESS = re.compile(r"\s(?P<option>--?[\w-]+?)(?:=|\s+|(?<=\s-[if]))(?P<address>[\w+.-]+:\S+)")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _WHEEL = re.compile(r"[^/\s]+\.whl(?=$|[#?])")
 _PYTHON = re.compile(r"cp(\d)(\d+)$")
@@ -67,10 +66,16 @@ def requirement(text: Traced, indexes: PackageIndexes, python: str = "") -> Item
     from packaging.requirements import InvalidRequirement, Requirement
 
     text = text.strip()
-    address, marked, condition = text.partition(";")
+    own = _OWN_OPTIONS.search(text.text)
+    if own:
+        for found in _ADDRESS.finditer(own[0]):
+            if found["option"] in INDEXES:
+                indexes = indexes.with_option(found["option"], found["address"])
+        text = text[: own.start()]
+    address, semicolon, condition = text.partition(";")
     wheel = _WHEEL.search(address.text.rstrip())
     if wheel:
-        held = _marked(condition.text, python) if marked else True
+        held = marked(condition.text, python) if semicolon else True
         if held is not True:
             return NotRead(text=text, why=held) if held else None
         return _wheel(address.strip(), text.group(wheel, 0))
@@ -103,7 +108,8 @@ def requirement(text: Traced, indexes: PackageIndexes, python: str = "") -> Item
     )
 
 
-def _marked(condition: str, python: str) -> bool | str:
+def marked(condition: str, python: str = "") -> bool | str:
+    """What a marker says of Linux and a Python, if one is known: True, False, or why nobody knows."""
     from packaging.markers import InvalidMarker, Marker
 
     try:
@@ -156,8 +162,7 @@ class _Lines:
         self.unread = unread
         self.python = python
         self.indexes = PackageIndexes()
-        self.found: list[Traced] = []
-        self.bounds: list[Traced] = []
+        self.found: list[tuple[Traced, bool]] = []
 
     def read(self, source: FileText, *, bounds: bool = False) -> None:
         """The requirements of a file and of those it names; options hold for all of them, wherever they stand."""
@@ -166,8 +171,7 @@ class _Lines:
             if text.text.startswith("-"):
                 self.option(source, text, bounds=bounds)
             elif text:
-                own = _OWN_OPTIONS.search(text.text)
-                (self.bounds if bounds else self.found).append(text[: own.start()] if own else text)
+                self.found.append((text, bounds))
 
     def option(self, source: FileText, text: Traced, *, bounds: bool) -> None:
         name, value = _option(text)
@@ -183,19 +187,12 @@ class _Lines:
         elif name in ("-e", "--editable"):
             self.unread.append(NotRead(text=text, why="an address or a path"))
 
-    def items(self) -> Iterator[Item]:
-        told = []
-        for text in self.found:
+    def items(self, *, overrides: bool) -> Iterator[Item]:
+        # A constraint installs nothing: it bounds what something else asks for.
+        for text, bounds in self.found:
             item = self.one(text)
             if item:
-                told.append(item)
-                yield item
-        names = {_plain(item.name) for item in told}
-        for text in self.bounds:
-            item = self.one(text)
-            # A constraint installs nothing: it bounds what something else asks for.
-            if item and _plain(item.name) in names:
-                yield item
+                yield item.replace(bounds=bounds, overrides=overrides)
 
     def one(self, text: Traced) -> Item | None:
         if "${" in text.text:
@@ -206,10 +203,6 @@ class _Lines:
             self.unread.append(item)
             return None
         return item
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _option(text: Traced) -> tuple[str, Traced | None]:
@@ -237,13 +230,24 @@ def _logical(source: FileText) -> Iterator[Traced]:
         yield joined(parts, source)
 
 
+def plain(name: str) -> str:
+    """The name of a package as indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def listed(
-    source: FileText, files: Files, unread: list[NotRead], python: str = "", *, bounds: bool = False
+    source: FileText,
+    files: Files,
+    unread: list[NotRead],
+    python: str = "",
+    *,
+    bounds: bool = False,
+    overrides: bool = False,
 ) -> tuple[Item, ...]:
     """All that a file of requirements asks for, and those that it names."""
     lines = _Lines(files, unread, python)
     lines.read(source, bounds=bounds)
-    return tuple(lines.items())
+    return tuple(lines.items(overrides=overrides))
 
 
 def read(source: FileText, files: Files) -> ProjectManifest:

@@ -17,17 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from toolmatrix.codes.manifests import ManifestFinding
     from toolmatrix.errors import Position
     from toolmatrix.facts.index import Index
     from toolmatrix.manifests.model import NotRead
     from toolmatrix.report.terminal import Terminal
+    from toolmatrix.request.asked import AskedPart
     from toolmatrix.request.judged import (
         JudgedEnvironment,
         JudgedFile,
         JudgedPair,
         ManifestRefusal,
     )
-    from toolmatrix.request.manifests import AskedPart
 
 SCHEMA = "toolmatrix.judged/1"
 OUTCOMES = {"yes": 0, "no": 1, "unknown": 4, "unread": 2}
@@ -99,13 +100,17 @@ class ManifestReport:
 
     def _finding(self, one: ManifestRefusal) -> dict[str, Any]:
         found = one.finding
-        return findings.entry(self.index, found) | {
+        return self._entry(found) | {
             "environment": found.environment or None,
             "asked": [
                 {"text": text, "where": _where(place)}
                 for text, place in zip(found.asked, found.places, strict=True)
             ],
         }
+
+    def _entry(self, found: ManifestFinding) -> dict[str, Any]:
+        entry = findings.entry(self.index, found)
+        return entry | {"because": entry["because"] or [found.reason]}
 
     def text(self, screen: Terminal) -> str:
         """Everything in words; the last line carries the point."""
@@ -129,18 +134,19 @@ class ManifestReport:
 
     def _refusal(self, one: ManifestRefusal, notes: claims.Notes, screen: Terminal) -> list[str]:
         found = one.finding
-        entry = findings.entry(self.index, found)
-        told = screen.style(f"{found.severity}[{found.code}]", findings.COLOURS[found.severity])
-        lines = screen.wrap(f"{told}: {printable(entry['text'])}")
+        entry = self._entry(found)
+        mark = screen.style(f"{found.severity}[{found.code}]", findings.COLOURS[found.severity])
+        lines = screen.wrap(f"{mark}: {printable(entry['text'])}")
         places = [printable(str(place)) for place in found.places]
         width = max(map(len, places))
         for place, text in zip(places, found.asked, strict=True):
             lines.append(f"  --> {place:<{width}}  {printable(text)}")
-        for ground, reason in zip(found.grounds, entry["because"], strict=True):
-            evidence = f" ({ground.evidence})" if ground.evidence else ""
-            lines += screen.wrap(
-                f"{reason}{evidence} {notes.cite(ground.facts)}", "    | ", "    |   "
-            )
+        reasons = [
+            f"{reason}{f' ({ground.evidence})' if ground.evidence else ''} {notes.cite(ground.facts)}"
+            for ground, reason in zip(found.grounds, entry["because"], strict=False)
+        ]
+        for reason in reasons or entry["because"]:
+            lines += screen.wrap(reason, "    | ", "    |   ")
         if entry["help"]:
             lines += screen.wrap(f"help: {entry['help']}", "", " " * 6)
         return lines
@@ -202,7 +208,7 @@ class ManifestReport:
         found = []
         for file in self.files:
             for one in file.refusals:
-                entry = findings.entry(self.index, one.finding)
+                entry = self._entry(one.finding)
                 because = " and ".join(entry["because"])
                 others = terminal.listing([str(place) for place in one.finding.places[1:]])
                 beside = f" ({others})" if others else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolmatrix.codes.manifests import RefusedTogether
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
@@ -10,7 +9,7 @@ if TYPE_CHECKING:
     from toolmatrix.codes.manifests import ManifestFinding
     from toolmatrix.errors import ToolmatrixError
     from toolmatrix.manifests.model import NotRead, ProjectManifest
-    from toolmatrix.request.manifests import AskedPart
+    from toolmatrix.request.asked import AskedPart
     from toolmatrix.solve.request import Request
 
 FINE, REFUSED, UNKNOWN = "fine", "refused", "unknown"
@@ -36,7 +35,7 @@ class ManifestRefusal(Value):
     @property
     def hard(self) -> bool:
         """True where a fact forbids it, and no wheel is only lacking."""
-        return isinstance(self.finding, RefusedTogether)
+        return self.finding.severity == "error"
 
 
 class JudgedEnvironment(Value):

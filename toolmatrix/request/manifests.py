@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.errors import ToolmatrixError
-from toolmatrix.facts.versions import Scale, SelectorError, key, order
+from toolmatrix.facts.versions import SelectorError
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import (
     CONDA,
@@ -22,51 +22,31 @@ from toolmatrix.manifests.model import (
     NotRead,
 )
 from toolmatrix.request import spelling
+from toolmatrix.request.asked import (
+    ARCH,
+    AskedPart,
+    AskedParts,
+    MissingRelease,
+    missing,
+    older,
+    requirements_of,
+    variant,
+)
 from toolmatrix.request.names import Names
 from toolmatrix.solve.request import Ask
-from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.facts.versions import Key
     from toolmatrix.manifests.model import Asked
     from toolmatrix.manifests.traced import Traced
 
 BASE = "base-image"
-ARCH = "arch"
 _CARRIED = ("cuda", "cudnn", "rocm", "distro")
 TOOLKIT = (*_CARRIED, ARCH, "nccl", "gcc", "clang")
 """What lies in an image beside the packages of Python."""
-
-
-class AskedPart(Value):
-    """One line of a request that an item of a manifest makes.
-
-    `asks` are its component, and the builds of it that it leaves; `text` is how a sentence names it. A change of
-    version replaces `version`, which is None where the file does not have it as it is. `carried`: an image brings it.
-    `open`: an index that nobody read may have builds of it; `older`: it may be a release before those that are known.
-    """
-
-    component: str
-    asks: tuple[Ask, ...]
-    text: str
-    item: Item
-    version: Traced | None = None
-    carried: bool = False
-    open: bool = False
-    older: bool = False
-
-
-class AskedParts(Value):
-    """All parts of one environment, the machine that it is for, and what of it the matrix does not know."""
-
-    name: str
-    parts: tuple[AskedPart, ...]
-    machine: str
-    unknown: tuple[NotRead, ...]
 
 
 def parts(index: Index, asked: Asked) -> AskedParts:
@@ -80,13 +60,8 @@ def parts(index: Index, asked: Asked) -> AskedParts:
         parts=tuple(reader.kept()),
         machine=reader.machine,
         unknown=tuple(reader.unknown),
+        missing=tuple(reader.missing),
     )
-
-
-def variant(index: Index, component: str) -> str:
-    """The component of the builds of another, empty where they are not known apart."""
-    heads = index.header["components"]
-    return next((name for name, head in heads.items() if head["variant_of"] == component), "")
 
 
 def plain(reference: str) -> str:
@@ -103,6 +78,7 @@ class _Reader:
         self.components = names.components
         self.found: list[AskedPart] = []
         self.unknown: list[NotRead] = []
+        self.missing: list[MissingRelease] = []
         self.machine = ""
 
     def take(self, item: Item) -> None:
@@ -119,10 +95,39 @@ class _Reader:
 
     def kept(self) -> Iterator[AskedPart]:
         """The parts that hold in the end: what is installed later takes the place of what was there."""
-        last = {part.component: part for part in self.found if part.component != ARCH}
+        held: dict[str, list[AskedPart]] = {}
         for part in self.found:
-            if part.component == ARCH or last[part.component] is part:
-                yield part
+            if part.component != ARCH:
+                held.setdefault(part.component, []).append(part)
+        required = self.required()
+        left = {
+            id(part) for name, parts in held.items() for part in self.last(name, parts, required)
+        }
+        yield from (part for part in self.found if part.component == ARCH or id(part) in left)
+
+    def last(
+        self, component: str, parts: Sequence[AskedPart], required: Collection[str]
+    ) -> Sequence[AskedPart]:
+        """The parts of a component that hold together: of the last command, and what bounds it there."""
+        asked = [part for part in parts if not part.item.bounds]
+        overrides = [part for part in parts if part.item.overrides]
+        if not asked and component not in required:
+            return ()
+        if overrides or not asked:
+            return _tightest(self.names, overrides or parts)
+        item = asked[-1].item
+        if item.kind not in (PIP, CONDA):
+            return asked[-1:]
+        same = [part for part in parts if _one_of(part.item) == _one_of(item)]
+        return _tightest(self.names, same)
+
+    def required(self) -> set[str]:
+        """The components that what is asked for requires, as far as a constraint is about any."""
+        index = self.names.index
+        if not any(part.item.bounds for part in self.found):
+            return set()
+        asked = [part for part in self.found if not part.item.bounds and part.component != ARCH]
+        return {name for part in asked for name in requirements_of(index, part)}
 
     def part(
         self,
@@ -155,22 +160,9 @@ class _Reader:
                 item=item,
                 version=version,
                 carried=carried,
-                older=self.older(component, ask.selector),
+                older=older(self.names.index, component, ask.selector),
             )
         )
-
-    def older(self, component: str, selector: str) -> bool:
-        """True if a selector admits releases before the oldest that is known: of these nobody says anything."""
-        scale = self.names.scale(component)
-        if self.components[component]["scheme"] == "names" or not scale.versions:
-            return False
-        # Each bound, and what lies just above it, stands for all that is between bounds.
-        bounds = {
-            clause.text for part in scale.parse(selector) for clause in part if clause.version
-        }
-        tried = {"0", *(bound + more for bound in bounds for more in ("", ".0.1"))}
-        below = [one for one in tried if _before(one, scale.versions[0])]
-        return bool(Scale("pep440", sorted(below, key=_key)).select(selector)) if below else False
 
     def lacking(self, component: str, selector: str) -> str:
         versions = self.names.scale(component).versions
@@ -251,15 +243,18 @@ class _Reader:
         said = dict.fromkeys((f"{package}{extras}{selector}", f"{package}{selector}"))
         asks: list[Ask] = next(filter(None, map(self.known, said)), [])
         if not asks:
-            self.unknown.append(NotRead(text=item.text, why=self.lacking(component, selector)))
+            self.lack(item, component, package, selector, self.lacking(component, selector))
             return
         known, limits = self.indexes(item, variants) if variants else (not item.indexes, "")
         # A package with a source distribution may be built for whatever is there.
-        if limits and len(asks) == 1 and component in called.wheels_alone():
-            scale = self.names.scale(variants)
-            own = scale.select(limits)
+        if limits and component in called.wheels_alone():
+            own = self.packaged(asks, variants, limits, (package, *item.extras))
+            if len(asks) > 1 and not own:
+                why = f"the matrix knows no build of {text} on the indexes that it may come from"
+                self.lack(item, component, package, selector, why)
+                return
             if own:
-                asks = [*asks, Ask(component=variants, selector=limits, text=text)]
+                asks = [asks[0], Ask(component=variants, selector=own, text=text)]
         self.found.append(
             AskedPart(
                 component=component,
@@ -268,9 +263,44 @@ class _Reader:
                 item=item,
                 version=item.version,
                 open=not known,
-                older=self.older(component, asks[0].selector),
+                older=older(self.names.index, component, asks[0].selector),
             )
         )
+
+    def lack(self, item: Item, component: str, package: str, selector: str, why: str) -> None:
+        """Record a release that the matrix does not know, or knows not to exist."""
+        ask = Ask(component=component, selector=selector, text=item.text.text)
+        part = AskedPart(
+            component=component, asks=(ask,), text=ask.text, item=item, version=item.version
+        )
+        found = missing(self.names.index, part, package)
+        if found:
+            self.missing.append(found)
+        else:
+            self.unknown.append(NotRead(text=item.text, why=why))
+
+    def packaged(
+        self, asks: Sequence[Ask], variants: str, limits: str, words: Sequence[str]
+    ) -> str:
+        """A selector of the builds on some indexes that a package with its extras installs; empty where none is."""
+        facts, scale = self.names.index.component(variants), self.names.scale(variants)
+        listed, own = scale.select(limits), 0
+        for ask in asks[1:]:
+            listed &= scale.select(ask.selector)
+        # `onnxruntime` and `onnxruntime-gpu` are packages of one component, each with builds of its own.
+        package, *extras = words
+        for name, mask in facts.packages.items():
+            base, _, brought = name.rstrip("]").partition("[")
+            if base == package and {*filter(None, brought.split(","))} <= {*extras}:
+                own |= mask
+        releases: dict[int, int] = {}
+        for binding in facts.about(asks[0].component, listed):
+            releases[binding.allowed] = releases.get(binding.allowed, 0) | binding.mask & listed
+        # Of a release whose builds have no such package any of them may be meant.
+        left = sum(mask & own or mask for mask in releases.values())
+        if left == listed and len(asks) == 1:
+            return limits if listed else ""
+        return " ".join(scale.named(left))
 
     def known(self, text: str) -> list[Ask]:
         """The lines of a word, none where the matrix does not know it."""
@@ -381,6 +411,27 @@ class _Reader:
             )
 
 
+def _one_of(item: Item) -> tuple[str, str, str]:
+    return item.kind, item.command, re.sub(r"[-_.]+", "-", item.name).lower()
+
+
+def _tightest(names: Names, parts: Sequence[AskedPart]) -> list[AskedPart]:
+    """Some parts of a component without those that another one implies."""
+    masks = [names.scale(part.component).select(part.asks[0].selector) for part in parts]
+    builds = [[ask.selector for ask in part.asks[1:]] for part in parts]
+
+    def implied(at: int) -> bool:
+        return any(
+            not mask & ~masks[at]
+            and (mask != masks[at] or place > at)
+            and builds[at] in ([], builds[place])
+            for place, mask in enumerate(masks)
+            if place != at
+        )
+
+    return [part for at, part in enumerate(parts) if not implied(at)]
+
+
 def _is_python(item: Item) -> bool:
     found = called.system(item.name)
     return found is not None and "python" in found.re.groupindex
@@ -388,17 +439,6 @@ def _is_python(item: Item) -> bool:
 
 def _of_tag(item: Item, name: str, found: re.Match[str], group: str) -> Traced:
     return item.text[item.name.find(name) :].group(found, group)
-
-
-def _key(version: str) -> Key:
-    return order(key(version))
-
-
-def _before(version: str, other: str) -> bool:
-    try:
-        return _key(version) < _key(other)
-    except SelectorError:
-        return False
 
 
 def _series(specifier: str) -> str:
