@@ -11,6 +11,7 @@ from toolmatrix.api.locks import Locked
 from toolmatrix.errors import OutputError, Position, Unpinned, UsageError
 from toolmatrix.lock import read, write
 from toolmatrix.lock.model import Lock
+from toolmatrix.opener import opened
 from toolmatrix.outputs import replace_files, told
 from toolmatrix.render import ours
 from toolmatrix.report.terminal import listing
@@ -373,7 +374,7 @@ def moved(lock: Lock, path: str, index: Index) -> list[str]:
 def _held(path: str) -> str | None:
     with told("cannot read what was rendered", path):
         try:
-            with open(path, "rb") as file:
+            with opened(path) as file:
                 return file.read().decode("utf-8", "replace")
         except FileNotFoundError:
             return None

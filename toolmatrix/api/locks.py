@@ -6,6 +6,7 @@ from toolmatrix.api import PLAIN, Printed, listed
 from toolmatrix.errors import CannotSay, NothingMatched
 from toolmatrix.lock import compare, make, read, write
 from toolmatrix.lock.model import DEFAULT, Lock
+from toolmatrix.opener import opened
 from toolmatrix.solve.resolve import Unsatisfiable, resolve
 from toolmatrix.value import Value
 
@@ -95,9 +96,9 @@ def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
 
     found = {}
     for name, place in zip(harvested, places(path, harvested), strict=True):
-        with told("cannot read what was harvested", name), open(name, encoding="utf-8") as file:
+        with told("cannot read what was harvested", name), opened(name) as file:
             if not os.path.exists(place):
-                found[place] = file.read()
+                found[place] = file.read().decode()
     return found
 
 

@@ -12,6 +12,7 @@ import re
 import yaml
 
 from toolmatrix.errors import MatrixError, Position
+from toolmatrix.opener import opened
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -154,7 +155,7 @@ def read(path: str, shown: str = "", of: NodeKind = MATRIX) -> YamlNode:
     """Parse one file into nodes. Raises the error of its kind with the position of whatever is wrong."""
     shown = shown or path
     try:
-        with open(path, "rb") as stream:
+        with opened(path) as stream:
             # A pipe tells no size: reading is bounded, and the size of a file serves the message alone.
             data = stream.read(SIZE_LIMIT + 1)
             size = max(os.fstat(stream.fileno()).st_size, len(data))

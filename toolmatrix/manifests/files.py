@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from toolmatrix import opener
 from toolmatrix.errors import ManifestError, Position
 from toolmatrix.manifests.traced import FileText
 
@@ -21,7 +22,7 @@ def opened(path: str, shown: str = "") -> FileText:
     """A file as text. Raises ManifestError."""
     shown = shown or path
     try:
-        with open(path, "rb") as stream:
+        with opener.opened(path) as stream:
             data = stream.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         raise ManifestError(
