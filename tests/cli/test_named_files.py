@@ -66,7 +66,8 @@ def test_nothing_waits_for_a_pipe_or_a_device(
     assert asked.code == 2, asked
     # A verdict of one of many subjects is part of the result.
     shown = asked.err + asked.out
-    assert "it is no regular file" in shown
+    is_link = name == "judge" and place.startswith("/")
+    assert ("a link that leads out" if is_link else "it is no regular file") in shown
 
 
 @contextmanager
