@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.api import Words
+    from toolmatrix.api import Matrix, Words
     from toolmatrix.facts.index import Index
     from toolmatrix.render.make import Rules
     from toolmatrix.render.model import Choices, Job
@@ -216,7 +216,7 @@ def render(
     snapshot: str = "",
     option: Words = (),
     strict: bool = False,
-    matrix: Any = None,
+    matrix: Matrix = None,
 ) -> Rendered:
     """The files of a lock, by default of all its targets, in every format.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.api import PLAIN, Printed, listed
+from toolmatrix.api import PLAIN, Printed, arguments, listed
 from toolmatrix.errors import CannotSay, NothingMatched
 from toolmatrix.lock import compare, make, read, write
 from toolmatrix.lock.model import DEFAULT, Lock
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from toolmatrix.api import Words
+    from toolmatrix.api import Wanted, Words
     from toolmatrix.api.answers import NoAnswer
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.facts.index import Index
@@ -103,7 +103,7 @@ def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
 
 
 def lock(
-    *wanted: str,
+    *wanted: Wanted,
     upgrade: Words = (),
     packages: bool = False,
     **options: Unpack[RequestOptions],
@@ -120,15 +120,16 @@ def lock(
     from toolmatrix.api.requests import asked, fields, open_matrix, reached
 
     given = open_matrix(options.get("matrix")).paths
-    opened = reached(wanted, options)
+    named = arguments.request(wanted, "lock")
+    opened = reached(named, options)
     # A request would keep all of the lock: here `upgrade` lets some of it move.
     kept = os.fspath(options.pop("keep", ""))
-    place, request = asked(wanted, options)
+    place, request = asked(named, options)
     said = {name: value for name, value in options.items() if name != "matrix"}
     if kept:
         earlier = keeping(place.index, kept, listed(upgrade))
         request = request.replace(keep=earlier(DEFAULT))
-    words = fields(wanted, said).words()
+    words = fields(named, said).words()
     try:
         found = solved(place.index, {DEFAULT: LockRequest(request=request, words=words)})
     except Unsolved as unsolved:

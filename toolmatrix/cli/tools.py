@@ -16,7 +16,7 @@ from toolmatrix.cli.options import OPTIONS
 from toolmatrix.errors import UsageError
 from toolmatrix.manifests import files
 from toolmatrix.recipes import read as recipes
-from toolmatrix.request import fields
+from toolmatrix.request import fields, names
 from toolmatrix.request.fields import BadValue
 from toolmatrix.value import Value
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from toolmatrix.errors import ToolmatrixError
 
 # Letters of a word, words of a list, and letters of a log that is handed over: a longer one is named by its path.
-LONGEST_WORD = 400
+LONGEST_WORD = names.LONGEST
 MOST_WORDS = 100
 LONGEST_LOG = 1 << 20
 
