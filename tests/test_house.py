@@ -42,7 +42,7 @@ FLOORS = (
     {"solve", "stages", "inventory", "lock", "recipes"},
     {"facts", "images", "manifests"},
     {"codes"},
-    {"documents", "resources", "finding", "lines", "outputs", "pack", "toml"},
+    {"documents", "opener", "resources", "finding", "lines", "outputs", "pack", "toml"},
     {"errors", "garbage", "processors", "value", "wording", "__init__"},
 )
 

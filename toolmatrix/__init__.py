@@ -67,6 +67,8 @@ _FUNCTIONS = {
     "validate": "toolmatrix.api.subjects",
     "doctor": "toolmatrix.api.subjects",
 }
+# Those that were asked for.
+_checked: dict[str, Any] = {}
 # `from toolmatrix import *`, help() and completion find the functions here before any of them is imported.
 __all__ = [*_FUNCTIONS, "__version__"]  # noqa: PLE0604 - strings all the same
 
@@ -74,7 +76,11 @@ __all__ = [*_FUNCTIONS, "__version__"]  # noqa: PLE0604 - strings all the same
 def __getattr__(name: str) -> Any:
     """A function of the API, imported when it is first asked for."""
     if name in _FUNCTIONS:
-        return getattr(__import__(_FUNCTIONS[name], fromlist=[name]), name)
+        if name not in _checked:
+            from toolmatrix.api.arguments import checked
+
+            _checked[name] = checked(getattr(__import__(_FUNCTIONS[name], fromlist=[name]), name))
+        return _checked[name]
     raise AttributeError(f"module 'toolmatrix' has no attribute {name!r}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 from toolmatrix.errors import Position
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     from toolmatrix.errors import ToolmatrixError
 
 
+# `tomllib` takes the square of the time for a number of twice as many digits or a key of twice as many parts, and no
+# interpreter prints such a number. Nothing that is read here has either.
+_TOO_LONG = re.compile(r"(?<!\w)\d\w{999}|(?<![\w\"' \t.-])(?:[\w\"' \t-]*\.){64}", re.ASCII)
+
+
 def parse(
     text: str, path: str, error: type[ToolmatrixError], named: str, help: str = ""
 ) -> dict[str, Any]:
@@ -21,6 +27,14 @@ def parse(
         import tomllib
     else:
         import tomli as tomllib
+    if found := _TOO_LONG.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        raise error(
+            f"{named} has a number or a key that is too long",
+            where=Position(path, line),
+            expected="less than 1,000 digits, and less than 64 parts of a key",
+            help=help,
+        )
     try:
         body: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as wrong:

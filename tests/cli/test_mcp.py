@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -68,19 +70,23 @@ def test_a_client_that_cannot_be_told_is_said(cache: str) -> None:
 @pytest.mark.process
 @pytest.mark.slow
 @pytest.mark.long
-def test_the_client_of_the_sdk_is_answered(real: Cli, cache: str) -> None:
-    asyncio.run(asyncio.wait_for(_asked(real, cache), 120))
+def test_the_client_of_the_sdk_is_answered(real: Cli, cache: str, here: Path) -> None:
+    asyncio.run(asyncio.wait_for(_asked(real, cache, here), 120))
 
 
-async def _asked(real: Cli, cache: str) -> None:
+async def _asked(real: Cli, cache: str, here: Path) -> None:
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
     command = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "toolmatrix", "mcp", "--distro", "debian12"],
+        args=["-m", "toolmatrix", "mcp", "-C", str(here), "--distro", "debian12", "--timeout", "4"],
         env={"XDG_CACHE_HOME": cache, "PYTHONPATH": str(ROOT)},
     )
+    # Reading it would take days.
+    (here / "endless.log").touch()
+    os.truncate(here / "endless.log", 1 << 42)
+    log = str(shutil.copy(LOG, here))
     async with Client(stdio_client(command)) as client:
         assert client.server_info
         assert client.server_info.name == "toolmatrix"
@@ -91,15 +97,22 @@ async def _asked(real: Cli, cache: str) -> None:
         # The client holds each answer to the schema that the server gave.
         for name, (arguments, words) in SAME.items():
             own = ["--distro", "debian12"] if "distro" in TOOLS[name].options else []
-            await _is_the_command(real, client, name, arguments, [*words, *own])
+            given = {key: log if value == LOG else value for key, value in arguments.items()}
+            asked = [log if word == LOG else word for word in words]
+            await _is_the_command(real, client, name, given, [*asked, *own])
         refused = await client.call_tool("resolve", {"request": ["tensorfow"]})
         assert refused.is_error
         assert _text(refused).startswith("error[TM110]: no component is called `tensorfow`\n")
         assert refused.structured_content["error"]["code"] == "TM110"
-        # Questions at once wait for each other.
-        both = [client.call_tool("diagnose", {"log": LOG}) for _ in range(2)]
-        first, second = await asyncio.gather(*both)
-        assert _text(first) == _text(second) != ""
+        # Questions at once wait for each other, and none for one that never ends.
+        logs = ("endless.log", log, log)
+        endless, *both = await asyncio.gather(
+            *(client.call_tool("diagnose", {"log": one}) for one in logs)
+        )
+        assert _text(endless).startswith("error[TM908]: it takes longer than 4 seconds\n")
+        assert endless.is_error
+        assert _text(both[0]) == _text(both[1]) != ""
+        assert not both[0].is_error
 
 
 async def _is_the_command(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ SAME: dict[str, tuple[dict[str, Any], list[str]]] = {
 @pytest.fixture
 def standing() -> Standing:
     """The built-in matrix, and nothing else."""
-    return Standing(matrix=OpenMatrix(index=matrix.index()))
+    return Standing(matrix=OpenMatrix(index=matrix.index()), directory=str(ROOT))
 
 
 def refused(name: str, arguments: dict[str, Any], standing: Standing) -> list[str]:
@@ -227,10 +228,75 @@ def test_a_log_is_a_path_or_its_lines(standing: Standing, tmp_path: Path) -> Non
         "  expected: at most 1048576 letters, and 100 of a list",
         "  found: 5242880 letters in 1",
     ]
-    assert refused("diagnose", {"log": str(tmp_path / "no.log")}, standing)[:2] == [
+    assert refused("diagnose", {"log": "no.log"}, standing)[:2] == [
         "error[TM906]: cannot read the log",
-        f"  --> {tmp_path}/no.log",
+        f"  --> {ROOT}/no.log",
     ]
+
+
+HIDDEN = "root:$6$a1b2c3"
+NAMED: dict[str, tuple[str, dict[str, Any]]] = {
+    "recipe": ("resolve", {"request": ["torch"], "recipe": "{}/secret.yaml"}),
+    "kept": ("resolve", {"request": ["torch"], "keep": "{}/secret.yaml"}),
+    "log": ("diagnose", {"log": "{}/secret.yaml"}),
+    "lock": ("diagnose", {"log": "nvcc\n", "lock": "{}/secret.yaml"}),
+}
+TEXTS = {
+    "a word": "{}",
+    "a key": "{}: 1",
+    "a value": "schema: {}",
+    "an alias": "a: *{}",
+    "a tag": "a: !{} b",
+    "a string": "a = '{}",
+    "a recipe": "schema: toolmatrix.recipe/1\n{}: 1",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("name", NAMED)
+def test_no_error_shows_what_is_in_a_file(
+    name: str, text: str, standing: Standing, real: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "secret.yaml").write_text(TEXTS[text].format(HIDDEN))
+    tool, arguments = NAMED[name]
+    given = {
+        key: str(tmp_path / "secret.yaml") if "{" in value else value
+        for key, value in arguments.items()
+    }
+    answer = tell(tool, given, standing.replace(directory=str(tmp_path)))
+    assert HIDDEN not in answer.text
+    assert HIDDEN not in json.dumps(answer.document)
+    assert answer.failed == (name != "log")
+    # Files that are none of ours are not shown to anybody.
+    if name == "recipe" and "recipe" not in text:
+        for option in ("--recipe", "--matrix"):
+            asked = real("resolve", "torch", option, given["recipe"])
+            assert asked.code == 2
+            assert HIDDEN not in asked.err + asked.out
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("way", ["above", "by a link", "absolute", "a device", "a zero byte"])
+def test_no_question_leaves_the_folder_of_the_server(
+    name: str, way: str, standing: Standing, tmp_path: Path
+) -> None:
+    (tmp_path / "out.yaml").write_text("a")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/link.yaml").symlink_to(tmp_path / "out.yaml")
+    path = {
+        "above": "../out.yaml",
+        "by a link": "link.yaml",
+        "absolute": "/etc/passwd.yaml",
+        "a device": "/dev/zero.yaml/../zero",
+        "a zero byte": "a\0.yaml",
+    }[way]
+    tool, arguments = NAMED[name]
+    given = {key: path if "{" in value else value for key, value in arguments.items()}
+    for directory in (str(tmp_path / "in"), os.sep):
+        if directory == os.sep and way == "a device":
+            continue
+        told = refused(tool, given, standing.replace(directory=directory))
+        assert told[0] == "error[TM901]: this is no file that a question may name"
 
 
 def codes(told: ToolReply) -> list[str]:

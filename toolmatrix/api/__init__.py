@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolmatrix.pack import Pieces
 
     Words: TypeAlias = str | Iterable[str]
+    Wanted: TypeAlias = str | Mapping[str, str | int] | Iterable[str]
     Path: TypeAlias = str | PathLike[str]
     Matrix: TypeAlias = "OpenMatrix | Path | Sequence[Path] | bytes | Pieces | None"
 

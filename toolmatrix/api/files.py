@@ -11,6 +11,7 @@ from toolmatrix.api.locks import Locked, LockRequest, Unsolved, solved
 from toolmatrix.errors import OutputError, Position, ToolmatrixError, Unpinned, UsageError
 from toolmatrix.lock import read, write
 from toolmatrix.lock.model import DEFAULT, Lock
+from toolmatrix.opener import opened
 from toolmatrix.outputs import replace_files, told
 from toolmatrix.render import ours
 from toolmatrix.report.terminal import listing
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.api import Words
+    from toolmatrix.api import Matrix, Words
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import LockedEnvironment
     from toolmatrix.render.make import Rules
@@ -216,7 +217,7 @@ def render(
     snapshot: str = "",
     option: Words = (),
     strict: bool = False,
-    matrix: Any = None,
+    matrix: Matrix = None,
 ) -> Rendered:
     """The files of a lock, by default of all its targets, in every format.
 
@@ -447,7 +448,7 @@ def moved(lock: Lock, path: str, index: Index) -> list[str]:
 def _held(path: str) -> str | None:
     with told("cannot read what was rendered", path):
         try:
-            with open(path, "rb") as file:
+            with opened(path) as file:
                 return file.read().decode("utf-8", "replace")
         except FileNotFoundError:
             return None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from toolmatrix.api import PLAIN, Printed, listed
+from toolmatrix.api import PLAIN, Printed, arguments, listed
 from toolmatrix.errors import CannotSay, NothingMatched
 from toolmatrix.lock import compare, make, read, write
 from toolmatrix.lock.model import DEFAULT, Lock
+from toolmatrix.opener import opened
 from toolmatrix.solve.resolve import Unsatisfiable, resolve
 from toolmatrix.value import Value
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from toolmatrix.api import Words
+    from toolmatrix.api import Wanted, Words
     from toolmatrix.api.answers import NoAnswer
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.facts.index import Index
@@ -95,14 +96,14 @@ def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
 
     found = {}
     for name, place in zip(harvested, places(path, harvested), strict=True):
-        with told("cannot read what was harvested", name), open(name, encoding="utf-8") as file:
+        with told("cannot read what was harvested", name), opened(name) as file:
             if not os.path.exists(place):
-                found[place] = file.read()
+                found[place] = file.read().decode()
     return found
 
 
 def lock(
-    *wanted: str,
+    *wanted: Wanted,
     upgrade: Words = (),
     packages: bool = False,
     **options: Unpack[RequestOptions],
@@ -119,15 +120,16 @@ def lock(
     from toolmatrix.api.requests import asked, fields, open_matrix, reached
 
     given = open_matrix(options.get("matrix")).paths
-    opened = reached(wanted, options)
+    named = arguments.request(wanted, "lock")
+    opened = reached(named, options)
     # A request would keep all of the lock: here `upgrade` lets some of it move.
     kept = os.fspath(options.pop("keep", ""))
-    place, request = asked(wanted, options)
+    place, request = asked(named, options)
     said = {name: value for name, value in options.items() if name != "matrix"}
     if kept:
         earlier = keeping(place.index, kept, listed(upgrade))
         request = request.replace(keep=earlier(DEFAULT))
-    words = fields(wanted, said).words()
+    words = fields(named, said).words()
     asked_for = {DEFAULT: LockRequest(request=request, words=words)}
     try:
         found = solved(place.index, asked_for)

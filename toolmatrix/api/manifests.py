@@ -44,9 +44,9 @@ def judged(
     """The files at some paths judged; `seen` is told how many are done, and of how many."""
     found = [*_files(paths)]
     told = []
-    for done, (path, named) in enumerate(found):
+    for done, (path, folder) in enumerate(found):
         seen(done, len(found))
-        told.append(_judged(index, path, named=named, edit=edit))
+        told.append(_judged(index, path, folder, edit=edit))
     report = ManifestReport(index, told)
     return Report(
         words=report.text,
@@ -60,11 +60,11 @@ def judged(
     )
 
 
-def _files(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """The path of each file, and whether it was named by itself."""
+def _files(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The path of each file, and the folder that it was named by; empty where it was named by itself."""
     for path in paths:
         if not os.path.isdir(path):
-            yield path, True
+            yield path, ""
             continue
         below = [*read.below(path)]
         if not below:
@@ -73,15 +73,15 @@ def _files(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
                 expected=read.KINDS,
                 found=f"`{path}`",
             )
-        yield from ((one, False) for one in below)
+        yield from ((one, path) for one in below)
 
 
-def _judged(index: Index, path: str, *, named: bool, edit: bool) -> JudgedFile:
+def _judged(index: Index, path: str, folder: str, *, edit: bool) -> JudgedFile:
     try:
-        manifest = read.manifest(files.opened(path))
+        manifest = read.manifest(files.opened(path, folder or files.root_of(path)))
     except ManifestError as error:
         # Of a whole folder the others are judged all the same: a template is no Dockerfile yet.
-        if named:
+        if not folder:
             raise
         return JudgedFile(path=path, error=error)
     result = judging.judge(index, manifest)

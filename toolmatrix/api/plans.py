@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from toolmatrix.api import Report, listed
+from toolmatrix.api.arguments import words
 from toolmatrix.errors import CannotSay, UsageError
 from toolmatrix.request.names import Names
 from toolmatrix.solve import arch_plans, covering
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from toolmatrix.api import Wanted
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.facts.index import Index
     from toolmatrix.report.arch_plan import Framework, Planned
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     """The request that is made for some devices, with where frameworks come from."""
 
 
-def plan(*wanted: str, everything: bool = False, **options: Unpack[RequestOptions]) -> Report:
+def plan(*wanted: Wanted, everything: bool = False, **options: Unpack[RequestOptions]) -> Report:
     """The codegen archs to make for the devices of `device`, and which releases of the toolkit know them.
 
     A release of the toolkit that is asked for or held narrows the plans; of a framework it is told which releases of
@@ -35,11 +37,12 @@ def plan(*wanted: str, everything: bool = False, **options: Unpack[RequestOption
     """
     from toolmatrix.api.requests import asked, reached
 
-    opened = reached(wanted, options)
+    named = words(*wanted)
+    opened = reached(named, options)
 
     def read(devices: Sequence[str], way: str) -> Request:
         changed: RequestOptions = {**options, "device": devices, "from_": way}
-        return asked(("arch", *wanted), changed, varied=("arch",))[1]
+        return asked(("arch", *named), changed, varied=("arch",))[1]
 
     if options.get("arch"):
         raise no_archs()

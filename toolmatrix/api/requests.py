@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from toolmatrix.api.arguments import request, words
 from toolmatrix.errors import MatrixError, UsageError
-from toolmatrix.request.fields import BadValue, Fields
+from toolmatrix.request.fields import Fields
 from toolmatrix.request.read import Surroundings
 from toolmatrix.value import Value
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from toolmatrix.api import Matrix, Path, Words
+    from toolmatrix.api import Matrix, Path, Wanted, Words
     from toolmatrix.api.answers import Allowed, Explanation, NoAnswer, Resolved
     from toolmatrix.api.grids import ReleaseTable
     from toolmatrix.facts.index import Index
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
         device: Words
         cpu: str
         distro: str
-        with_: Words
+        with_: Wanted
         prefer: str
         align: Words
         at: str
@@ -144,26 +145,23 @@ def kept(path: str) -> Kept:
 
 
 def fields(wanted: Iterable[str], options: dict[str, Any]) -> Fields:
-    """The fields of a request by the options of a call. Raises BadValue for a value, TypeError for a name."""
+    """The fields of a request by the options of a call, of which `arguments` checked the types."""
     empty = Fields()
     found: dict[str, Any] = {"wanted": tuple(wanted)}
     for name, value in options.items():
         listed = isinstance(getattr(empty, name, ""), tuple)
-        # A comma in `with_` joins bounds, as in `numpy>=1.19,<2`.
+        if name == "with_":
+            value = words(value)
         # A string is iterable too, letter by letter: it is looked for first.
-        if isinstance(value, str):
-            split = value.split(",") if listed and name != "with_" else [value]
-            found[name] = tuple(word.strip() for word in split if word.strip()) if listed else value
-            continue
-        words = tuple(value) if listed and hasattr(value, "__iter__") else (None,)
-        if not all(isinstance(word, str) for word in words):
-            expected = "a string or a list of strings" if listed else "a string"
-            raise BadValue(expected, repr(value), name=name)
-        found[name] = words
+        if isinstance(value, str) and not listed:
+            found[name] = value
+        else:
+            several = value.split(",") if isinstance(value, str) else value
+            found[name] = tuple(word.strip() for word in several if word.strip())
     return Fields(**found)
 
 
-def reached(words: Iterable[str], options: RequestOptions) -> OpenMatrix:
+def reached(named: Iterable[str], options: RequestOptions) -> OpenMatrix:
     """The matrix of a call, put in the place of what its options say: if `online`, with packages that words name.
 
     Raises ToolmatrixError.
@@ -175,9 +173,8 @@ def reached(words: Iterable[str], options: RequestOptions) -> OpenMatrix:
         return opened
     from toolmatrix.api import online
 
-    held = options.get("with_", ())
-    held = (held,) if isinstance(held, str) else tuple(held)
-    found = online.harvested(opened.index, [*filter(None, (*words, *held))], os.environ)
+    held = words(options.get("with_", ()))
+    found = online.harvested(opened.index, [*filter(None, (*named, *held))], os.environ)
     if found is None:
         return opened
     # A matrix of bytes has no files that another could be put upon.
@@ -206,22 +203,22 @@ def asked(
     return place, read(place.index, said, keep=place.keep, varied=varied)
 
 
-def resolve(*wanted: str, **options: Unpack[RequestOptions]) -> Resolved | NoAnswer:
+def resolve(*wanted: Wanted, **options: Unpack[RequestOptions]) -> Resolved | NoAnswer:
     """The best answer to a request, or why there is none."""
     from toolmatrix.api import answers
 
-    return answers.resolved(*asked(wanted, options))
+    return answers.resolved(*asked(request(wanted, "resolve"), options))
 
 
-def why_not(*wanted: str, **options: Unpack[RequestOptions]) -> Allowed | NoAnswer:
+def why_not(*wanted: Wanted, **options: Unpack[RequestOptions]) -> Allowed | NoAnswer:
     """The reasons that forbid a request, or the answer that nothing does."""
     from toolmatrix.api import answers
 
-    return answers.allowed(*asked(wanted, options))
+    return answers.allowed(*asked(request(wanted, "why_not"), options))
 
 
 def explain(
-    name: str, *wanted: str, invert: bool = False, **options: Unpack[RequestOptions]
+    name: str, *wanted: Wanted, invert: bool = False, **options: Unpack[RequestOptions]
 ) -> Explanation | NoAnswer:
     """Why a component is at its version in the answer to a request; `invert` says what depends on it.
 
@@ -230,24 +227,25 @@ def explain(
     from toolmatrix.api import answers
     from toolmatrix.request.names import Names
 
-    opened = reached((name, *wanted), options)
+    named = words(*wanted)
+    opened = reached((name, *named), options)
     component, told = Names(opened.index).subject(name)
-    place, request = asked((name, *wanted) if told else wanted, options)
-    return answers.explained(place, request, component, invert=invert)
+    place, read = asked(request((name, *named) if told else named, "explain"), options)
+    return answers.explained(place, read, component, invert=invert)
 
 
 def matrix(
     rows: str,
     cols: str = "",
     *,
-    where: Words = (),
+    where: Wanted = (),
     everything: bool = False,
     **options: Unpack[RequestOptions],
 ) -> ReleaseTable:
     """A grid of two components, or the releases of one: of those that `where` names, on the first target."""
     from toolmatrix.api import grids
 
-    listed = (where,) if isinstance(where, str) else tuple(where)
+    listed = words(where)
     opened = reached((rows, cols, *listed), options)
     varied = grids.sides(opened.index, rows, cols)
     found = asked(grids.wanted(varied, listed), options, varied)

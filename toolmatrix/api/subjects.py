@@ -6,7 +6,8 @@ import os
 from functools import partial
 
 from toolmatrix import documents
-from toolmatrix.api import PLAIN, Outcome, Printed, Report, as_json, this_day
+from toolmatrix.api import PLAIN, Outcome, Printed, Report, as_json, listed, this_day
+from toolmatrix.api.arguments import words
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.errors import NothingMatched
 from toolmatrix.facts.store import cache_folder
@@ -22,10 +23,10 @@ from toolmatrix.report.annotations import sarif
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import IO
 
-    from toolmatrix.api import Matrix, Path
+    from toolmatrix.api import Matrix, Path, Wanted, Words
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
 
@@ -125,11 +126,11 @@ def validate(
     subject: str,
     *,
     lock: Path = "",
-    expect: str | Iterable[str] = (),
+    expect: Wanted = (),
     target: str = "",
     platform: str = "",
     directory: Path = "",
-    only: Sequence[str] = (),
+    only: Words = (),
     run: bool = True,
     strict: bool = False,
     store: Path | None = "",
@@ -142,10 +143,9 @@ def validate(
     subject is read in this process, within no bounds of time or memory but those of the caller. Raises LockError for a
     lock that cannot be used, and what `inventory` raises.
     """
-    # A string is one expectation, with whatever commas it has.
-    words = (expect,) if isinstance(expect, str) else expect
     baseline = Baseline(
-        expected=expectations_of((word, None) for word in words),
+        # A string is one expectation, with whatever commas it has.
+        expected=expectations_of((word, None) for word in words(expect)),
         targets=(target,) if target else (),
     )
     validator = Validator(
@@ -153,7 +153,7 @@ def validate(
         baseline=baseline.with_lock(os.fspath(lock)),
         directory=os.fspath(directory),
         platform=platform,
-        only=tuple(only),
+        only=listed(only),
         run=run,
         strict=strict,
         store=layer_store(store),
@@ -165,7 +165,7 @@ def doctor(
     *,
     lock: Path = "",
     target: str = "",
-    only: Sequence[str] = (),
+    only: Words = (),
     directory: Path = "",
     matrix: Matrix = None,
 ) -> Validation:
@@ -175,7 +175,7 @@ def doctor(
     """
     index, targets = open_matrix(matrix).index, (target,) if target else ()
     place = os.fspath(directory)
-    return _validation(ready(index, os.fspath(lock), targets, only, place, os.environ))
+    return _validation(ready(index, os.fspath(lock), targets, listed(only), place, os.environ))
 
 
 def ready(

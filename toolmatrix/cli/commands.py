@@ -17,8 +17,7 @@ _STAGES_OWN = (
     *("from_log", "driver", "explain", "only", "since", "until"),
     *("timeout", "jobs", "keep_dir", "cost"),
 )
-_BOUNDS = ("cpu_time", "memory")
-_STORE = ("store", "store_size", "no_store")
+_BOUNDS, _STORE = ("cpu_time", "memory"), ("store", "store_size", "no_store")
 # What is printed, drawn: `report.pictures` makes them.
 _PICTURES = ("md", "html", "svg")
 
@@ -439,6 +438,7 @@ _ALL = (
         name="mcp",
         summary="answer coding assistants, by the Model Context Protocol on stdin and stdout",
         request=True,
+        own=("timeout",),
         formats=("text",),
         examples=("toolmatrix mcp", "toolmatrix mcp --matrix ours.yaml --distro debian12"),
     ),

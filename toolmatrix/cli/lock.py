@@ -11,6 +11,7 @@ from toolmatrix.cli.progress import Progress
 from toolmatrix.errors import LockError, UsageError
 from toolmatrix.lock import compare, read, write
 from toolmatrix.lock.model import DEFAULT
+from toolmatrix.opener import opened
 from toolmatrix.outputs import replace_file, replace_files
 from toolmatrix.report import differences
 from toolmatrix.report.terminal import plural
@@ -318,7 +319,7 @@ def _previous(path: str) -> Lock | None:
 
 def _is_there(path: str, text: str) -> bool:
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             return file.read() == text.encode()
     except OSError:
         return False

@@ -10,8 +10,9 @@ import asyncio
 from toolmatrix import __version__
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli.options import OPTIONS
-from toolmatrix.cli.tools import OF_REQUEST, TOOLS, Standing, tell
+from toolmatrix.cli.tools import OF_REQUEST, TOOLS, Standing, ToolReply, failure, tell
 from toolmatrix.errors import OutputError, ToolMissing
+from toolmatrix.judge.pool import Attendant, WorkBounds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.cli.context import Context
 
+TIMEOUT = 60
+"""Seconds of an answer, where `--timeout` says nothing."""
 _INSTRUCTIONS = """\
 toolmatrix knows which versions of machine-learning tool chains go together, from facts with sources, read up to {date}.
 Ask it before you name a version of a framework, CUDA, ROCm, cuDNN, Python, a compiler or a driver. Its answers are yes,
@@ -53,8 +56,14 @@ def run(context: Context) -> int:
             help="pip install 'toolmatrix[mcp]'",
         ) from None
 
+    # Only a process can be ended whatever it does; threads, which messages are read by, begin behind it.
+    answering = Attendant(
+        lambda name, arguments: tell(name, arguments, standing),
+        WorkBounds(seconds=context.options.timeout or TIMEOUT),
+    )
+
     async def serve() -> None:
-        made = server(standing)
+        made = server(standing.matrix.date, answering)
         async with stdio_server() as (read, write):
             await made.run(read, write, made.create_initialization_options())
 
@@ -66,15 +75,17 @@ def run(context: Context) -> int:
         if not isinstance(first, OSError):
             raise
         raise OutputError("cannot speak with the client", found=first.strerror or "") from None
+    finally:
+        answering.end()
     return 0
 
 
-def server(standing: Standing) -> Server[Any]:
-    """The server of the SDK, over whatever carries its messages."""
+def server(date: str, answering: Attendant) -> Server[Any]:
+    """The server of the SDK, over whatever carries its messages, for a matrix of a day."""
     from mcp import types
     from mcp.server import Server
 
-    # One question at a time, in a thread of its own, so that messages are read meanwhile.
+    # One question at a time, waited for by a thread, so that messages are read meanwhile.
     alone = asyncio.Lock()
     listed = types.ListToolsResult(
         tools=[
@@ -96,17 +107,18 @@ def server(standing: Standing) -> Server[Any]:
 
     async def call(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         async with alone:
-            told = await asyncio.to_thread(tell, params.name, params.arguments or {}, standing)
+            result = await asyncio.to_thread(answering.ask, params.name, params.arguments or {})
+        answer: ToolReply = failure(result.error) if result.error else result.value
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=told.text)],
-            structured_content=dict(told.document),
-            is_error=told.failed,
+            content=[types.TextContent(type="text", text=answer.text)],
+            structured_content=dict(answer.document),
+            is_error=answer.failed,
         )
 
     return Server(
         "toolmatrix",
         version=__version__,
-        instructions=_INSTRUCTIONS.format(date=standing.matrix.date),
+        instructions=_INSTRUCTIONS.format(date=date),
         on_list_tools=tools,
         on_call_tool=call,
     )

@@ -201,7 +201,7 @@ class Options:
     timeout: int | None = of_command(
         "--timeout",
         metavar="SECONDS",
-        help="end a driver that takes longer, or the judging of a subject (3600)",
+        help="end a driver that takes longer, the judging of a subject (3600) or an answer to an assistant (60)",
     )
     cpu_time: int | None = of_command(
         "--cpu-time",

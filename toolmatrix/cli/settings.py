@@ -7,6 +7,7 @@ import os.path
 from toolmatrix.cli.option import toml_kind
 from toolmatrix.cli.options import BY_KEY
 from toolmatrix.errors import ConfigError, Position
+from toolmatrix.opener import opened
 from toolmatrix.request.fields import BadValue
 from toolmatrix.value import Value
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _TABLES = ("request", "environments")
+# Bytes of a file.
+_LARGEST = 4 << 20
 
 
 class SettingsTable(Value):
@@ -43,14 +46,20 @@ class SettingsFile(Value):
 def read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | None:
     """The settings in a file, below some keys; None where it holds none. Raises ConfigError."""
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        with opened(path) as file:
+            data = file.read(_LARGEST + 1)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except OSError as error:
         raise ConfigError(
             "cannot read the configuration", where=Position(path), found=error.strerror or ""
         ) from None
+    if len(data) > _LARGEST:
+        raise ConfigError(
+            "the configuration is too large",
+            where=Position(path),
+            expected=f"at most {_LARGEST >> 20} MiB",
+        )
     # Most projects have a pyproject.toml that is not about us: importing the TOML reader is a quarter of a `resolve`.
     if prefix and b"toolmatrix" not in data:
         return None

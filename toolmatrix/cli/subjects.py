@@ -16,6 +16,7 @@ from toolmatrix.judge import locked, machine, results
 from toolmatrix.judge.pool import Pool, WorkBounds
 from toolmatrix.judge.validator import REGISTRY, Baseline, Validator, expectations_of
 from toolmatrix.lock import read
+from toolmatrix.opener import opened
 from toolmatrix.report import terminal, verdicts
 from toolmatrix.wording import plural
 
@@ -249,7 +250,7 @@ def _read(context: Context, path: str, what: str, most: int) -> bytes:
         if path == "-":
             data = context.piped.read(what, most + 1)
         else:
-            with open(context.path(path), "rb") as file:
+            with opened(context.path(path)) as file:
                 data = file.read(most + 1)
     except OSError as error:
         found = error.strerror or str(error)

@@ -14,7 +14,9 @@ from toolmatrix.cli.main import as_told, error_text
 from toolmatrix.cli.option import toml_kind
 from toolmatrix.cli.options import OPTIONS
 from toolmatrix.errors import UsageError
-from toolmatrix.request import fields
+from toolmatrix.manifests import files
+from toolmatrix.recipes import read as recipes
+from toolmatrix.request import fields, names
 from toolmatrix.request.fields import BadValue
 from toolmatrix.value import Value
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from toolmatrix.errors import ToolmatrixError
 
 # Letters of a word, words of a list, and letters of a log that is handed over: a longer one is named by its path.
-LONGEST_WORD = 400
+LONGEST_WORD = names.LONGEST
 MOST_WORDS = 100
 LONGEST_LOG = 1 << 20
 
@@ -45,8 +47,23 @@ class Standing(Value):
     directory: str = ""
 
     def path(self, text: str) -> str:
-        """A path from an argument, ready to be opened."""
-        return os.path.join(self.directory, text)
+        """A path from an argument, ready to be opened. Raises UsageError for one that leads out of the directory."""
+        root, path = (
+            os.path.realpath(self.directory or os.curdir),
+            os.path.join(self.directory, text),
+        )
+        try:
+            # A server that was started in no folder in particular runs in the root of the system.
+            if root != os.sep and files.is_inside(path, root):
+                return path
+        except ValueError:
+            pass
+        raise UsageError(
+            "this is no file that a question may name",
+            expected=f"a path in {root}, by all its links" if root != os.sep else "no path",
+            found=f"`{text}`",
+            help="`toolmatrix mcp -C FOLDER` is started for another folder",
+        )
 
 
 class _First(Value):
@@ -133,7 +150,8 @@ class Tool(Value):
         for key, value in given.items():
             option = by_key[key]
             accepted = _accepted(option, _bounded(key, value))
-            options[option.name] = standing.path(accepted) if option.shape == "path" else accepted
+            is_path = option.shape == "path" or (key == "recipe" and recipes.is_path(accepted))
+            options[option.name] = standing.path(accepted) if is_path else accepted
         answer: Outcome = getattr(toolmatrix, self.name)(*words, matrix=standing.matrix, **options)
         return answer
 
@@ -152,8 +170,16 @@ def tell(name: str, arguments: Mapping[str, Any], standing: Standing) -> ToolRep
         found = _tool(name).ask(arguments, standing)
         return ToolReply(text=found.text(), document=found.to_json())
     except Exception as raised:  # noqa: BLE001 - a defect of one answer must not end the others
-        error = as_told(raised)
-        return ToolReply(text=error_text(error, PLAIN), document=error.to_json(), failed=True)
+        return failure(raised)
+
+
+def failure(raised: Exception) -> ToolReply:
+    """An error in the place of an answer."""
+    error = as_told(raised)
+    # A place in a file is enough to mend it, and what is there is not for everybody.
+    if error.where is not None:
+        error.found, error.each = "", ()
+    return ToolReply(text=error_text(error, PLAIN), document=error.to_json(), failed=True)
 
 
 def _tool(name: str) -> Tool:

@@ -12,6 +12,7 @@ import re
 import yaml
 
 from toolmatrix.errors import MatrixError, Position
+from toolmatrix.opener import opened
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -33,17 +34,23 @@ _SHOWN = 80
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # What it says from PyYAML 6.0.4 on of a thousand levels, of which it may have told none by then.
 _TOO_DEEP = "exceeded maximum nesting depth"
+# What every file of ours has.
+_OURS = re.compile(rb"\bschema[\"']?[ \t]*:\s*[\"']?toolmatrix\.")
 # Python refuses to read numbers of thousands of digits, and no rank has more than a few.
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
 class NodeKind(Value):
-    """The name of a kind of file, the error that tells what is wrong in one, and the page that describes its shape."""
+    """The name of a kind of file, the error that tells what is wrong in one, and the page that describes its shape.
+
+    Where it does not `quote`, the error has none of the words of the file.
+    """
 
     noun: str
     error: type[ToolmatrixError]
     help: str
     missing: str
+    quotes: bool = True
 
     def fail(
         self, what: str, where: Position, expected: str = "", found: str = "", help: str = ""
@@ -51,6 +58,10 @@ class NodeKind(Value):
         """Raise the error of this kind."""
         help = help or self.help
         raise self.error(what, where=where, expected=expected, found=found, help=help) from None
+
+    def quote(self, text: str) -> str:
+        """A word of the file, if it may be shown."""
+        return f"`{_one_line(text)}`" if self.quotes else ""
 
 
 MATRIX = NodeKind(
@@ -90,7 +101,7 @@ class YamlNode:
     def kind(self) -> str:
         """The name of the kind of node, for people."""
         if self.text is not None:
-            return f"`{_one_line(self.text)}`" if self.text else "nothing"
+            return (self.of.quote(self.text) or "text") if self.text else "nothing"
         return "a list" if self.items is not None else "a mapping"
 
     def fail(self, what: str, *, expected: str = "", found: str = "", help: str = "") -> NoReturn:
@@ -154,7 +165,7 @@ def read(path: str, shown: str = "", of: NodeKind = MATRIX) -> YamlNode:
     """Parse one file into nodes. Raises the error of its kind with the position of whatever is wrong."""
     shown = shown or path
     try:
-        with open(path, "rb") as stream:
+        with opened(path) as stream:
             # A pipe tells no size: reading is bounded, and the size of a file serves the message alone.
             data = stream.read(SIZE_LIMIT + 1)
             size = max(os.fstat(stream.fileno()).st_size, len(data))
@@ -169,7 +180,9 @@ def read(path: str, shown: str = "", of: NodeKind = MATRIX) -> YamlNode:
     except OSError as error:
         found = error.strerror or "an error"
         of.fail(f"{of.noun} cannot be read", Position(shown), "a readable file", found, of.missing)
-    return parse(data, shown, of)
+    # Whoever asks may name a file that he may not read himself, such as an assistant: what is no file of ours is not
+    # shown to him.
+    return parse(data, shown, of if _OURS.search(data) else of.replace(quotes=False))
 
 
 def parse(data: bytes, shown: str, of: NodeKind = MATRIX) -> YamlNode:
@@ -192,7 +205,7 @@ def parse(data: bytes, shown: str, of: NodeKind = MATRIX) -> YamlNode:
             f"{of.noun} holds a control character",
             _end(shown, text[: place.start()]) if place else Position(shown),
             expected="printable text",
-            found=f"U+{ord(place[0]):04X}" if place else _one_line(str(error)),
+            found=f"U+{ord(place[0]):04X}" if place else of.quote(str(error)),
             help="remove it",
         )
     except yaml.YAMLError as error:
@@ -200,7 +213,7 @@ def parse(data: bytes, shown: str, of: NodeKind = MATRIX) -> YamlNode:
         of.fail(
             f"{of.noun} is not YAML",
             Position(shown, mark.line + 1, mark.column + 1) if mark else Position(shown),
-            found=str(getattr(error, "problem", None) or str(error).splitlines()[0]),
+            found=str(getattr(error, "problem", None) or "") if of.quotes else "",
         )
     if root is None:
         of.fail(f"{of.noun} is empty", Position(shown, 1, 1), "`schema: ...`")
@@ -248,7 +261,9 @@ class _Builder:
             self.key.pop()
         elif isinstance(event, yaml.AliasEvent):
             self.node(event).fail(
-                "aliases are not allowed", expected="the value itself", found=f"`*{event.anchor}`"
+                "aliases are not allowed",
+                expected="the value itself",
+                found=self.of.quote(f"*{event.anchor}"),
             )
         elif isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)):
             self.value(event)
@@ -270,7 +285,7 @@ class _Builder:
             node.fail(
                 "anchors and tags are not allowed",
                 expected="plain YAML",
-                found=f"`{event.anchor or event.tag}`",
+                found=self.of.quote(str(event.anchor or event.tag)),
             )
         if isinstance(event, yaml.ScalarEvent):
             node.text = event.value

@@ -13,6 +13,7 @@ import re
 import stat
 from contextlib import closing
 
+from toolmatrix import opener
 from toolmatrix.images import image as images
 from toolmatrix.images.image import Descriptor, ImageMetadata
 from toolmatrix.images.layer import DIRECTORY, FILE, LINK, Entry, Layer
@@ -90,7 +91,7 @@ def _version(path: str) -> bytes:
     if not os.path.isfile(place):
         return b""
     try:
-        with open(place, "rb") as file:
+        with opener.opened(place) as file:
             found = _MARK.match(file.read(100))
     except OSError:
         return b""
@@ -175,6 +176,7 @@ def _entry(path: str, full: str, status: os.stat_result, look: Look) -> Entry | 
 def opened(path: str, what: str, budget: Budget, help: str = "") -> IO[bytes]:
     """A file to read; raises SubjectError where it is missing or none, which `help` is about."""
     try:
+        # A pipe is as good as a file here: `validate` and `inventory` bound what they wait for.
         return open(path, "rb")
     except OSError as error:
         found = error.strerror or str(error)

@@ -16,6 +16,7 @@ import re
 from typing import NamedTuple
 
 from toolmatrix.errors import ConfigError, Position
+from toolmatrix.opener import opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def _credential(entry: Mapping[str, Any], path: str) -> Credential:
 
 def _document(path: str) -> dict[str, Any]:
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             found = json.loads(file.read(_LARGEST))
     # The engine's files are often for root alone, and no user needs them.
     except (FileNotFoundError, NotADirectoryError, PermissionError):

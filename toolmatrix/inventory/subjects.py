@@ -10,6 +10,7 @@ from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.images import streams
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import secrets
+from toolmatrix.opener import opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -245,7 +246,7 @@ def _registered(asked: SubjectRequest) -> str:
 def _saved(asked: SubjectRequest) -> Inventory:
     refusal = Budget(asked.path).refusal
     try:
-        with open(asked.path, "rb") as file:
+        with opened(asked.path) as file:
             data = file.read(_LARGEST_DOCUMENT + 1)
     except (OSError, ValueError) as error:
         # A path that holds a byte 0 is no error of the system.

@@ -134,8 +134,8 @@ def _reread(judged: JudgedManifest, replacements: Sequence[Replacement]) -> Proj
     for one in sorted(replacements, key=lambda one: -one.start):
         text = texts[one.source.path]
         texts[one.source.path] = text[: one.start] + one.text + text[one.end :]
-    main = judged.manifest.sources[0].path
-    return read.manifest(FileText(main, texts[main]), texts)
+    main = judged.manifest.sources[0]
+    return read.manifest(FileText(main.path, texts[main.path], main.root), texts)
 
 
 def candidates(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:

@@ -11,6 +11,7 @@ from toolmatrix.inventory.model import LOCK, REST, Inventory, Seen, Skipped
 from toolmatrix.inventory.subjects import SCHEMES as OBSERVED
 from toolmatrix.inventory.subjects import Scheme, SubjectRequest
 from toolmatrix.lock import read, write
+from toolmatrix.opener import opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def is_subject(text: str, path: str) -> bool:
     if subjects.is_named(text, SCHEMES) or os.path.isdir(path):
         return True
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             head = file.read(_HEAD)
     except OSError:
         return False

@@ -357,3 +357,44 @@ class Pool:
         # Ends as it would have by the signal, so that the shell sees which one it was.
         if self._caught:
             os.kill(os.getpid(), self._caught)
+
+
+class Attendant:
+    """A process with a pool of one, for a program that has threads later: it is forked when there are none yet."""
+
+    def __init__(self, work: Work, bounds: WorkBounds) -> None:
+        from multiprocessing import Pipe
+
+        self.line, theirs = Pipe()
+        self.process = _fork()
+        if not self.process:
+            self.line.close()
+            _attend(theirs, work, bounds)
+        theirs.close()
+
+    def ask(self, *task: object) -> WorkResult:
+        """The result of a piece of work, one at a time."""
+        try:
+            self.line.send(task)
+            made: WorkResult = self.line.recv()
+        except (EOFError, OSError):
+            return WorkResult(error=ToolmatrixError("the process that answers is gone"))
+        return made
+
+    def end(self) -> None:
+        """End it, also while it is at work."""
+        self.line.close()
+        with suppress(ProcessLookupError):
+            os.kill(self.process, signal.SIGTERM)
+        os.waitpid(self.process, 0)
+
+
+def _attend(line: Line, work: Work, bounds: WorkBounds) -> NoReturn:
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with suppress(EOFError, OSError), Pool(work, bounds) as pool:
+            while True:
+                ((_, result),) = pool.outcomes({"": line.recv()})
+                line.send(result)
+    finally:
+        os._exit(0)

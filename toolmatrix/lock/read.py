@@ -20,6 +20,7 @@ from toolmatrix.lock.model import (
     PackageQuestion,
 )
 from toolmatrix.lock.write import FLAG_LISTS, SEAL, digest_of, header, key
+from toolmatrix.opener import opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ FIELDS: Fields = {
 def read(path: str) -> Lock:
     """The lock at `path`."""
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             data = file.read(LARGEST + 1)
     # `ValueError` is what `open` says of a path with a zero byte.
     except FileNotFoundError:
@@ -90,7 +91,7 @@ def may_be_replaced(path: str) -> bool:
     """True if nothing is there, or what was a lock once: broken, of another schema, empty."""
     # `--lock setup.cfg` is a slip: a file of somebody else is never overwritten.
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             head = file.read(_HEAD)
     except FileNotFoundError:
         return True
@@ -111,7 +112,7 @@ def odd(path: str, keys: tuple[str, ...], expected: str, found: str = "") -> Loc
     """The error for what a lock that could be read says and nobody understands, with its line if it has a path."""
     text = ""
     if path:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             text = file.read(LARGEST).decode("utf-8", "replace")
     return _Checker(path, text).wrong(keys, expected, found)
 

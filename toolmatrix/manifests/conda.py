@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.manifests import marked, requirements
-from toolmatrix.manifests.model import CONDA, Asked, Item, NotRead, ProjectManifest
+from toolmatrix.manifests.model import CONDA, Asked, Item, NotRead, ProjectManifest, too_long
 from toolmatrix.manifests.requirements import PackageIndexes
 
 TYPE_CHECKING = False
@@ -27,6 +27,9 @@ _SPEC = re.compile(
 def spec(text: Traced, unread: list[NotRead]) -> Iterator[Item]:
     """One specification of a package as an item."""
     text = text.strip()
+    if (longer := too_long(text)) is not None:
+        unread.append(longer)
+        return
     found = _SPEC.match(text.text)
     # Of a file or an address the name need not tell what is in it.
     if found is None or text.text.startswith((".", "/")) or "://" in text.text:

@@ -5,8 +5,17 @@ from __future__ import annotations
 import json
 import re
 
+from toolmatrix.errors import ManifestError, Position
 from toolmatrix.manifests import installers, shell
-from toolmatrix.manifests.model import IMAGE, PLATFORM, Asked, Item, NotRead, ProjectManifest
+from toolmatrix.manifests.model import (
+    IMAGE,
+    PLATFORM,
+    Asked,
+    Item,
+    NotRead,
+    ProjectManifest,
+    check_number,
+)
 from toolmatrix.manifests.traced import Traced, joined
 from toolmatrix.value import Value
 
@@ -41,10 +50,12 @@ WORDS = frozenset(
     ]
 )
 """The instructions of Docker."""
+# Instructions of a file.
+_MOST = 5_000
 _ESCAPE = re.compile(r"#\s*escape\s*=\s*([\\`])\s*$", re.IGNORECASE)
 _DIRECTIVE = re.compile(r"#\s*\w+\s*=")
 _HEREDOC = re.compile(r"<<(-?)([\"']?)([A-Za-z_]\w*)\2")
-_PAIR = re.compile(r"([\w.-]+)=((?:\"(?:\\.|[^\"\\])*\"|'[^']*'|\\.|[^\s\"'])*)")
+_PAIR = re.compile(r"(?<![\w.-])([\w.-]+)=((?:\"(?:\\.|[^\"\\])*\"|'[^']*'|\\.|[^\s\"'])*)")
 _OPTION = re.compile(r"--[\w-]+(?:=(\S*))?\s+")
 
 
@@ -150,12 +161,24 @@ class _Reader:
         self.globals: dict[str, Word] = {}
         self.stages: list[_Stage] = []
         self.unread: list[NotRead] = []
+        # Items that stages have of those that they start from.
+        self.taken = 0
         # What lies in the image under a name that the context has: `COPY requirements.txt /app/`.
         self.copied: dict[str, str] = {}
 
     def read(self) -> ProjectManifest:
-        for one in instructions(self.source):
+        for number, one in enumerate(instructions(self.source)):
             self.take(one)
+            # A stage begins with what those before it set, and is found by its name among them.
+            if number >= _MOST:
+                raise ManifestError(
+                    "the file has too many instructions",
+                    where=Position(self.source.path, one.line),
+                    expected=f"at most {_MOST:,}",
+                )
+            check_number(
+                self.source.path, len(self.stages[-1].items) if self.stages else 0, self.taken
+            )
         environments = [
             Asked(name=stage.name, items=tuple(stage.items)) for stage in self.stages if stage.items
         ]
@@ -207,10 +230,12 @@ class _Reader:
 
     def start(self, one: Instruction) -> None:
         rest, platform = one.rest, None
-        while found := _OPTION.match(rest.text):
+        place = 0
+        while found := _OPTION.match(rest.text, place):
             if found[0].startswith("--platform="):
                 platform = shell.expanded(rest.group(found, 1), self.globals)
-            rest = rest[found.end() :]
+            place = found.end()
+        rest = rest[place:]
         words = rest.words()
         image = shell.expanded(words[0], self.globals) if words else shell.Word(text=rest)
         name = words[2].text if len(words) == 3 and words[1].text.lower() == "as" else ""
@@ -221,6 +246,7 @@ class _Reader:
         items: list[Item] = []
         if before is not None:
             items = list(before.items)
+            self.taken += len(items)
         elif image.unread:
             self.unread.append(NotRead(text=image.text, why=f"nobody says what {image.unread} is"))
         # `scratch` is empty.
@@ -231,10 +257,10 @@ class _Reader:
         self.stages.append(_Stage(name or str(number), before, items))
 
     def run(self, one: Instruction, stage: _Stage) -> None:
-        rest = one.rest
-        while found := _OPTION.match(rest.text):
-            rest = rest[found.end() :]
-        script = rest
+        place = 0
+        while found := _OPTION.match(one.rest.text, place):
+            place = found.end()
+        script = rest = one.rest[place:]
         # A list of words is run without a shell, so that no variable is put in.
         if _is_list(rest.text):
             words = _listed(rest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from toolmatrix import opener
 from toolmatrix.errors import ManifestError, Position
 from toolmatrix.manifests.traced import FileText
 
@@ -17,11 +18,34 @@ LARGEST = 1 << 20
 _MOST = 50
 
 
-def opened(path: str, shown: str = "") -> FileText:
-    """A file as text. Raises ManifestError."""
-    shown = shown or path
+def root_of(path: str) -> str:
+    """The folder that a file may name others in: the working tree of Git that it is in, or else where it is."""
+    folder = place = os.path.realpath(os.path.dirname(path) or ".")
+    while not os.path.lexists(os.path.join(place, ".git")):
+        place, before = os.path.dirname(place), place
+        if place == before:
+            return folder
+    return place
+
+
+def is_inside(path: str, root: str) -> bool:
+    """True if a path is in a folder, and leads out of it by no link."""
+    root = os.path.realpath(root)
+    return os.path.commonpath((os.path.realpath(path), root)) == root
+
+
+def opened(path: str, root: str = "") -> FileText:
+    """A file as text; with a root it is in that folder by all its links. Raises ManifestError."""
+    if root and not is_inside(path, root) and not opener.is_stream(path):
+        raise ManifestError(
+            "the file is a link that leads out of what is judged",
+            where=Position(path),
+            expected=f"a file in {root}",
+            help="name the file that it links to",
+        )
+    shown = path
     try:
-        with open(path, "rb") as stream:
+        with opener.opened(path) as stream:
             data = stream.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         raise ManifestError(
@@ -30,10 +54,10 @@ def opened(path: str, shown: str = "") -> FileText:
             expected="a readable file",
             found=getattr(error, "strerror", "") or "an error",
         ) from None
-    return decoded(data, shown)
+    return decoded(data, shown, root)
 
 
-def decoded(data: bytes, shown: str) -> FileText:
+def decoded(data: bytes, shown: str, root: str = "") -> FileText:
     """The text of a file. Raises ManifestError."""
     if len(data) > LARGEST:
         raise ManifestError(
@@ -58,31 +82,35 @@ def decoded(data: bytes, shown: str) -> FileText:
             expected="text",
             found="a zero byte",
         )
-    return FileText(shown, text)
+    return FileText(shown, text, root)
 
 
 class Files:
     """The files beside one that is read, which it may name; `opened` are those that it did.
 
-    `instead` are texts by path that are read in the place of what lies there.
+    They are in a folder, by all their links. `instead` are texts by path that are read in the place of what lies there.
     """
 
-    def __init__(self, path: str = "", instead: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, path: str = "", instead: Mapping[str, str] | None = None, root: str = ""
+    ) -> None:
         self.folder = os.path.dirname(path)
+        self.root = root or root_of(path)
         # Text without a path has nothing beside it.
         self.at_hand = bool(path)
         self.instead = instead or {}
         self.opened: list[FileText] = []
 
     def beside(self, name: str, of: str = "") -> FileText | None:
-        """A file that another one names, by a path below the folder of the first; None where there is none."""
+        """A file that another one names by a path in the root; None where there is none."""
         folder = os.path.dirname(of) if of else self.folder
         path = os.path.normpath(os.path.join(folder, name))
-        # What is read is what lies in the project: no device, nothing above it.
-        inside = os.path.relpath(path, self.folder or ".").split(os.sep)[0] != os.pardir
-        if not self.at_hand or os.path.isabs(name) or not inside or len(self.opened) >= _MOST:
+        if not self.at_hand or os.path.isabs(name) or len(self.opened) >= _MOST:
             return None
-        if not os.path.isfile(path) or any(one.path == path for one in self.opened):
+        # What is read is what lies in the project: no device, nothing outside it.
+        if not (os.path.isfile(path) and is_inside(path, self.root)):
+            return None
+        if any(one.path == path for one in self.opened):
             return None
         try:
             text = self.instead.get(path)

@@ -35,6 +35,7 @@ class Marked:
         found: dict[str, tuple[Traced, Marked]] = {}
         if not isinstance(self.node, yaml.MappingNode) or deep > _DEEPEST:
             return found
+        self._visit()
         merged: list[Marked] = []
         for key, value in self.node.value:
             name = Marked(self.source, key).text()
@@ -47,7 +48,8 @@ class Marked:
                 # Of a key that stands twice the last holds, as most readers have it.
                 found[key.value] = name, one
         for one in merged:
-            found = one.fields(deep + 1) | found
+            for called, field in one.fields(deep + 1).items():
+                found.setdefault(called, field)
         return found
 
     def get(self, name: str) -> Marked:
@@ -59,7 +61,16 @@ class Marked:
         """The items of a list; of anything else none."""
         if not isinstance(self.node, yaml.SequenceNode):
             return []
+        self._visit()
         return [Marked(self.source, node) for node in self.node.value]
+
+    def _visit(self) -> None:
+        if self.node is not None and not self.source.visit(1 + len(self.node.value)):
+            raise ManifestError(
+                "the file stands for too much",
+                where=Position(self.source.path, self.node.start_mark.line + 1),
+                expected="fewer aliases, or fewer merged mappings",
+            )
 
     def text(self) -> Traced | None:
         """A scalar as text with its place; None for anything else, and for null."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from toolmatrix.errors import Position
+from toolmatrix.errors import ManifestError, Position
+from toolmatrix.manifests.traced import SHOWN
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from toolmatrix.manifests.traced import FileText, Traced
 
 IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM = (
@@ -14,6 +17,14 @@ IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM = (
     "platform",
 )
 """How an item is asked for: as a base image, by an installer, by a variable, as an interpreter, as a platform."""
+
+
+LONGEST = 1_000
+"""Letters of what one item asks for, so that no pattern takes long with it."""
+MOST = 5_000
+"""Items of one environment."""
+# Items of all environments of a file: each stage of a Dockerfile has those of the stage that it starts from.
+_MOST_OF_ALL = 50_000
 
 
 def place(text: Traced) -> Position:
@@ -65,6 +76,22 @@ class NotRead(Value):
         return place(self.text)
 
 
+def too_long(text: Traced) -> NotRead | None:
+    """What is not read for its length alone."""
+    why = f"more than {LONGEST:,} characters"
+    return NotRead(text=text[:SHOWN], why=why) if len(text) > LONGEST else None
+
+
+def check_number(path: str, items: int, of_all: int = 0) -> None:
+    """Refuse so many items of an environment and of all those of a file. Raises ManifestError."""
+    if items > MOST or of_all > _MOST_OF_ALL:
+        raise ManifestError(
+            "the file asks for too much",
+            where=Position(path),
+            expected=f"at most {MOST:,} packages in an environment, and {_MOST_OF_ALL:,} in all",
+        )
+
+
 class Asked(Value):
     """One environment: a stage, a service, a list of packages; `name` is empty where the file is one."""
 
@@ -79,3 +106,14 @@ class ProjectManifest(Value):
     environments: tuple[Asked, ...]
     unread: tuple[NotRead, ...]
     sources: tuple[FileText, ...]
+
+
+def bounded(path: str, environments: Iterable[Asked]) -> tuple[Asked, ...]:
+    """Environments with a bounded number of items. Raises ManifestError."""
+    kept: list[Asked] = []
+    of_all = 0
+    for asked in environments:
+        of_all += len(asked.items)
+        check_number(path, len(asked.items), of_all)
+        kept.append(asked)
+    return tuple(kept)

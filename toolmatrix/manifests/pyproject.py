@@ -7,7 +7,7 @@ import re
 from toolmatrix import toml
 from toolmatrix.errors import ManifestError
 from toolmatrix.manifests import requirements
-from toolmatrix.manifests.model import PIP, PYTHON, Asked, Item, NotRead, ProjectManifest
+from toolmatrix.manifests.model import PIP, PYTHON, Asked, Item, NotRead, ProjectManifest, bounded
 from toolmatrix.manifests.requirements import PackageIndexes
 from toolmatrix.manifests.traced import Traced
 
@@ -58,7 +58,7 @@ def read(source: FileText, files: Files) -> ProjectManifest:
     reader = _Project(source, body)
     return ProjectManifest(
         kind="pyproject",
-        environments=tuple(reader.environments()),
+        environments=bounded(source.path, reader.environments()),
         unread=tuple(reader.unread),
         sources=(source, *files.opened),
     )

@@ -15,6 +15,7 @@ from toolmatrix.manifests import (
     pyproject,
     requirements,
 )
+from toolmatrix.manifests.model import NotRead, bounded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +74,10 @@ def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> Proj
             found=f"`{name}`",
             help="name it as its tool does",
         )
-    return reader(source, files.Files(source.path, instead))
+    manifest = reader(source, files.Files(source.path, instead, source.root))
+    environments = bounded(source.path, manifest.environments)
+    unread = (NotRead(text=text, why=why) for one in manifest.sources for text, why in one.too_long)
+    return manifest.replace(environments=environments, unread=(*manifest.unread, *unread))
 
 
 def below(folder: str) -> Iterator[str]:

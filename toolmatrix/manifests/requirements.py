@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.manifests.model import PIP, Asked, Item, NotRead, ProjectManifest
+from toolmatrix.manifests.model import PIP, Asked, Item, NotRead, ProjectManifest, too_long
 from toolmatrix.manifests.traced import joined
 from toolmatrix.value import Value
 
@@ -26,7 +26,7 @@ _REQUIREMENT = re.compile(
 _OWN_OPTIONS = re.compile(r"(?<=\S)\s+-{1,2}[A-Za-z].*$", re.DOTALL)
 _ADDRESS = re.compile(r"\s(?P<option>--?[\w-]+?)(?:=|\s+|(?<=\s-[if]))(?P<address>[\w+.-]+:\S+)")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
-_WHEEL = re.compile(r"[^/\s]+\.whl(?=$|[#?])")
+_WHEEL = re.compile(r"(?<![^/\s])[^/\s]+\.whl(?=$|[#?])")
 _PYTHON = re.compile(r"cp(\d)(\d+)$")
 _INDEX = {
     "-i": True,
@@ -35,6 +35,8 @@ _INDEX = {
     "-f": False,
     "--find-links": False,
 }
+# So many addresses are kept.
+_MOST = 100
 INDEXES = frozenset(_INDEX)
 """The options that name an address where packages are looked for."""
 # What a marker says of the platform is asked for one.
@@ -58,7 +60,9 @@ class PackageIndexes(Value):
     def with_option(self, option: str, address: str) -> PackageIndexes:
         """The same with one more."""
         alone = self.alone or _INDEX[option]
-        return PackageIndexes(addresses=(*self.addresses, address), alone=alone)
+        # Whether a package may come from elsewhere than the default is known by then.
+        more = (address,) if len(self.addresses) < _MOST else ()
+        return PackageIndexes(addresses=(*self.addresses, *more), alone=alone)
 
 
 def requirement(text: Traced, indexes: PackageIndexes, python: str = "") -> Item | NotRead | None:
@@ -79,6 +83,8 @@ def requirement(text: Traced, indexes: PackageIndexes, python: str = "") -> Item
         if held is not True:
             return NotRead(text=text, why=held) if held else None
         return _wheel(address.strip(), text.group(wheel, 0))
+    if (longer := too_long(text)) is not None:
+        return longer
     # pip takes a path or an address as well, which names no version.
     if text.text.startswith((".", "git+")) or "/" in address.text:
         return NotRead(text=text, why="an address or a path")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.manifests.traced import Traced, joined
+from toolmatrix.manifests.traced import LONGEST_VALUE, Traced, joined
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?:(:?[-+])([^{}]*))?\}|([A-Za-z_]\w*))", re.ASCII)
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=", re.ASCII)
+_FROM_NUMBER = re.compile(r"\d[<>]")
 _OPENS = {"if", "for", "while", "until", "case", "select"}
 _CLOSES = {"fi", "done", "esac"}
 _MIDDLE = {"then", "else", "elif", "do", "{", "}", "!", "time"}
@@ -47,7 +48,7 @@ class ShellCommand(Value):
 
 def expanded(text: Traced, variables: Mapping[str, Word]) -> Word:
     """A text with its variables put in: what is set, or its default."""
-    parts, unread, place = [], "", 0
+    parts, unread, place, letters, found = [], "", 0, 0, None
     for found in _VARIABLE.finditer(text.text):
         name = found[1] or found[4]
         parts.append(text[place : found.start()])
@@ -57,6 +58,9 @@ def expanded(text: Traced, variables: Mapping[str, Word]) -> Word:
         if found[2] in (":+", "+"):
             unread = unread or found[0]
         elif value is not None and (value.plain or value.unread or found[2] != ":-"):
+            letters += len(value.text)
+            if letters > LONGEST_VALUE:
+                break
             parts.append(value.text)
             unread = unread or value.unread
         elif found[2]:
@@ -64,6 +68,8 @@ def expanded(text: Traced, variables: Mapping[str, Word]) -> Word:
         else:
             unread = unread or found[0]
             parts.append(text.group(found, 0))
+    if found and letters and not text.source.has_room(text, letters):
+        return Word(text=text, unread=found[0])
     parts.append(text[place:])
     return Word(text=joined(parts, text.source), unread=unread)
 
@@ -97,10 +103,14 @@ class _Reader:
                 alternative = tested = False
 
     def command(self, words: list[Word], why: str) -> ShellCommand:
-        variables = {}
-        while words and not words[0].unread and (found := _ASSIGNED.match(words[0].plain)):
-            value = words.pop(0)
+        variables, assigned = {}, 0
+        for value in words:
+            found = None if value.unread else _ASSIGNED.match(value.plain)
+            if found is None:
+                break
             variables[found[1]] = value.replace(text=value.text[found.end() :])
+            assigned += 1
+        words = words[assigned:]
         # What is exported, or assigned alone, is seen by all commands of the same script.
         exported = words and words[0].plain in ("export", "declare")
         for word in words[1:] if exported else ():
@@ -129,7 +139,7 @@ class _Reader:
                 yield words, operator
                 words = []
             # `pip install torch>2` writes a file, and asks for any torch.
-            elif letter in "<>" or re.match(r"\d[<>]", self.letters[self.place :]):
+            elif letter in "<>" or _FROM_NUMBER.match(self.letters, self.place):
                 self.redirection()
             else:
                 words += self.word()

@@ -11,14 +11,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
+LONGEST_LINE = 32_768
+"""Letters of a line; the longest of use are packages of an index with all their hashes."""
+LONGEST_VALUE = 10_000
+"""Letters that variables make of a value."""
+SHOWN = 60
+"""Letters that are shown of what is too long to be read."""
+# Letters that variables put into all values of a file, and values of YAML that are visited: aliases repeat them.
+_MOST_PUT_IN, _MOST_VISITED = 1 << 20, 1_000_000
+
+
 class FileText:
-    """A file as text, with the places of its lines."""
+    """A file as text, with the places of its lines; `too_long` are lines and values that were left out for that.
 
-    __slots__ = ("_starts", "path", "text")
+    What it names is read in a folder, `root`, alone; where none is said its place tells which.
+    """
 
-    def __init__(self, path: str, text: str) -> None:
+    __slots__ = ("_is_full", "_put_in", "_starts", "_visited", "path", "root", "text", "too_long")
+
+    def __init__(self, path: str, text: str, root: str = "") -> None:
         self.path = path
         self.text = text
+        self.root = root
+        self.too_long: list[tuple[Traced, str]] = []
+        self._put_in = self._visited = 0
+        self._is_full = False
         self._starts = [0, *(place + 1 for place, letter in enumerate(text) if letter == "\n")]
 
     def place(self, offset: int) -> tuple[int, int]:
@@ -42,8 +59,30 @@ class FileText:
             last = place + 1 == len(self._starts)
             end = len(self.text) if last else self._starts[place + 1] - 1
             line = whole[start:end]
+            if len(line) > LONGEST_LINE:
+                why = f"a line of more than {LONGEST_LINE:,} characters"
+                self.too_long.append((line[:SHOWN], why))
+                # The lines behind it keep their numbers.
+                line = line[:0]
             # Editors of Windows end a line with two letters.
             yield line[:-1] if line.text.endswith("\r") else line
+
+    def has_room(self, value: Traced, letters: int) -> bool:
+        """True if variables may make a value of so many letters: values of values double with each line."""
+        if letters <= LONGEST_VALUE and self._put_in + letters <= _MOST_PUT_IN:
+            self._put_in += letters
+            return True
+        # The first says it for those that it is put into.
+        if not self._is_full:
+            self._is_full = True
+            why = f"variables make it longer than {LONGEST_VALUE:,} characters, or all of them"
+            self.too_long.append((value, f"{why} longer than {_MOST_PUT_IN:,}"))
+        return False
+
+    def visit(self, values: int) -> bool:
+        """Count values that are gone through, as aliases may stand for any number; False where they are too many."""
+        self._visited += values
+        return self._visited <= _MOST_VISITED
 
 
 class Traced:

@@ -7,7 +7,7 @@ import shlex
 
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.report import answer, terminal
-from toolmatrix.request.names import Names
+from toolmatrix.request.names import Names, check_length
 from toolmatrix.value import Document
 
 TYPE_CHECKING = False
@@ -78,6 +78,7 @@ def _entry(
 
 def found(index: Index, text: str, more: Iterable[Findable] = ()) -> list[tuple[str, Findable]]:
     """What a text may mean, with how it matches, best first; `more` are entries besides those of the matrix."""
+    check_length(text)
     wanted = _plain(text)
     if not wanted:
         return []

@@ -20,6 +20,7 @@ from toolmatrix.manifests.model import (
     VARIABLE,
     Item,
     NotRead,
+    too_long,
 )
 from toolmatrix.request import spelling
 from toolmatrix.request.asked import (
@@ -83,6 +84,9 @@ class _Reader:
 
     def take(self, item: Item) -> None:
         """Read one item."""
+        if (longer := too_long(item.text)) is not None:
+            self.unknown.append(longer)
+            return
         reader = {
             IMAGE: self.image,
             PIP: self.package,

@@ -17,8 +17,14 @@ if TYPE_CHECKING:
 
 
 OPERATORS = "=<>!~"
+LONGEST = 400
+"""Letters of a word of a request: comparing a longer one with all names takes long."""
 NEWEST = ("latest", "newest", "stable")
 """Words that people write for the release that is taken anyway."""
+
+
+# Letters of a longer one that are shown.
+_SHOWN = 40
 
 
 class Names:
@@ -48,6 +54,7 @@ class Names:
 
     def split(self, text: str) -> tuple[str, str]:
         """The name and the selector of one word; `latest` is any release, of which the newest is taken."""
+        check_length(text)
         # An operator or a blank ends the name: `gcc>=11`, `tensorflow 2.6.5`.
         cut = next(
             (place for place, letter in enumerate(text) if letter in OPERATORS or letter.isspace()),
@@ -190,6 +197,16 @@ class Names:
         from toolmatrix.request import spelling
 
         return spelling.device(self, name)
+
+
+def check_length(text: str) -> None:
+    """Refuse a word that is too long to be a name or a request. Raises UsageError."""
+    if len(text) > LONGEST:
+        raise UsageError(
+            "a word is too long",
+            expected=f"at most {LONGEST} characters",
+            found=f"{len(text)}: `{text[:_SHOWN]}...`",
+        )
 
 
 def is_piece(word: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.errors import CannotSay, NothingMatched, UsageError
 from toolmatrix.request import fields
-from toolmatrix.request.names import NEWEST, OPERATORS
+from toolmatrix.request.names import NEWEST, OPERATORS, check_length
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -275,6 +275,7 @@ def _devices(names: Names, name: str) -> list[tuple[str, str]]:
 
 def device(names: Names, name: str) -> str:
     """A device by compute capability, gfx name, or the name of a product that has it."""
+    check_length(name)
     found = _devices(names, name)
     if len(found) == 1:
         return found[0][0]

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from toolmatrix.errors import LogError, Position
+from toolmatrix.opener import opened
 from toolmatrix.stages.log import lines_of, parse_log
 
 TYPE_CHECKING = False
@@ -96,7 +97,7 @@ def unpacked(path: str, stdin: TextIO | None = None, help: str = _STDIN) -> io.B
     """The bytes of a log without the compression that its first bytes tell. Raises LogError."""
     with readable(path, help):
         if path != "-" or stdin is None:
-            stream = open(path, "rb")  # noqa: SIM115 - returned
+            stream = opened(path)
         # A stream that stands in for stdin, as one of text, has no bytes of its own.
         elif isinstance(piped := getattr(stdin, "buffer", None), io.BufferedReader):
             stream = piped

@@ -7,6 +7,7 @@ import json
 import re
 
 from toolmatrix.errors import LogError, Position, UsageError
+from toolmatrix.opener import opened
 from toolmatrix.stages.fold import own_name
 from toolmatrix.value import Value
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from toolmatrix.stages.replay import ReplayStep
 
 HEADER = ("source file name", "phase name", "phase input files", "phase output file", "arch")
+# Bytes of a file.
+_LARGEST = 64 << 20
 _UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 # What a phase is called whose program alone does not say the kind of its stage.
@@ -51,8 +54,8 @@ def seconds_of(
     `note` hears of rows that no step stands for. Raises LogError, UsageError.
     """
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read()
+        with opened(path) as file:
+            text = file.read(_LARGEST).decode("utf-8", "replace")
     except OSError as error:
         raise LogError(
             "cannot read the times", where=Position(path), found=error.strerror or ""
