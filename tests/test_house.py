@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "toolmatrix"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-LONGEST_MODULE = 500
+LONGEST_MODULE = 700  # where it is one thing
 LONGEST_FUNCTION = 60
 # What was reached; they may rise and must not fall.
 COMMENTED = 0.038

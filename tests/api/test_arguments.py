@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import toolmatrix
 from toolmatrix.api import arguments
+from toolmatrix.api.answers import Resolved
 from toolmatrix.errors import ToolmatrixError, UsageError
 from toolmatrix.request.fields import BadValue
 
@@ -46,6 +47,7 @@ def test_no_version_of_a_mapping_is_lost(versions: dict[str, int]) -> None:
 
 def test_what_is_held_and_wanted_may_be_mappings() -> None:
     listed = toolmatrix.resolve("torch==2.6.0", "numpy", with_="driver==535")
+    assert isinstance(listed, Resolved)
     for found in (
         toolmatrix.resolve({"torch": "2.6.0"}, "numpy", with_={"driver": "535"}),
         toolmatrix.resolve(["torch==2.6.0", "numpy"], with_={"driver": 535}),
@@ -77,7 +79,7 @@ class Odd:
     """No value of any option."""
 
 
-WRONG = (
+WRONG: tuple[Any, ...] = (
     1,
     2.5,
     None,

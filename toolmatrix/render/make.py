@@ -206,15 +206,12 @@ def _image(
     first, last = _bases(held, provisions, steps, rules)
     if recipe.runs:
         provisions = tuple(_running(provisions, recipe))
-    downloads = tuple(_pinned(one, held, rules) for part in provisions for one in part.downloads)
     probes = tuple(_probed(part.component, one, held) for part in provisions for one in part.probes)
-    built = tuple(_built(held, recipe, picker))
     compiler = picker.first(rules.compilers)
-    parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
     pip, closure = _pip(held, provisions), _closure(held, provisions)
+    building = () if compiler else _building(provisions, closure)
     used = tuple(wheels.used(held, recipe, provisions))
     installer = picker.first(rules.installers)
-    building = () if compiler else _building(provisions, closure)
     plan = ImagePlan(
         name=name,
         target=target,
@@ -223,12 +220,12 @@ def _image(
         base=first.base,
         from_=first.from_,
         distro=distro,
-        packages=_once((*(word for part in parts for word in part.packages), *building)),
+        packages=_once((*_apt(provisions, steps), *building)),
         runtime=last,
         compiler=compiler,
         areas=_once(word for part in provisions for word in part.areas),
         repositories=_once(one for part in provisions for one in part.repositories),
-        downloads=downloads,
+        downloads=tuple(_pinned(one, held, rules) for part in provisions for one in part.downloads),
         run=_once(line for part in provisions for line in part.run),
         links=_links(provisions, compiler),
         pip=pip,
@@ -241,7 +238,7 @@ def _image(
         artifacts=picker.texts(recipe.artifacts),
         carries=picker.texts(recipe.carries),
         probes=probes,
-        built=built,
+        built=tuple(_built(held, recipe, picker)),
         wanted=wanted,
         left_out=tuple(_left_out(held, wanted, recipe, provisions)),
         effects=_effects(held, rules, picker) if compiler else (),
@@ -255,6 +252,12 @@ def _image(
         stages=stages.planned(held, probes, rules.index),
     )
     return mirrors.applied(plan, rules.choices, picker.all(rules.mirrors))
+
+
+def _apt(provisions: Sequence[Provision], steps: Sequence[BuildStep]) -> Iterator[str]:
+    parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
+    for part in parts:
+        yield from part.packages
 
 
 def _left_out(
