@@ -22,7 +22,9 @@ ASKED = {
     "rocm==6.2 --distro oraclelinux8": YES,
     "rocm==6.2 --distro rockylinux9": UNKNOWN,
     "rocm==7.1 --distro rockylinux9": YES,
-    "rocm==6.1 --distro centos7": YES,
+    "rocm==6.1.2 --distro centos7": YES,
+    # The newest of a series is asked about, and the list of CentOS 7 was read for 6.1.2.
+    "rocm==6.1 --distro centos7": UNKNOWN,
     "rocm==6.2 --distro centos7": UNKNOWN,
     "rocm==6.2 --distro manylinux1": UNKNOWN,
     # NVIDIA has images of these; of SLES and Azure Linux nobody read which compilers they package.

@@ -174,9 +174,15 @@ def _resolve(row: Row, *words: str) -> Resolved | NoAnswer:
     named = (row.subject, *row.cells)
     accelerator = first.get("accelerator", "cuda" if "cuda" in named else "")
     rocm = "rocm" in (*named, accelerator)
+    # Where the result runs, and what code is made for, is said by options.
+    options = {
+        name: [word.partition("==")[2] for word in words if word.startswith(f"{name}==")]
+        for name in ("device", "arch")
+    }
     return toolmatrix.resolve(
-        *(word for word in words if not word.startswith("device==")),
-        device=[word.removeprefix("device==") for word in words if word.startswith("device==")],
+        *(word for word in words if word.partition("==")[0] not in options),
+        device=options["device"],
+        arch=options["arch"],
         target="amd" if rocm else TARGETS[first.get("machine", "x86_64")],
         accelerator="rocm" if rocm else accelerator,
         from_=first.get("from", ""),

@@ -7,6 +7,7 @@ import os
 import pickle
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -264,11 +265,11 @@ def test_an_executor_that_cannot_be_closed_costs_no_answer(validator: Validator)
 def test_work_ends_without_a_word_where_nobody_waits_for_it_any_more(
     tmp_path: Path, cache: str, number: int
 ) -> None:
-    pipe = tmp_path / "odd.json"
-    os.mkfifo(pipe)
+    registry = socket.create_server(("127.0.0.1", 0))
+    image = f"registry:127.0.0.1:{registry.getsockname()[1]}/odd:1"
     started = subprocess.Popen(
         [
-            *(sys.executable, "-m", "toolmatrix", "validate", pipe.name),
+            *(sys.executable, "-m", "toolmatrix", "validate", image),
             *("--expect", "python==3.9.*", "--executor", "threads"),
         ],
         cwd=tmp_path,
@@ -283,7 +284,7 @@ def test_work_ends_without_a_word_where_nobody_waits_for_it_any_more(
         start_new_session=True,
     )
     end = time.monotonic() + 120
-    with writing(pipe, end):
+    with registry, silent(registry):
         # A terminal sends Ctrl-C to all of them.
         os.killpg(started.pid, number) if number == signal.SIGINT else started.send_signal(number)
         _, err = started.communicate(timeout=60)
@@ -296,20 +297,12 @@ def test_work_ends_without_a_word_where_nobody_waits_for_it_any_more(
 
 
 @contextmanager
-def writing(pipe: Path, end: float) -> Iterator[None]:
-    """While a process that opened a pipe waits for what comes of it."""
-    while True:
-        try:
-            held = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
-            break
-        except OSError:
-            # Nobody has opened it yet.
-            assert time.monotonic() < end
-            time.sleep(0.05)
-    try:
+def silent(registry: socket.socket) -> Iterator[None]:
+    """While a process waits for a registry that does not answer."""
+    registry.settimeout(120)
+    connection, _ = registry.accept()
+    with connection:
         yield
-    finally:
-        os.close(held)
 
 
 def test_a_harvest_reads_elsewhere_what_it_reads_here(

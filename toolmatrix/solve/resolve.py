@@ -107,8 +107,10 @@ def attempt(index: Index, request: Request) -> Resolution | Assembly:
     # What the context leaves absent has no part in an answer, and may be among the reasons why there is none.
     for whole in (False, True):
         assembly = Assembly(index, request, whole=whole)
-        # A release that nobody knows a build of is taken where no other will do.
-        unread = [number for number in assembly.unread if number not in assembly.unbuilt]
+        # A release without a known build is taken where no other will do. Where some evidence is asked for, all bind
+        # that can.
+        kept = frozenset() if request.min_evidence else assembly.unbuilt
+        unread = [number for number in assembly.unread if number not in kept]
         found = solve(assembly.silenced(unread).problem())
         if isinstance(found, Conflict) and assembly.unbuilt:
             unread = assembly.unread
