@@ -30,7 +30,7 @@ fi
 # Versions are left to the distribution: the last step checks what came.
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc-12 g++-12 make bazel-bootstrap python3.11 python3.11-dev python3.11-venv
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc-12 g++-12 make bazel-bootstrap python3.11 python3.11-dev python3.11-venv python3-distutils
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 
 export PIP_DISABLE_PIP_VERSION_CHECK=1

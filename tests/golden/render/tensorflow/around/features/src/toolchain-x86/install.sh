@@ -39,7 +39,7 @@ fi
 # Versions are left to the distribution: the last step checks what came.
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc-7 g++-7 make python3.9 python3.9-dev python3.9-venv ca-certificates curl
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc-7 g++-7 make python3.9 python3.9-dev python3.9-venv python3-distutils ca-certificates curl
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 
 export PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -58,6 +58,8 @@ ln -sf /usr/bin/g++-7 /usr/local/bin/x86_64-linux-gnu-g++
 ln -sf /usr/bin/gcc-7 /usr/local/bin/x86_64-linux-gnu-gcc
 ln -sf /usr/bin/gcc-ar-7 /usr/local/bin/x86_64-linux-gnu-gcc-ar
 python3.9 -m venv /opt/venv
+printf '%s\n' 'pip==25.0.1 --hash=sha256:c46efd13b6aa8279f33f2864459c8ce587ea6a1a59ee20de055868d8f7688f7f' | python -m pip install --no-cache-dir --require-hashes --no-deps --requirement /dev/stdin
+python -m pip config get global.cert > /dev/null 2>&1 || python -m pip config --site set global.cert /etc/ssl/certs/ca-certificates.crt
 python -m pip install --no-cache-dir numpy==1.19.5 protobuf==3.19.6 keras==2.6.0 h5py==3.1.0 wrapt==1.12.1 gast==0.4.0
 python -m pip check
 
