@@ -85,6 +85,16 @@ REFUSED = {
         + "".join(f'e{at} = ["b"]\n' for at in range(20)),
         "asks for too much",
     ),
+    "too many environments": (
+        "Dockerfile",
+        "FROM nvidia/cuda:12.4.1-base-ubuntu22.04\n" * 501,
+        "too many environments",
+    ),
+    "groups of groups": (
+        "pyproject.toml",
+        "[dependency-groups]\n" + "".join(f'g{at} = [{{include-group = "g{at + 1}"}}]\n' for at in range(500)),
+        "asks for too much",
+    ),
     "too many instructions": ("Dockerfile", "FROM a\n" * 5_001, "too many instructions"),
     "mappings merged": (
         "compose.yaml",
@@ -105,6 +115,15 @@ def test_what_stands_for_too_much_is_refused_with_its_file(name: str) -> None:
     assert found.value.where
     assert found.value.where.path == path
     assert found.value.expected
+
+
+def test_a_group_that_is_included_twice_counts_once() -> None:
+    groups = "".join(
+        f'g{at} = [{{include-group = "g{at + 1}"}}, {{include-group = "g{at + 1}"}}]\n'
+        for at in range(40)
+    )
+    found = asked("pyproject.toml", f'[dependency-groups]\n{groups}g40 = ["torch"]\n')
+    assert [len(one.items) for one in found.environments] == [1] * 41
 
 
 # What is repeated, behind what stands first.

@@ -23,6 +23,8 @@ LONGEST = 1_000
 """Letters of what one item asks for, so that no pattern takes long with it."""
 MOST = 5_000
 """Items of one environment."""
+# Environments of a file, each of which is a question to the solver.
+_MOST_ENVIRONMENTS = 500
 # Items of all environments of a file: each stage of a Dockerfile has those of the stage that it starts from.
 _MOST_OF_ALL = 50_000
 
@@ -116,4 +118,10 @@ def bounded(path: str, environments: Iterable[Asked]) -> tuple[Asked, ...]:
         of_all += len(asked.items)
         check_number(path, len(asked.items), of_all)
         kept.append(asked)
+        if len(kept) > _MOST_ENVIRONMENTS:
+            raise ManifestError(
+                "the file asks for too many environments",
+                where=Position(path),
+                expected=f"at most {_MOST_ENVIRONMENTS}",
+            )
     return tuple(kept)

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from toolmatrix import toml
 from toolmatrix.errors import ManifestError
 from toolmatrix.manifests import requirements
-from toolmatrix.manifests.model import PIP, PYTHON, Asked, Item, NotRead, ProjectManifest, bounded
+from toolmatrix.manifests.model import (
+    PIP,
+    PYTHON,
+    Asked,
+    Item,
+    NotRead,
+    ProjectManifest,
+    bounded,
+    check_number,
+    too_long,
+)
 from toolmatrix.manifests.requirements import PackageIndexes
 from toolmatrix.manifests.traced import Traced
 
@@ -20,33 +31,49 @@ if TYPE_CHECKING:
     from toolmatrix.manifests.traced import FileText
 
 
+_HEAD = re.compile(r"^[^\S\n]*(?:\[(?P<table>[^\]\n]*)\]|(?P<key>[\w.-]+)[^\S\n]*=)", re.MULTILINE)
+
+
 class _Texts:
-    """Where the strings of a file of TOML stand: its reader knows no places, so they are looked for in their order."""
+    """Where the strings of a file of TOML stand: its reader knows no places, so they are looked for in their order.
+
+    All heads and all texts between two quotes are looked up once, as any of them may be asked for any number of times.
+    """
 
     def __init__(self, source: FileText) -> None:
         self.source = source
         self.place = 0
+        self.heads: dict[str, int] = {}
+        for found in _HEAD.finditer(source.text):
+            self.heads.setdefault(found["table"] or found["key"], found.start())
+        self.quoted = [_between(source.text, quote) for quote in "\"'"]
 
-    def section(self, *headers: str) -> None:
-        """Look from the head of a table on, the first of some that is there."""
-        for header in headers:
-            found = re.search(
-                rf"^\s*(?:\[{re.escape(header)}\]|{re.escape(header)}\s*=)",
-                self.source.text,
-                re.MULTILINE,
-            )
-            if found:
-                self.place = found.start()
-                return
+    def section(self, header: str) -> None:
+        """Look from the head of a table on, if it is there."""
+        self.place = self.heads.get(header, self.place)
 
     def of(self, text: str) -> Traced:
         """The next place of a string; where it is not found as it is, the place of nothing."""
-        for quoted in (f'"{text}"', f"'{text}'"):
-            found = self.source.text.find(quoted, self.place)
-            if found >= 0:
-                start = found + 1
-                return self.source.whole()[start : start + len(text)]
+        for quoted in self.quoted:
+            places = quoted.get(text, [])
+            at = bisect_left(places, self.place)
+            if at < len(places):
+                return self.source.whole()[places[at] + 1 : places[at] + 1 + len(text)]
         return Traced(self.source, text, [min(self.place, len(self.source.text))] * len(text))
+
+
+def _between(text: str, quote: str) -> dict[str, list[int]]:
+    """The texts between two quotes that follow each other, with the places of the first."""
+    found: dict[str, list[int]] = {}
+    before, *parts = text.split(quote)
+    place = len(before)
+    for part in parts:
+        found.setdefault(part, []).append(place)
+        place += len(part) + 1
+    # Behind the last quote stands none.
+    if parts:
+        found[parts[-1]].pop()
+    return found
 
 
 def read(source: FileText, files: Files) -> ProjectManifest:
@@ -78,6 +105,11 @@ class _Project:
             if isinstance(one, dict) and "name" in one
         }
         self.usual = self.of_all(sources)
+        self.sources = {
+            requirements.plain(name): said for name, said in _table(self.uv, "sources").items()
+        }
+        # What all groups have of each other.
+        self.taken = 0
 
     def of_all(self, sources: Iterable[object]) -> PackageIndexes:
         """The indexes that uv, or Poetry, looks in for every package."""
@@ -106,7 +138,7 @@ class _Project:
                 held = _table(held, part)
             for name in held:
                 self.texts.section(table)
-                groups[str(name)] = [*self.group(held, str(name), ())]
+                groups[str(name)] = [*self.group(held, str(name))]
         self.texts.section("dev-dependencies")
         groups.setdefault("dev", self.listed(self.uv.get("dev-dependencies"), "dev"))
         for name, group in _table(self.poetry, "group").items():
@@ -117,13 +149,23 @@ class _Project:
             if items:
                 yield Asked(name=name, items=(*base, *items, *bounds))
 
-    def group(self, groups: Mapping[str, Any], name: str, seen: tuple[str, ...]) -> Iterator[Item]:
-        """An extra, or a group with those that it includes (PEP 735)."""
-        for one in _list(groups.get(name)):
-            if isinstance(one, str):
-                yield from self.listed([one], name)
-            elif isinstance(one, dict) and (more := str(one.get("include-group"))) not in seen:
-                yield from self.group(groups, more, (*seen, name))
+    def group(self, groups: Mapping[str, Any], name: str) -> Iterator[Item]:
+        """An extra, or a group with those that it includes, each once (PEP 735)."""
+        seen = {name}
+        left = [(name, iter(_list(groups.get(name))))]
+        while left:
+            inner, rest = left[-1]
+            for one in rest:
+                self.taken += 1
+                check_number(self.texts.source.path, 0, self.taken)
+                if isinstance(one, str):
+                    yield from self.listed([one], inner)
+                elif isinstance(one, dict) and (more := str(one.get("include-group"))) not in seen:
+                    seen.add(more)
+                    left.append((more, iter(_list(groups.get(more)))))
+                    break
+            else:
+                left.pop()
 
     def bounds(self, key: str) -> Iterator[Item]:
         """What uv holds wherever something asks for it; an override instead of what others require."""
@@ -142,16 +184,14 @@ class _Project:
         return self.listed(_table(self.body, "project").get("dependencies"), "")
 
     def listed(self, held: object, group: str) -> list[Item]:
+        check_number(self.texts.source.path, len(_list(held)))
         texts = [self.texts.of(one) for one in _list(held) if isinstance(one, str)]
         found = requirements.several(texts, self.unread, self.usual)
         return [one for one in (self.sourced(item, group) for item in found) if one is not None]
 
     def sourced(self, item: Item, group: str) -> Item | None:
         """The item with the index that uv takes it from, in an extra or a group."""
-        names = {
-            requirements.plain(name): said for name, said in _table(self.uv, "sources").items()
-        }
-        said = names.get(requirements.plain(item.name))
+        said = self.sources.get(requirements.plain(item.name))
         found = [
             one for one in (said if isinstance(said, list) else [said]) if isinstance(one, dict)
         ]
@@ -186,7 +226,9 @@ class _Project:
             ):
                 continue
             text = self.texts.of(version)
-            if isinstance(said, dict) and said.get("optional"):
+            if (longer := too_long(text)) is not None:
+                self.unread.append(longer)
+            elif isinstance(said, dict) and said.get("optional"):
                 # Extras of Poetry may exclude each other, and only their user says which are taken.
                 self.unread.append(NotRead(text=text, why="it is optional"))
             elif name.lower() == "python":

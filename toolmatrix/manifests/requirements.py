@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.manifests.model import PIP, Asked, Item, NotRead, ProjectManifest, too_long
+from toolmatrix.manifests.model import (
+    LONGEST,
+    PIP,
+    Asked,
+    Item,
+    NotRead,
+    ProjectManifest,
+    too_long,
+)
 from toolmatrix.manifests.traced import joined
 from toolmatrix.value import Value
 
@@ -118,6 +126,8 @@ def marked(condition: str, python: str = "") -> bool | str:
     """What a marker says of Linux and a Python, if one is known: True, False, or why nobody knows."""
     from packaging.markers import InvalidMarker, Marker
 
+    if len(condition) > LONGEST:
+        return f"its marker has more than {LONGEST:,} characters"
     try:
         return _holds(Marker(condition.strip()), python)
     except InvalidMarker:
