@@ -143,6 +143,15 @@ def test_schemas_refuse_another_document(standing: Standing) -> None:
             id="kind",
         ),
         pytest.param(
+            {"request": 10**5_000},
+            [
+                "error[TM901]: bad value for `request`",
+                f"  expected: {TOOLS['resolve'].first['request'].help}",
+                "  found: a number of more than 18 digits",
+            ],
+            id="digits",
+        ),
+        pytest.param(
             {"request": ["torch"], "distro": "d" * 401},
             [
                 "error[TM901]: `distro` is too long",

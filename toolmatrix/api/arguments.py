@@ -24,6 +24,7 @@ _OPERATORS = ("=", "<", ">", "!", "~")
 _VARIABLE, _NAMED = 0x04, 0x08
 # Letters of a wrong value that are shown.
 _SHOWN = 80
+_MOST = 10**18
 
 
 def words(*given: Wanted) -> tuple[str, ...]:
@@ -49,8 +50,7 @@ def _requests(given: Any) -> Iterator[str]:
         yield given
     elif _is_mapping(given):
         for name, version in given.items():
-            is_number = isinstance(version, int) and not isinstance(version, bool)
-            if not isinstance(name, str) or not (isinstance(version, str) or is_number):
+            if not isinstance(name, str) or not (isinstance(version, str) or _is_number(version)):
                 # 2.10 is another version than the number 2.1.
                 raise BadValue("components with versions, both as strings", _shown(given))
             text = str(version).strip() or "*"
@@ -78,7 +78,11 @@ def _iterable(given: object) -> bool:
 
 
 def _shown(given: object) -> str:
-    text = repr(given)
+    try:
+        text = repr(given)
+    # Python does not print a number of thousands of digits, and what other classes print is theirs.
+    except Exception:  # noqa: BLE001
+        return f"a value of the type {type(given).__name__}"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
@@ -101,6 +105,16 @@ def _several(expected: str, *kinds: type) -> Callable[[Any], Any]:
 
 def _optional(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda given: None if given is None else check(given)
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and 0 <= given < _MOST
+
+
+def _number(given: Any) -> Any:
+    if not _is_number(given):
+        raise BadValue("a whole number, 0 or more", _shown(given))
+    return given
 
 
 def _wanted(given: Any) -> Any:
@@ -146,13 +160,13 @@ def _lock_or_path(given: Any) -> Any:
 
 
 _PATH = (str, os.PathLike)
-_TEXT, _NUMBER = _one_of("a string", str), _one_of("a whole number", int)
+_TEXT = _one_of("a string", str)
 _A_PATH = _one_of("a path", *_PATH)
 _CHECKS: dict[str, Callable[[Any], Any]] = {
     "str": _TEXT,
     "bool": _one_of("True or False", bool),
-    "int": _NUMBER,
-    "int | None": _optional(_NUMBER),
+    "int": _number,
+    "int | None": _optional(_number),
     "Wanted": _wanted,
     "Words": _several("a string or a list of strings", str),
     "Path": _A_PATH,

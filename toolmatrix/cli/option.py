@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# Digits of a number, and letters that are shown of what is none.
+_DIGITS, _SHOWN = 18, 40
 _YES = ("1", "true", "yes", "on")
 _NO = ("0", "false", "no", "off")
 _KINDS = {
@@ -99,8 +101,8 @@ class Option:
             return _truth(text)
         if self.kind in ("count", "number"):
             # `isdigit` alone is true of superscripts, and `int` reads digits of other scripts.
-            if not (text.isascii() and text.isdigit()):
-                raise BadValue("a whole number, 0 or more", f"`{text}`")
+            if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+                raise BadValue("a whole number, 0 or more", f"`{text[:_SHOWN]}`")
             return int(text)
         if self.kind == "text":
             return self._word(text)
@@ -117,7 +119,7 @@ class Option:
             return tuple(item for word in words for item in self.read(word))
         # Not `isinstance`: in Python `true` is a whole number as well.
         wanted, name = _TOML[self.kind]
-        if type(value) is not wanted:
+        if type(value) is not wanted or _is_long(value):
             raise BadValue(name, toml_kind(value))
         return value if self.kind == "flag" else self.read(str(value))
 
@@ -158,10 +160,17 @@ def variable_of(flag: str) -> str:
     return "TOOLMATRIX_" + flag[2:].replace("-", "_").upper()
 
 
+def _is_long(value: object) -> bool:
+    # Python does not print a number of thousands of digits.
+    return isinstance(value, int) and abs(value) >= 10**_DIGITS
+
+
 def toml_kind(value: object) -> str:
     """A TOML value in words."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if _is_long(value):
+        return f"a number of more than {_DIGITS} digits"
     if isinstance(value, (str, int, float)):
         return f"`{value}`"
     if isinstance(value, list):
