@@ -520,9 +520,8 @@ def test_a_target_without_an_answer_is_excluded_where_others_remain(real: Cli, h
             {"x86": "jax[cuda13]=="},
         ),
         ("jax --from source", 1, "error[TM604]: no recipe builds jax", {}),
-        # Nothing ties a Python to it, and without one pip would not run.
-        ("wrapt", 1, "the answer holds no python, by which wrapt is installed", {}),
-        ("wrapt --with python", 0, "", {"x86": "pip install wrapt=="}),
+        # No fact ties a Python to it, and without one pip would not run.
+        ("wrapt", 0, "", {"x86": "pip install wrapt=="}),
         ("tensorflow==2.6.5 --recipe toolchain", 0, "", {"x86": "bazel"}),
     ],
 )

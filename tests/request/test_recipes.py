@@ -145,7 +145,8 @@ def test_needs_are_asked_for_once() -> None:
     needed = [ask.component for ask in request.asks if ask.option == "recipe"]
     assert needed == ["base-image", "distro"]
     made = recipes.recipe("tensorflow", index)
-    assert recipes.needs(made)[:3] == ("base-image", "distro", "tensorflow")
+    assert recipes.needs(made, (), index)[:3] == ("base-image", "distro", "tensorflow")
+    assert recipes.needs(recipes.recipe("toolchain", index), ("wrapt",), index)[2:] == ("python",)
 
 
 def test_a_recipe_that_nobody_knows_is_an_error() -> None:

@@ -17,7 +17,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.repair import Repair
@@ -88,7 +88,8 @@ def _asked(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]
         _check_forms(line, names)
     wanted = [part for text in fields.wanted for part in names.asks(text)]
     held = [part for text in fields.with_ for part in names.asks(text, "with")]
-    needed = [*_needed(names, fields.recipe)]
+    asked = dict.fromkeys(ask.component for ask in (*wanted, *held))
+    needed = [*_needed(names, fields.recipe, asked)]
     # A grid may go through archs, machines or devices, which an answer takes from the request.
     _check_words([ask for ask in (*wanted, *held) if ask.component not in varied], names.index)
     if not varied:
@@ -98,15 +99,14 @@ def _asked(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]
             names.known_at(ask, fields.at)
     yield from wanted
     yield from held
-    known = {ask.component for ask in (*wanted, *held)}
-    yield from (ask for ask in needed if ask.component not in known)
+    yield from (ask for ask in needed if ask.component not in asked)
 
 
-def _needed(names: Names, recipe: str) -> Iterator[Ask]:
+def _needed(names: Names, recipe: str, asked: Iterable[str]) -> Iterator[Ask]:
     if recipe:
         from toolmatrix.request import recipes
 
-        for name in recipes.needs(recipes.recipe(recipe, names.index)):
+        for name in recipes.needs(recipes.recipe(recipe, names.index), asked, names.index):
             yield Ask(component=name, selector="*", text=f"--recipe {recipe}", option="recipe")
 
 

@@ -38,12 +38,15 @@ _APART = ("given", "hidden", "flag", "variant_of")
 _MOST = 4
 
 
-def needs(recipe: Recipe) -> tuple[str, ...]:
-    """The components that an answer must hold to be made an image of."""
+def needs(recipe: Recipe, asked: Iterable[str], index: Index) -> tuple[str, ...]:
+    """The components that an answer about some must hold to be made an image of."""
     # No recipe has to say that it starts from an image and installs packages.
     # Of several that it builds it is left to who asks.
     only = recipe.builds if len(recipe.builds) == 1 else ()
-    return tuple(dict.fromkeys(("base-image", "distro", *only, *recipe.needs)))
+    parts = (*recipe.provisions, *provisions(index).provisions)
+    by_pip = {part.component for part in parts if part.pip}
+    python = () if by_pip.isdisjoint(asked) else ("python",)
+    return tuple(dict.fromkeys(("base-image", "distro", *only, *recipe.needs, *python)))
 
 
 def stipulations(recipe: Recipe, index: Index) -> tuple[Stipulation, ...]:
