@@ -13,8 +13,10 @@ import hashlib
 import io
 import json
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 from pathlib import Path
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 PREFIX = "local"
 UBUNTU = ("bionic", "focal", "noble", "resolute")
 """The suites that are Ubuntu's; others are Debian's."""
+
+# Their pip asks at an address that only redirects today, which not every machine reaches.
+_OLD_PIP = ("bionic",)
 
 EMULATORS = {"amd64": "x86_64", "arm64": "aarch64"}
 """What qemu calls an architecture of Debian."""
@@ -61,7 +66,9 @@ def archive(base: Base, folder: Path) -> Path:
     """The archive of a base image, made unless the folder has it; raises BaseFailed."""
     sources = _sources(base.suite)
     authorities = sorted(_AUTHORITIES.glob("*.crt"))
-    made_from = (*base, *sources, *(path.read_text() for path in authorities), *_LEFT_OUT)
+    settings = _settings_of_pip() if base.suite in _OLD_PIP else ""
+    contents = [*(path.read_text() for path in authorities), *_LEFT_OUT]
+    made_from = (*base, *sources, *contents, *([settings] if settings else []))
     name = f"{base.suite}-{base.arch}-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:12]}"
     kept = folder / f"{name}.tar"
     layer, part = folder / f"{name}.layer", folder / f"{name}.part"
@@ -75,7 +82,7 @@ def archive(base: Base, folder: Path) -> Path:
             return kept
         try:
             with _keyring(base.suite) as keyring:
-                _bootstrap(base, sources, authorities, layer, keyring)
+                _bootstrap(base, sources, authorities, layer, keyring, settings)
             _wrap(base, layer, part)
             part.rename(kept)
         finally:
@@ -164,15 +171,33 @@ def _sources(suite: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _settings_of_pip() -> str:
+    """The settings by which an old pip asks the index that this machine's asks."""
+    asked = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "get", "global.index-url"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    default = "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"
+    index = asked.stdout.strip() or _run([sys.executable, "-c", default]).strip()
+    return f"[global]\nindex-url = {index}\n"
+
+
 def _bootstrap(
     base: Base,
     sources: Iterable[str],
     authorities: Iterable[Path],
     layer: Path,
     keyring: Iterable[str],
+    settings: str,
 ) -> None:
     trusted = [f"upload {path} {path}" for path in authorities]
-    hooks = [f'mkdir -p "$1"{_AUTHORITIES}', *trusted, 'chroot "$1" update-ca-certificates']
+    hooks = []
+    if trusted:
+        hooks += [f'mkdir -p "$1"{_AUTHORITIES}', *trusted, 'chroot "$1" update-ca-certificates']
+    if settings:
+        hooks.append(f'printf %s {shlex.quote(settings)} > "$1/etc/pip.conf"')
     _run(
         [
             "mmdebstrap",
@@ -190,7 +215,7 @@ def _bootstrap(
             ),
             *keyring,
             *(f"--dpkgopt=path-exclude={pattern}" for pattern in _LEFT_OUT),
-            *(f"--customize-hook={hook}" for hook in (hooks if trusted else ())),
+            *(f"--customize-hook={hook}" for hook in hooks),
             base.suite,
             str(layer),
             *sources,

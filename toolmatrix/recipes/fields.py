@@ -195,7 +195,7 @@ SHAPES: Mapping[str, Shape] = {
     "installer": Shape(
         noun="an installer",
         kind=model.Installer,
-        fields={"version": "word", "sha256": "sha256", "index": "url"},
+        fields={"version": "word", "sha256": "sha256"},
         conditional=True,
         sourced=True,
     ),

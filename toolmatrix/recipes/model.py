@@ -174,14 +174,10 @@ class ArchiveSnapshot(Part):
 
 
 class Installer(Part):
-    """A release of pip and the SHA-256 of its wheel, for images whose own pip does not resolve.
-
-    `index` is the package index where that pip asks at an address of before, unless its settings name one.
-    """
+    """A release of pip and the SHA-256 of its wheel, for images whose own pip does not resolve."""
 
     version: str
     sha256: str
-    index: str = ""
 
 
 class BuildStep(Part):

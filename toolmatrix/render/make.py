@@ -232,7 +232,6 @@ def _image(
         builds=_once(tuple(build.install) for build in held.variants.values() if build.options),
         closure=closure,
         installers=_installers(installer, closure),
-        index=installer.index if installer else "",
         wheels=used,
         steps=steps,
         artifacts=picker.texts(recipe.artifacts),

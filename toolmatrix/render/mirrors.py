@@ -78,7 +78,6 @@ def applied(image: ImagePlan, choices: Choices, settings: Sequence[MirrorSetting
         repositories=_repositories(image.repositories, text),
         runtime=runtime.replace(repositories=_repositories(runtime.repositories, text)),
         run=each(image.run),
-        index=text(image.index),
         pip=each(image.pip),
         builds=tuple(map(each, image.builds)),
         closure=image.closure and _closure(image.closure, text),
@@ -96,7 +95,6 @@ def addresses(image: ImagePlan) -> Iterator[str]:
     closure = image.closure
     texts = [*(image.snapshot.lines if image.snapshot else ())]
     texts += [
-        image.index,
         *image.run,
         *image.pip,
         *(line for step in image.steps for line in step.run),

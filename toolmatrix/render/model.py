@@ -107,7 +107,6 @@ class ImagePlan(Value):
     builds: tuple[tuple[str, ...], ...]
     closure: LockedClosure | None
     installers: Mapping[str, LockedPackage]
-    index: str
     wheels: tuple[UsedPackage, ...]
     steps: tuple[BuildStep, ...]
     artifacts: tuple[str, ...]
