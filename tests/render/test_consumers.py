@@ -604,7 +604,7 @@ def test_a_feature_installs_what_was_resolved(tmp_path: Path) -> None:
         name: one for name, one in part.components.items() if name in ("gcc", "python", *BASE)
     }
     environment = answer.environments["default"].replace(
-        targets={"x86": part.replace(components=kept_parts)}
+        request=("gcc", "python"), targets={"x86": part.replace(components=kept_parts)}
     )
     held = job(answer.replace(environments={"default": environment}))
     script = next(

@@ -41,7 +41,7 @@ _LOCK = "pyodide-lock.json"
 # Bytes of the matrix that are fetched at a time.
 _STEP = 1 << 18
 # Rooms of the package that no question of the page enters.
-_LEFT_OUT = ("cli", "harvest", "images", "inventory", "judge", "logs", "stages", "__pycache__")
+_LEFT_OUT = ("cli", "harvest", "images", "inventory", "judge", "logs", "__pycache__")
 # What Dockerfiles and CPUs are asked of; without what is compiled, which is for this machine.
 _LIBRARIES = ("archspec", "jinja2", "markupsafe", "packaging", "yaml")
 _CARRIED = ("recipes", "dockerfiles")

@@ -120,11 +120,23 @@ def attempt(index: Index, request: Request) -> Resolution | Assembly:
     else:
         return assembly.silenced(unread)
     if unread:
-        # Who asks for some evidence asks for what is known, however old it is.
-        anchors = () if request.min_evidence else request.wanted
-        first = [part.number for part in assembly.variables if part.component in anchors]
-        found = soft.settle(assembly.problem(), unread, first, found)
+        found = soft.settle(assembly.problem(), unread, _anchors(assembly), found)
     return judge(assembly, found.values)
+
+
+def _anchors(assembly: Assembly) -> list[int]:
+    """The variables that nothing unread moves: of what is wanted the first, and what is named by no series."""
+    request = assembly.request
+    # Who asks for some evidence asks for what is known, however old it is.
+    if request.min_evidence:
+        return []
+    series = {ask.component for ask in request.asks if ask.selector.startswith("==")}
+    wanted = [part for part in assembly.variables if part.component in request.wanted]
+    first = wanted[0].component if wanted else ""
+    # Of the series beside it, as in `torch cuda==13.2`, a release that is known will do.
+    return [
+        part.number for part in wanted if part.component == first or part.component not in series
+    ]
 
 
 def possible(index: Index, request: Request) -> Resolution | None:
