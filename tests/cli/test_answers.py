@@ -408,6 +408,12 @@ class TestInsideWheels:
             assert len(texts) == bool(open_question), line
             assert all(open_question in text for text in texts), line
 
+    def test_a_series_beside_what_is_wanted_is_taken_at_a_known_release(self, real: Cli) -> None:
+        # The newest CUDA 11.4 has no image.
+        answer = yes(real, "resolve onnxruntime==1.12.1 cuda==11.4")
+        assert answer.holds("cuda", "==11.4.3")
+        assert answer.word == "stated"
+
     @pytest.mark.parametrize(
         ("device", "target"),
         [
