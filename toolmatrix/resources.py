@@ -108,6 +108,11 @@ def stage_steps_path() -> str:
     return os.path.join(_PACKAGE, "stages", "steps.yaml")
 
 
+def replay_facts_path() -> str:
+    """What releases of a driver changed in files that it writes by itself."""
+    return os.path.join(_PACKAGE, "stages", "replay.yaml")
+
+
 def registries_path() -> str:
     """Registries with several names."""
     return os.path.join(_PACKAGE, "images", "registries.yaml")

@@ -76,10 +76,15 @@ def asked(run: Cli, *words: str, **env: str) -> dict[str, Any]:
     return document
 
 
-def test_an_answer_is_given_to_the_driver_of_its_release(run: Cli) -> None:
+def own_nvcc() -> tuple[Path, str, str]:
+    """The nvcc of this machine, its version, and the release of the toolkit that it is part of."""
     nvcc = Path(tools.nvcc())
     version = installed.version("nvcc", str(nvcc), dict(os.environ))
-    release = stage_facts.releases(matrix.index(), "cuda", version)[-1]
+    return nvcc, version, stage_facts.releases(matrix.index(), "cuda", version)[-1]
+
+
+def test_an_answer_is_given_to_the_driver_of_its_release(run: Cli) -> None:
+    nvcc, version, release = own_nvcc()
     locked(
         run,
         f"cuda=={release}",
@@ -172,9 +177,7 @@ def test_each_difference_from_the_answer_is_a_finding(
 
 
 def test_what_is_for_another_platform_is_left_out_and_told(run: Cli) -> None:
-    nvcc = Path(tools.nvcc())
-    version = installed.version("nvcc", str(nvcc), dict(os.environ))
-    release = stage_facts.releases(matrix.index(), "cuda", version)[-1]
+    nvcc, _, release = own_nvcc()
     locked(
         run,
         f"cuda=={release}",

@@ -205,15 +205,15 @@ def checked(function: FunctionType) -> Callable[..., Any]:
                 raise TypeError(
                     f"{function.__name__}() has no keyword `{name}`: it takes {', '.join(known)}"
                 )
-        held = [
+        values = [
             _checked(places[at] if at < len(places) else rest, kinds, value)
             for at, value in enumerate(given)
             if at < len(places) or rest
         ]
         # What is given too often, or not at all, Python says well.
-        held += given[len(held) :]
+        values += given[len(values) :]
         return function(
-            *held, **{name: _checked(name, known, one) for name, one in options.items()}
+            *values, **{name: _checked(name, known, one) for name, one in options.items()}
         )
 
     return ask

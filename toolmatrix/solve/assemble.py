@@ -376,7 +376,7 @@ class Assembly(Reached):
         }
 
     def silenced(self, unread: Sequence[int]) -> Assembly:
-        """The same without some of what only says that nobody knows; without all of it where evidence is asked for."""
+        """The same without some of the unread facts; without all of them where some evidence is asked for."""
         # What the evidence does not reach depends on all statements.
         if unread and self.request.min_evidence:
             return Assembly(self.index, self.request, silent=True, whole=self.whole)
@@ -394,7 +394,7 @@ class Assembly(Reached):
         return other
 
     def broken(self, values: Sequence[int]) -> tuple[int, ...]:
-        """The numbers of the statements that only say that nobody knows and that an answer breaks."""
+        """The numbers of the unread statements that an answer breaks."""
         return tuple(
             number
             for number in self.unread

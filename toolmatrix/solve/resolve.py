@@ -101,8 +101,8 @@ def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
 def attempt(index: Index, request: Request) -> Resolution | Assembly:
     """The best answer, or the problem that has none.
 
-    What only says that nobody knows never moves what was asked for to another release. Of the rest it binds what it
-    can, so that an answer rests on what is known; what it cannot bind is `unread` in the answer: neither yes nor no.
+    An unread fact never moves what was asked for to another release. Of the rest every unread fact binds that can, so
+    that an answer rests on what is known; one that cannot is `unread` in the answer: neither yes nor no.
     """
     # What the context leaves absent has no part in an answer, and may be among the reasons why there is none.
     for whole in (False, True):

@@ -13,6 +13,7 @@ import re
 import shlex
 
 from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.resources import load_yaml, replay_facts_path
 from toolmatrix.stages import dependencies, graph
 from toolmatrix.stages.drivers.nvcc_plan import TEMP
 from toolmatrix.stages.words import without_messages
@@ -31,8 +32,6 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _WINDOWS = re.compile(r"(?i)[a-z]:[\\/].*|.*\.exe|cl")
 _SHELL_WORK = re.compile(r"[A-Za-z0-9_/.+-]+")
 _EXPANDED = re.compile(r"`|\$(?=[A-Za-z_{(])")
-# The first major of clang whose objects with device code need no executable stack (llvm/llvm-project PR #72782).
-_MARKS_STACK = 18
 
 
 class ReplayStep(Value):
@@ -335,7 +334,8 @@ def _script_of_objects(plan: Plan, stage: Stage, path: str) -> str:
     ids = {word for one in plan.stages for word in one.argv if word.startswith("-cuid=")}
     units = sorted(_unit_hash(word.removeprefix("-cuid=")) for word in ids)
     major = plan.version.partition(".")[0]
-    marked = not major.isdecimal() or int(major) >= _MARKS_STACK
+    since = load_yaml(replay_facts_path())["no-executable-stack"]["since"]
+    marked = not major.isdecimal() or int(major) >= since
     older = _assembly([], ["__hip_fatbin"], bundle, marked)
     objects = _served(plan, stage)
     if not (units and objects):
