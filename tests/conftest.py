@@ -17,7 +17,7 @@ from tests.amount import examples
 from tests.engine import docker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
     from tests.engine.docker import Engine
@@ -62,6 +62,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         matrix.remove_folder(_kept_indexes(config))
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what asks for an engine, a registry, a store of images or a browser."""
+    if isinstance(item, pytest.Function) and "_large" in item.fixturenames:
+        item.add_marker(pytest.mark.large)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run files with long and slow tests first and those with few tests last, as far as these are not the same."""
@@ -71,6 +77,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     long = {item.path for item in items if item.get_closest_marker("long")}
     items.sort(key=lambda item: (item.path not in long, -slow[item.path], -count[item.path]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Have one worker compile the tests, whose asserts pytest writes anew, and the others read what it compiled.
+
+    All of them wait for the matrix, which each would compile for itself.
+    """
+    if not hasattr(session.config, "workerinput"):
+        return (yield)
+    with matrix.first_alone():
+        found = yield
+    matrix.index()
+    return found
 
 
 def pytest_collection_finish() -> None:
@@ -135,8 +155,13 @@ def _no_processes_and_no_sockets(request: pytest.FixtureRequest) -> Iterator[Non
         yield
 
 
+@pytest.fixture(scope="session")
+def _large() -> None:
+    """What a fixture asks for whose tools `./tests/run --builds` alone installs."""
+
+
 @pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
+def engine(_large: None) -> Iterator[Engine]:
     """A real engine."""
     with docker.needed() as found:
         yield found

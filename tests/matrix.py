@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -17,7 +18,7 @@ from toolmatrix.facts import store
 from toolmatrix.facts.store import open_index
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
 
@@ -55,6 +56,17 @@ def make_folder(kept: Path) -> None:
 def compile_ahead() -> subprocess.Popen[bytes]:
     """Compile the index while the processes of pytest-xdist still read the tests."""
     return subprocess.Popen([sys.executable, "-m", "tests.matrix"], cwd=Path(__file__).parents[1])
+
+
+@contextmanager
+def first_alone() -> Iterator[None]:
+    """Let the process that comes first be done with something before others do it, all at once."""
+    with open(os.path.join(folder(), "first.lock"), "w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
 
 
 def remove_folder(kept: Path) -> None:

@@ -168,6 +168,7 @@ def test_nvcc_is_asked_shown_replayed_and_verified(real: Cli, source: Path) -> N
     assert "saxpy.o: identical, byte for byte, to the driver's own\n" in verified.out
 
 
+@pytest.mark.large
 @pytest.mark.process
 @pytest.mark.slow
 def test_two_gfx_targets_of_hipcc_are_shown(real: Cli, here: Path) -> None:

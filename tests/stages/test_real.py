@@ -70,7 +70,7 @@ def two_sources(place: Path, suffix: str, before: str) -> list[str]:
 
 CASES = [
     pytest.param(nvcc, "saxpy.cu", TWO_SM, id="nvcc"),
-    pytest.param(hipcc, "vadd.hip", TWO_GFX, id="hipcc"),
+    pytest.param(hipcc, "vadd.hip", TWO_GFX, id="hipcc", marks=pytest.mark.large),
 ]
 
 
@@ -200,7 +200,9 @@ def test_ninja_and_a_script_write_the_dependencies_that_a_log_tells_of(tmp_path:
     [
         pytest.param(nvcc, ".cu", "", [*TWO_SM, "-rdc=true"], id="nvcc"),
         pytest.param(
-            hipcc, ".hip", "#include <hip/hip_runtime.h>\n", [*TWO_GFX, "-fgpu-rdc"], id="hipcc"
+            *(hipcc, ".hip", "#include <hip/hip_runtime.h>\n", [*TWO_GFX, "-fgpu-rdc"]),
+            id="hipcc",
+            marks=pytest.mark.large,
         ),
     ],
 )
