@@ -15,6 +15,7 @@ from hypothesis import settings
 from tests import matrix
 from tests.amount import examples
 from tests.engine import docker
+from toolmatrix import resources
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -85,12 +86,17 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
     All of them wait for the matrix, which each would compile for itself.
     """
-    if not hasattr(session.config, "workerinput"):
-        return (yield)
-    with matrix.first_alone():
-        found = yield
-    matrix.index()
-    return found
+    # Collecting makes no garbage to speak of.
+    gc.disable()
+    try:
+        if not hasattr(session.config, "workerinput"):
+            return (yield)
+        with matrix.first_alone():
+            found = yield
+        matrix.index()
+        return found
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
@@ -110,6 +116,15 @@ def cache() -> str:
 def ours() -> str:
     """A file of facts for on top: NumPy 1.19.99 of a mirror."""
     return matrix.ours()
+
+
+@pytest.fixture
+def _small_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tests/cli/fixtures/small in the place of the built-in matrix."""
+    recipes = resources.recipes_root()
+    monkeypatch.setattr(resources, "matrix_root", lambda: str(matrix.SMALL))
+    monkeypatch.setattr(resources, "recipes_root", lambda: recipes)
+    monkeypatch.setattr(resources, "builtin_index", lambda: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

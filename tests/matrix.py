@@ -14,14 +14,17 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from toolmatrix import pack, resources
-from toolmatrix.facts import store
+from toolmatrix.facts import load, store
 from toolmatrix.facts.store import open_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.model import Matrix
 
+SMALL = Path(__file__).parent / "cli" / "fixtures" / "small"
+_load = load.load
 _VARIABLE = "TESTS_OF_TOOLMATRIX_CACHE"
 _OVERLAY = "TESTS_OF_TOOLMATRIX_OVERLAY"
 _OURS = """\
@@ -105,6 +108,17 @@ def _opened(_root: str, *overlays: str) -> Index:
     with open(os.path.join(folder(), f"{len(overlays)}.lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return open_index(overlays, {"XDG_CACHE_HOME": folder()})
+
+
+@cache
+def _loaded(front: str) -> Matrix:
+    return _load([front])
+
+
+def loaded_once(paths: Sequence[str], **left_out: Any) -> Matrix:
+    """`load` of a run in this process: the files of the built-in matrix alone are read once."""
+    front = os.path.join(resources.matrix_root(), "matrix.yaml")
+    return _loaded(front) if [*paths] == [front] and not left_out else _load(paths, **left_out)
 
 
 def opened_once(overlays: Sequence[str], env: Mapping[str, str], *making: Any) -> Index:
