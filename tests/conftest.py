@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import socket
 import subprocess
 from collections import Counter
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -18,11 +19,18 @@ from tests.engine import docker
 from toolmatrix import resources
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
     from tests.engine.docker import Engine
 
+# All patched once: thousands of tests would each wait for it.
+_GUARDED: tuple[tuple[Any, str], ...] = (
+    (subprocess.Popen, "__init__"),
+    *((os, name) for name in ("system", "posix_spawn")),
+    *((socket.socket, name) for name in ("connect", "bind")),
+    (socket, "getaddrinfo"),
+)
 _COMPILING = pytest.StashKey["subprocess.Popen[bytes]"]()
 
 # Their asserts explain themselves as those of test modules do.
@@ -135,12 +143,42 @@ def _indexes_stay() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def _refusing() -> Iterator[set[str]]:
+    """Processes and sockets are refused while this holds a name."""
+    refusing: set[str] = set()
+
+    def guarded(original: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*given: Any, **named: Any) -> Any:
+            if refusing:
+                raise AssertionError(
+                    "a test without the marker `process` uses a process or a socket"
+                )
+            return original(*given, **named)
+
+        return called
+
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in _GUARDED:
+            patch.setattr(owner, name, guarded(getattr(owner, name)))
+        yield refusing
+
+
 @pytest.fixture(autouse=True)
-def _own_cache(request: pytest.FixtureRequest, cache: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What asks from Python finds the index too, and leaves the user's cache alone."""
-    # Those that build images keep their base images there between runs.
+def _alone(
+    request: pytest.FixtureRequest,
+    cache: str,
+    monkeypatch: pytest.MonkeyPatch,
+    _refusing: set[str],
+) -> Iterator[None]:
+    """A test has a cache that is not the user's, and neither processes nor sockets unless it says so."""
+    # What asks from Python finds the index too. Those that build images keep their base images there between runs.
     if not request.node.get_closest_marker("long"):
         monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    if not request.node.get_closest_marker("process"):
+        _refusing.add(request.node.name)
+    yield
+    _refusing.clear()
 
 
 @pytest.fixture(scope="module")
@@ -148,25 +186,6 @@ def _opened_once() -> Iterator[None]:
     """Runs in this process share one index of the built-in matrix."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("toolmatrix.facts.store.open_index", matrix.opened_once)
-        yield
-
-
-@pytest.fixture(autouse=True)
-def _no_processes_and_no_sockets(request: pytest.FixtureRequest) -> Iterator[None]:
-    if request.node.get_closest_marker("process"):
-        yield
-        return
-
-    def refuse(*_given: object, **_named: object) -> NoReturn:
-        raise AssertionError("a test without the marker `process` uses a process or a socket")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subprocess.Popen, "__init__", refuse)
-        patch.setattr("os.system", refuse)
-        patch.setattr("os.posix_spawn", refuse)
-        patch.setattr(socket.socket, "connect", refuse)
-        patch.setattr(socket.socket, "bind", refuse)
-        patch.setattr(socket, "getaddrinfo", refuse)
         yield
 
 
