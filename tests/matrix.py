@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 SMALL = Path(__file__).parent / "cli" / "fixtures" / "small"
 _load = load.load
+_DAY = 24 * 60 * 60
 _VARIABLE = "TESTS_OF_TOOLMATRIX_CACHE"
 _OVERLAY = "TESTS_OF_TOOLMATRIX_OVERLAY"
 _OURS = """\
@@ -107,7 +109,11 @@ def _opened(_root: str, *overlays: str) -> Index:
     # Who comes while another compiles it waits for that one.
     with open(os.path.join(folder(), f"{len(overlays)}.lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return open_index(overlays, {"XDG_CACHE_HOME": folder()})
+        found = open_index(overlays, {"XDG_CACHE_HOME": folder()})
+        # A program that a test starts keeps the newest indexes: it would remove this one, and the next compile it anew.
+        later = time.time() + _DAY
+        os.utime(found.path, (later, later))
+        return found
 
 
 @cache
