@@ -220,6 +220,7 @@ def test_a_named_driver_of_another_release_is_asked_and_told(run: Cli) -> None:
     assert refused.code == 2
 
 
+@pytest.mark.large
 def test_a_lock_of_rocm_is_given_to_hipcc(run: Cli, real: Cli, here: Path) -> None:
     hipcc = tools.program("hipcc")
     version = installed.version("hipcc", hipcc, dict(os.environ))
