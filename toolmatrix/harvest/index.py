@@ -139,7 +139,7 @@ class _Reader:
             wheel
             for one in asked
             for wheels in _ladders(one)
-            if self.known[wheels[0].name].requires != self.known[wheels[-1].name].requires
+            if self.known[wheels[0].name].lines != self.known[wheels[-1].name].lines
             for wheel in wheels
         )
         return [

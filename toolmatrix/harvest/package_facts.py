@@ -163,7 +163,28 @@ class _Tables:
                 known = rows.setdefault(held.release.version, row)
                 if known is not row:
                     known["date"] = min(known.get("date", ""), row.get("date", ""))
-        return self.table(f"{self.component}-releases", self.read[0].package, list(rows.values()))
+        made = self.table(f"{self.component}-releases", self.read[0].package, list(rows.values()))
+        if all(one.package.requires != () for one in self.read):
+            named = made.pop("rows")
+            made |= {"requirements-read": self.requirements_read(), "rows": named}
+        return made
+
+    def requirements_read(self) -> dict[str, Any]:
+        """The packages that are required and have no cell, and the releases whose METADATA does not say all."""
+        others: set[str] = set()
+        unread: dict[str, None] = {}
+        for one in self.read:
+            for held in one.releases:
+                known = {self.component, *self.required(one.package, held)}
+                for place, told in held.metadata.items():
+                    named = metadata.named(told, *place, one.package.extras)
+                    others |= {
+                        package for package, component in named.items() if component not in known
+                    }
+                if not held.metadata or not all(told.whole for told in held.metadata.values()):
+                    unread[self.alone(held.release.version)] = None
+        selector = {"unread": " ".join(unread)} if unread else {}
+        return {"others": sorted(others), **selector}
 
     def release(self, read: PackageRead, held: ReleaseRead) -> dict[str, Any]:
         release = held.release
