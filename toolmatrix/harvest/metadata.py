@@ -29,7 +29,7 @@ LARGEST_SOURCE = 64 << 20
 """Bytes of a packed source archive that are read to find what it says of itself."""
 _SOURCE = ".tar.gz"
 # The version of metadata in which sources say what may change when they are built (PEP 643).
-_SETTLED = "2.2"
+_SETTLED = (2, 2)
 # Lower bounds before upper ones, as people read them.
 _ORDER = (">=", ">", "===", "==", "~=", "<=", "<", "!=")
 _EXACT = ("==", "!=")
@@ -107,7 +107,10 @@ def read(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metad
 def _is_settled(told: RawMetadata) -> bool:
     """Whether PKG-INFO of a source says all that its wheel will require."""
     # Since PEP 643 it says what building may change. Before, tools that left requirements out left out all of them.
-    if told.get("metadata_version", "") < _SETTLED:
+    form = tuple(
+        int(part) for part in told.get("metadata_version", "").split(".") if part.isdigit()
+    )
+    if form < _SETTLED:
         return bool(told.get("requires_dist"))
     return "requires-dist" not in (name.lower() for name in told.get("dynamic", ()))
 
