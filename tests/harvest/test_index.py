@@ -48,12 +48,14 @@ def document(
         "schema: toolmatrix.families/1\n"
         "packages: {torch: torch, numpy: numpy}\n"
         f"families:\n  app:\n    kind: index\n    about: words\n    packages: {packages}\n"
+        "programs: {ninja: ninja}\n"
     )
     known = families.families(str(path))
     given: dict[str, Any] = {
         "session": Session(),
         "day": date(2026, 11, 23),
         "packages": families.packages(str(path)),
+        "programs": families.programs(str(path)),
         "pythons": PYTHONS,
         **more,
     }
@@ -210,7 +212,8 @@ def test_a_source_says_what_it_requires_where_there_is_no_wheel(
         # Before PEP 643 it may be left to the build to say what is required.
         ("Metadata-Version: 2.1\n", False),
         ("Metadata-Version: 2.2\n", True),
-        ("Metadata-Version: 2.2\nDynamic: Requires-Dist\nRequires-Dist: torch\n", False),
+        ("Metadata-Version: 2.2\nDynamic: Requires-Dist\n", False),
+        ("Metadata-Version: 2.2\nDynamic: Requires-Dist\nRequires-Dist: torch\n", True),
     ],
 )
 def test_a_source_says_all_that_is_required_where_building_changes_nothing(
@@ -244,6 +247,14 @@ def test_what_is_required_beside_components_is_named_and_what_cannot_be_read_is_
     ]
     (made,) = document(tmp_path, "{app: {requires: []}}")["tables"]
     assert "requirements-read" not in made
+
+
+def test_a_program_is_limited_and_not_required(server: Server, tmp_path: Path) -> None:
+    shop.stock(server, "app", wheels("1.0", "38", requires=["ninja>=1.11", "numpy"]))
+    (made,) = document(tmp_path, "{app: {}}")["tables"]
+    assert made["rows"][0]["ninja"] == ">=1.11"
+    assert made["columns"]["ninja"]["as"] == "limits"
+    assert made["columns"]["numpy"]["as"] == "requires"
 
 
 def test_packages_of_one_component_are_its_builds(server: Server, tmp_path: Path) -> None:

@@ -164,7 +164,9 @@ def audited(
         if held.releases
     }
     families = list(coverage(matrix, index, outcomes, counts, names))
-    found += judge.findings(matrix, index, families, rules, this_day(env))
+    # A package of which releases were read stands for its component, as those do that are called otherwise.
+    packages = {**{name: name for name in own}, **index.header["packages"], **_called()}
+    found += judge.findings(matrix, index, families, rules, this_day(env), packages)
     shown = [one for one in found if not names or one.component in names]
     looked_at = {
         "component": len(families),
@@ -174,6 +176,12 @@ def audited(
     located = lints.located(shown, matrix, files(paths))
     report = AuditReport(index, located, [one.to_json() for one in families], looked_at)
     return told(report, ", ".join(names) or "matrix")
+
+
+def _called() -> dict[str, str]:
+    from toolmatrix.harvest import families
+
+    return families.packages()
 
 
 def _listed(

@@ -105,14 +105,13 @@ def read(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metad
 
 
 def _is_settled(told: RawMetadata) -> bool:
-    """Whether PKG-INFO of a source says all that its wheel will require."""
-    # Since PEP 643 it says what building may change. Before, tools that left requirements out left out all of them.
+    """Whether PKG-INFO of a source says all that it requires."""
+    # Tools that leave requirements to the build leave out all of them. Since PEP 643 none may mean that there is none.
     form = tuple(
         int(part) for part in told.get("metadata_version", "").split(".") if part.isdigit()
     )
-    if form < _SETTLED:
-        return bool(told.get("requires_dist"))
-    return "requires-dist" not in (name.lower() for name in told.get("dynamic", ()))
+    dynamic = [name.lower() for name in told.get("dynamic", ())]
+    return bool(told.get("requires_dist")) or (form >= _SETTLED and "requires-dist" not in dynamic)
 
 
 def _text(session: Session, wheel: Wheel) -> bytes:
