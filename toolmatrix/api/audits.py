@@ -164,9 +164,7 @@ def audited(
         if held.releases
     }
     families = list(coverage(matrix, index, outcomes, counts, names))
-    # A package of which releases were read stands for its component, as those do that are called otherwise.
-    packages = {**{name: name for name in own}, **index.header["packages"], **_called()}
-    found += judge.findings(matrix, index, families, rules, this_day(env), packages)
+    found += judge.findings(matrix, index, families, rules, this_day(env), _called(own, index))
     shown = [one for one in found if not names or one.component in names]
     looked_at = {
         "component": len(families),
@@ -178,10 +176,11 @@ def audited(
     return told(report, ", ".join(names) or "matrix")
 
 
-def _called() -> dict[str, str]:
+def _called(own: Iterable[str], index: Index) -> dict[str, str]:
+    """The component of each package: those of which releases were read, and those that are called otherwise."""
     from toolmatrix.harvest import families
 
-    return families.packages()
+    return {**{name: name for name in own}, **index.header["packages"], **families.packages()}
 
 
 def _listed(
