@@ -26,6 +26,7 @@ from toolmatrix.facts.model import (
     Component,
     FactSource,
     InheritanceRule,
+    ReadRequirements,
     Release,
     TableRow,
     Target,
@@ -76,6 +77,7 @@ def digest(matrix: Matrix) -> str:
         (Release, matrix.releases),
         (Claim, matrix.claims),
         (TableRow, matrix.rows),
+        (ReadRequirements, matrix.requirements),
     )
     for kind, group in groups:
         # A node is the place in a file, which says nothing about versions.

@@ -128,6 +128,19 @@ class TableRow(Value):
     lists: str = ""
 
 
+class ReadRequirements(Value):
+    """What was read whole: beside components the releases of a table require `others`, packages by their names.
+
+    Of the releases that `unread` admits nobody read everything that they require.
+    """
+
+    table: str
+    component: str
+    others: tuple[str, ...]
+    unread: str
+    node: YamlNode
+
+
 class Claim(Value):
     """One statement about one component: when the conditions hold, then `component` is within `selector`.
 
@@ -179,6 +192,7 @@ class Matrix:
         self.channels: dict[str, Channel] = {}
         self.releases: dict[tuple[str, str], Release] = {}
         self.rows: dict[str, TableRow] = {}
+        self.requirements: dict[str, ReadRequirements] = {}
         self.claims: dict[str, Claim] = {}
 
     def put(self, layer: Matrix) -> None:
@@ -196,6 +210,7 @@ class Matrix:
             name: claim for name, claim in self.claims.items() if claim.row not in layer.rows
         } | layer.claims
         self.rows |= layer.rows
+        self.requirements |= layer.requirements
 
     def offer(self, release: Release, sources: Mapping[str, FactSource]) -> None:
         """Record a release; of the same one from two places the better known stays."""

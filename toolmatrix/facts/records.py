@@ -200,7 +200,8 @@ class ComponentFacts(NamedTuple):
 
     `releases` are the records of the releases, `since_days` the days on which series began and `since_masks` the
     releases of all that had by each, `packages` the variants by the package that installs them, `brings` the variants
-    that bring the runtime of an accelerator, `unreviewed` what was harvested for a request.
+    that bring the runtime of an accelerator, `unreviewed` what was harvested for a request, `complete` the releases
+    whose requirements were read whole: what no fact names they do not require.
     """
 
     versions: Sequence[str]
@@ -212,6 +213,7 @@ class ComponentFacts(NamedTuple):
     packages: Mapping[str, int]
     brings: int
     unreviewed: int
+    complete: int
     binding_groups: Sequence[BindingGroup]
     row_groups: Sequence[RowGroup]
     disputes: Sequence[Dispute]

@@ -100,6 +100,7 @@ class _Writer:
         bindings = _by(self.compiled.bindings, lambda binding: binding.when[0][0])
         soft_constraints = _by(self.compiled.soft_constraints, lambda soft: soft.terms[0][0])
         disputes = _by(self.compiled.disputes, lambda dispute: dispute.rival.when[0][0])
+        complete = self.complete()
         for name, scale in self.compiled.scales.items():
             releases = [matrix.releases[name, version] for version in scale.versions]
             dates = [release.date for release in releases]
@@ -118,11 +119,27 @@ class _Writer:
                         scale,
                         (one for one in releases if records.UNREVIEWED & one.attributes.keys()),
                     ),
+                    complete=complete.get(name, 0),
                     binding_groups=self.binding_groups(bindings.get(name, ())),
                     row_groups=self.row_groups(soft_constraints.get(name, ())),
                     disputes=[*map(self.dispute, disputes.get(name, ()))],
                 )
             )
+
+    def complete(self) -> dict[str, int]:
+        """The releases of which the requirements were read whole, by component: those in rows of such tables."""
+        matrix = self.compiled.matrix
+        found: dict[str, int] = {}
+        for row in matrix.rows.values():
+            read = matrix.requirements.get(row.table)
+            if read is not None:
+                scale = self.compiled.scales[read.component]
+                named = row.subject.partition(" ")[2]
+                # `0.9.0` also admits 0.9.0.1, which has a row of its own.
+                mask = scale.bit(named) or scale.select(named)
+                mask &= ~scale.select(read.unread)
+                found[read.component] = found.get(read.component, 0) | mask
+        return found
 
     def binding_groups(self, bindings: Sequence[CompiledBinding]) -> list[records.BindingGroup]:
         # Neighbours alone: the order of bindings is that in which facts are told.
