@@ -9,13 +9,14 @@ import re
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import pieces, versions
-from toolmatrix.facts.model import KINDS, LISTS, PRODUCTS, SUPPORT, Claim, TableRow
+from toolmatrix.facts.model import BREAKS, KINDS, LISTS, PRODUCTS, SUPPORT, Claim, TableRow
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from toolmatrix.facts.model import Component
     from toolmatrix.facts.pieces import Conditions, Provenance, Recorder
     from toolmatrix.facts.yamlfile import YamlNode
 
@@ -158,6 +159,8 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable) -> None:
         recorder.release(component, fields[table.key], name, row.origin, fields, told)
     if table.lists == SUPPORT:
         _end(node, fields)
+    if table.lists == BREAKS:
+        _break(node, fields, component)
     row.claims((table.key, subject))
 
 
@@ -170,6 +173,19 @@ def _end(node: YamlNode, fields: Mapping[str, YamlNode]) -> None:
     # Many sources name a month alone.
     if not _DAY.fullmatch(day):
         told[0].fail("this is no day and no month", expected="YYYY-MM-DD or YYYY-MM", found=day)
+
+
+def _break(node: YamlNode, fields: Mapping[str, YamlNode], component: Component) -> None:
+    """Fail unless a row names one release, the day from which makers could know of it, and what it broke."""
+    release = fields[component.name]
+    try:
+        versions.key(release.string("a release"))
+    except versions.SelectorError as error:
+        release.fail("a row of breaks names one release", expected="a version", found=str(error))
+    for name, expected in (("known", "a day"), ("breaks", "a few words")):
+        if name not in fields:
+            node.fail(f"a row of breaks has no `{name}`", expected=expected, found="no such key")
+    pieces.date(fields["known"], "known")
 
 
 class PrintedRow:
