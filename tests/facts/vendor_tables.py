@@ -143,8 +143,8 @@ def admitted(index: Index, component: str, text: str) -> list[str]:
 def ask(index: Index, row: Row) -> Outcome:
     """Ask for the releases of the row's subject, one after the other, with what each of its cells prints.
 
-    Of several that a cell names the newest is asked for, of a minimum the oldest. A vendor tested one release of a minor
-    series and prints the series: it holds when one has the answer that the row is.
+    Of several that a cell names the newest is asked for, of a minimum the oldest. A vendor tested one release of a
+    minor series and prints the series: it holds when one has the answer that the row is.
     """
     cells = {name: admitted(index, name, text) for name, text in row.cells.items()}
     with_ = [_word(name, row.cells[name], cell) for name, cell in cells.items()]
