@@ -172,6 +172,7 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         targets[target] = judged.choices()
     weakest = words.weakest(choice.evidence for held in targets.values() for choice in held)
     unread = assembly.broken(values)
+    hidden = tuple(_hidden(assembly, chosen))
     grounds: tuple[Incompatibility, ...] = ()
     if unread:
         from toolmatrix.solve import grounds as reading
@@ -181,12 +182,12 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
             for target, choices in targets.items()
             for choice in choices
         ]
-        grounds = reading.grounds(assembly, unread, held)
+        grounds = reading.grounds(assembly, unread, [*held, *hidden])
     return Resolution(
         index=assembly.index,
         request=assembly.request,
         targets=targets,
-        hidden=tuple(_hidden(assembly, chosen)),
+        hidden=hidden,
         # An answer is no better known than the least known of its choices.
         evidence=words.UNKNOWN if unread else weakest,
         values=values,
