@@ -20,6 +20,7 @@ from toolmatrix.errors import MatrixError, Position
 from toolmatrix.facts.records import (
     KINDS,
     BindingGroup,
+    BreakRecord,
     BuildRecord,
     ChannelRecord,
     CitedClaim,
@@ -233,6 +234,11 @@ class Index:
         # An index of an earlier matrix knows of none.
         known = self.section("support") if "support" in self.header["sections"] else {}
         return [*map(SupportRecord._make, known.get(component, ()))]
+
+    def breaks(self, component: str) -> list[BreakRecord]:
+        """The releases of a component that broke what was made for those before, the oldest first."""
+        known = self.section("breaks") if "breaks" in self.header["sections"] else {}
+        return [*map(BreakRecord._make, known.get(component, ()))]
 
     def products(self) -> list[Product]:
         """Every name that a device is sold under."""

@@ -34,6 +34,7 @@ class Component(Value):
     variant_of: str = ""
     under: str = ""
     prefer: str = "newest"
+    major: int = 0
     grid: str = ""
     accelerators: tuple[str, ...] = ()
 
@@ -103,8 +104,9 @@ class Release(Value):
     node: YamlNode
 
 
-LISTS = BUILDS, PRODUCTS, SUPPORT = ("builds", "products", "support")
-"""What rows of a table list: images that were built, the names that devices are sold under, or ends of support."""
+LISTS = BUILDS, PRODUCTS, SUPPORT, BREAKS = ("builds", "products", "support", "breaks")
+"""What rows of a table list: images that were built, the names that devices are sold under, ends of support, or
+releases that broke what was made for those before."""
 
 CODE_LIST = "code"
 """What rows of a data table list: the kind of code of a package, and what its binaries are compiled against."""

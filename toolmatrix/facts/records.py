@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         variant_of: str
         under: str
         prefer: str
+        major: int
         grid: str
         accelerators: Sequence[str]
         code: str
@@ -159,6 +160,10 @@ class Dispute(NamedTuple):
     deciding: int
     allowed: int
     kind: str
+
+
+MINIMUM = "minimum-of-its-time"
+"""The rule by which what came after a minimum was written is unread, by its name on the front page."""
 
 
 class CitedClaim(NamedTuple):
@@ -333,6 +338,18 @@ class SupportRecord(NamedTuple):
     ended_by: str
     branch: str
     evidence: str
+
+
+class BreakRecord(NamedTuple):
+    """A release that broke what was made for those before it; `fact` is the id of the row that says so.
+
+    `known` is the day from which makers could know, and `breaks` what it broke, as the end of a sentence.
+    """
+
+    fact: str
+    release: str
+    known: str
+    breaks: str
 
 
 class Product(NamedTuple):

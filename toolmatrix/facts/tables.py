@@ -10,6 +10,7 @@ import re
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import pieces, versions
 from toolmatrix.facts.model import (
+    BREAKS,
     KINDS,
     LISTS,
     PRODUCTS,
@@ -25,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from toolmatrix.facts.model import Component
     from toolmatrix.facts.pieces import Conditions, Provenance, Recorder
     from toolmatrix.facts.yamlfile import YamlNode
 
@@ -192,6 +194,8 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable) -> None:
         recorder.release(component, fields[table.key], name, row.origin, fields, told)
     if table.lists == SUPPORT:
         _end(node, fields)
+    if table.lists == BREAKS:
+        _break(node, fields, component)
     row.claims((table.key, subject))
 
 
@@ -204,6 +208,19 @@ def _end(node: YamlNode, fields: Mapping[str, YamlNode]) -> None:
     # Many sources name a month alone.
     if not _DAY.fullmatch(day):
         told[0].fail("this is no day and no month", expected="YYYY-MM-DD or YYYY-MM", found=day)
+
+
+def _break(node: YamlNode, fields: Mapping[str, YamlNode], component: Component) -> None:
+    """Fail unless a row names one release, the day from which makers could know of it, and what it broke."""
+    release = fields[component.name]
+    try:
+        versions.key(release.string("a release"))
+    except versions.SelectorError as error:
+        release.fail("a row of breaks names one release", expected="a version", found=str(error))
+    for name, expected in (("known", "a day"), ("breaks", "a few words")):
+        if name not in fields:
+            node.fail(f"a row of breaks has no `{name}`", expected=expected, found="no such key")
+    pieces.date(fields["known"], "known")
 
 
 class PrintedRow:

@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 
-from toolmatrix.facts import records, versions
+from toolmatrix.facts import minimums, records, versions
 from toolmatrix.facts.compiled import union
 from toolmatrix.facts.index import CRC_BYTES, FORMAT, LENGTH_BITS, sealed
 from toolmatrix.facts.model import BUILDS, CODE_LIST, PRODUCTS, SUPPORT, Component
@@ -204,6 +204,7 @@ class _Writer:
         self.sections["builds"] = self.table(self.builds())
         self.sections["products"] = _dump(self.products())
         self.sections["support"] = _dump(self.support())
+        self.sections["breaks"] = _dump(minimums.breaks(matrix))
         self.sections["sources"] = self.table(
             {name: _record(records.SourceRecord, part, {}) for name, part in matrix.sources.items()}
         )
