@@ -107,6 +107,8 @@ def _why(found: Resolution, choice: Choice, group: Alternative) -> str:
         return "nothing tells them apart but age" if group.releases else ""
     if group.kind == "outranked":
         return f"no row vouches for them so well as for {choice.version}"
+    if group.kind == "apart":
+        return f"no source joins them with {terminal.listing(group.anchors)}"
     told = cores.sentences(found.index, group.core, choice.component)
     if group.kind == "entangled":
         return "no combination has them: " + " and ".join([*told, "nothing else leads around it"])

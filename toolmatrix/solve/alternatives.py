@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.solve import anchors
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine.conflict import excludes, excluding
 from toolmatrix.solve.engine.enumeration import combinations
@@ -12,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from toolmatrix.solve.anchors import Anchor
     from toolmatrix.solve.engine import Problem
     from toolmatrix.solve.grounds import CoreLine
     from toolmatrix.solve.parts import TestedRow, Variable
@@ -27,12 +29,14 @@ class Alternative(Value):
     `kind`: `forbidden` (by the nogoods of `core`, given the request), `entangled` (no combination has them, for a
     reason that takes many facts; `core` is what stands against them in the answer as it is), `later` (they go with
     other choices than those made before; `core` is what stands against them then), `outranked` (a row speaks for what
-    was taken), `older` (nothing tells them apart but age).
+    was taken), `apart` (no source joins them with these `anchors`, as one does what was taken), `older` (nothing tells
+    them apart but age).
     """
 
     kind: str
     releases: tuple[str, ...]
     core: tuple[CoreLine, ...] = ()
+    anchors: tuple[str, ...] = ()
 
 
 def alternatives(found: Resolution, choice: Choice) -> list[Alternative]:
@@ -51,8 +55,9 @@ def alternatives(found: Resolution, choice: Choice) -> list[Alternative]:
     possible = {first for first, *_ in combinations(problem, [number])}
     decided = problem.fixing(dict(enumerate(values[:number])), problem.nogoods)
     near = {first for first, *_ in combinations(decided, [number])}
+    anchored = _anchored(assembly, choice, values[number])
     best = _level(rows, values, number, values[number])
-    lower: dict[str, list[str]] = {"outranked": [], "older": []}
+    lower: dict[tuple[str, tuple[str, ...]], list[str]] = {("outranked", ()): [], ("older", ()): []}
     later: dict[tuple[int, ...], list[str]] = {}
     refused = []
     for candidate in range(1, variable.count + 1):
@@ -65,8 +70,14 @@ def alternatives(found: Resolution, choice: Choice) -> list[Alternative]:
             later.setdefault(broken, []).append(release)
         elif candidate != values[number]:
             kind = "outranked" if _level(rows, values, number, candidate) < best else "older"
-            lower[kind].append(release)
-    groups = [Alternative(kind=kind, releases=tuple(held)) for kind, held in lower.items() if held]
+            lacking = tuple(one.text for one in anchored if not one.joined >> candidate & 1)
+            reason = ("apart", lacking) if kind == "older" and lacking else (kind, ())
+            lower.setdefault(reason, []).append(release)
+    groups = [
+        Alternative(kind=kind, releases=tuple(held), anchors=lacking)
+        for (kind, lacking), held in lower.items()
+        if held
+    ]
     groups += _grouped(assembly, "later", later)
     return groups + _refused(assembly, problem, values, variable, refused)
 
@@ -119,6 +130,14 @@ def _broken(
         if all(place <= last and mask >> changed[place] & 1 for place, mask in nogood):
             return (number,)
     return ()
+
+
+def _anchored(assembly: Assembly, choice: Choice, value: int) -> list[Anchor]:
+    """The anchors that sources join with what was taken."""
+    if choice.component not in assembly.request.wanted:
+        return []
+    found = anchors.anchors(assembly, choice.target, choice.component)
+    return [anchor for anchor in found if anchor.joined >> value & 1]
 
 
 def _level(

@@ -9,6 +9,7 @@ accelerator alone; beside a build that brings its runtime, an image without one.
 from __future__ import annotations
 
 from toolmatrix.facts.evidence import UNKNOWN
+from toolmatrix.solve import anchors
 from toolmatrix.solve.engine import Support
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.parts import EVIDENCE
@@ -50,6 +51,7 @@ class Supports:
             for target in assembly.request.targets:
                 yield from assembly.sheaves(target)
             yield from of_its_time(assembly)
+            yield from joined(assembly)
 
 
 def kept(assembly: Assembly) -> Iterator[Support]:
@@ -67,6 +69,17 @@ def kept(assembly: Assembly) -> Iterator[Support]:
         mask = assembly.scale(component).bit(version) if known else 0
         if variable is not None and anchor is not None and mask and variable is not anchor:
             yield _support(anchor, variable, mask, most + less)
+
+
+def joined(assembly: Assembly) -> Iterator[Support]:
+    """The releases of what is wanted that sources join with what the request names beside it."""
+    for target in assembly.request.targets:
+        anchor = assembly.pick(target, "target")
+        for name in assembly.request.wanted:
+            variable = assembly.pick(target, name)
+            if anchor is not None and variable is not None:
+                for mask, count in anchors.ranked(assembly, target, name):
+                    yield _support(anchor, variable, mask, count)
 
 
 def builds(assembly: Assembly) -> Iterator[Support]:
