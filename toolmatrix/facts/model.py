@@ -35,6 +35,7 @@ class Component(Value):
     under: str = ""
     prefer: str = "newest"
     grid: str = ""
+    way: str = ""
     accelerators: tuple[str, ...] = ()
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         under: str
         prefer: str
         grid: str
+        way: str
         accelerators: Sequence[str]
         code: str
         against: Sequence[str]

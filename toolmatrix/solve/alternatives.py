@@ -39,8 +39,22 @@ class Alternative(Value):
     anchors: tuple[str, ...] = ()
 
 
-def alternatives(found: Resolution, choice: Choice) -> list[Alternative]:
-    """Group every release of a component but the chosen one by why it was not taken."""
+def newer(found: Resolution, choice: Choice) -> int:
+    """The releases newer than the chosen one that the request admits, as a mask; none where age does not decide."""
+    index, request, name = found.index, found.request, choice.component
+    head, part = index.header["components"][name], index.component(name)
+    if head["scheme"] == "names" or "oldest" in (head["prefer"], request.prefer):
+        return 0
+    left = -1 << (part.versions.index(choice.version) + 2) & (2 << len(part.versions)) - 1
+    for ask in request.asks:
+        if ask.component == name and ask.target in ("", choice.target):
+            left &= index.scale(name).select(ask.selector)
+    dates = enumerate(part.dates) if request.at else ()
+    return left & ~part.yanked & ~sum(2 << place for place, day in dates if day > request.at)
+
+
+def alternatives(found: Resolution, choice: Choice, within: int = -1) -> list[Alternative]:
+    """Group the releases of a component but the chosen one by why each was not taken; of all, or of a mask."""
     assembly, values = Assembly(found.index, found.request), found.values
     # What the answer lets go has no say in it, and what nobody knows has none in what was asked for.
     let_go = assembly.broken(values)
@@ -50,10 +64,13 @@ def alternatives(found: Resolution, choice: Choice) -> list[Alternative]:
     variable = assembly.variable(choice.target, choice.component, choice.instance)
     number = variable.number
     problem = assembly.problem()
+    narrowed = problem.forbidding(problem.nogoods)
+    narrowed.domains = [*problem.domains]
+    narrowed.domains[number] &= within
     rows = assembly.tested_rows
     # Two questions: with which releases is there an answer at all, and with which beside all that was chosen before?
-    possible = {first for first, *_ in combinations(problem, [number])}
-    decided = problem.fixing(dict(enumerate(values[:number])), problem.nogoods)
+    possible = {first for first, *_ in combinations(narrowed, [number])}
+    decided = narrowed.fixing(dict(enumerate(values[:number])), problem.nogoods)
     near = {first for first, *_ in combinations(decided, [number])}
     anchored = _anchored(assembly, choice, values[number])
     best = _level(rows, values, number, values[number])
@@ -61,6 +78,8 @@ def alternatives(found: Resolution, choice: Choice) -> list[Alternative]:
     later: dict[tuple[int, ...], list[str]] = {}
     refused = []
     for candidate in range(1, variable.count + 1):
+        if not within >> candidate & 1:
+            continue
         release = assembly.version(variable, candidate) or ""
         if candidate not in possible:
             refused.append(candidate)
@@ -114,10 +133,26 @@ def _refused(
         if len({*core} - {*asked}) <= _SHORT:
             groups += _grouped(assembly, "forbidden", {core: [*releases.values()]})
             continue
+        ends = _ends(assembly, core, variable.component)
         for candidate, release in releases.items():
-            broken = _broken(problem, values, number, candidate, last=len(values))
+            broken = ends or _broken(problem, values, number, candidate, last=len(values))
             entangled.setdefault(broken, []).append(release)
     return groups + _grouped(assembly, "entangled", entangled)
+
+
+def _ends(assembly: Assembly, core: Sequence[int], component: str) -> tuple[int, ...]:
+    """Of a long core the facts about what else the request names: there its chain ends."""
+    request = assembly.request
+    named = {ask.component for ask in request.asks if not ask.implied} - {component}
+    named |= {"device"} if request.devices else set()
+    return tuple(
+        number
+        for number in core
+        if assembly.statements[number].binding
+        and not named.isdisjoint(
+            (assembly.statements[number].subject, assembly.statements[number].component)
+        )
+    )
 
 
 def _broken(
