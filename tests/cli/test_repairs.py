@@ -207,7 +207,9 @@ SUGGESTING = (
     "rule",
 )
 FILLED_IN = {"NAME", "DIR", "FILE", "TARGET", "COMMAND"}
-PASTED = re.compile(r"^(?:help|hint|to build it|fully known): .*(?:\n +.*)*|^ +toolmatrix .*", re.MULTILINE)
+PASTED = re.compile(
+    r"^(?:help|hint|to build it|fully known): .*(?:\n +.*)*|^ +toolmatrix .*", re.MULTILINE
+)
 
 
 def suggested(text: str) -> list[list[str]]:
