@@ -95,3 +95,26 @@ def test_what_is_fully_known_runs_as_printed(real: Cli) -> None:
     target = outcome.json()["targets"]["x86"]
     assert target["components"]["sglang"]["version"] == known["release"]
     assert "fully_known" not in _document(real, "resolve", "tensorflow==2.6.5")
+
+
+def test_a_plan_of_a_mix_answers_by_target(real: Cli) -> None:
+    """A board with a CPU has a target of its own; a target that is named holds for all."""
+    mixed = real("plan", "--device", "GB10,H100", "--json").json()
+    assert {(plan["target"], *plan["archs"]) for plan in mixed["plans"]} == {
+        ("arm", "sm_121"),
+        ("x86", "sm_90"),
+    }
+    assert "on arm, for each its own" in real("plan", "--device", "GB10,H100").out
+    named = real("plan", "--device", "GB10,H100", "--target", "arm", "--json").json()
+    assert all("target" not in plan for plan in named["plans"])
+    assert ["sm_90", "sm_121"] in [plan["archs"] for plan in named["plans"]]
+
+
+IMPLIED = {"GB10": "arm", "Jetson Orin": "arm", "GH200": "arm", "MI300X": "amd", "H100": "x86"}
+
+
+@pytest.mark.parametrize("device", IMPLIED)
+@pytest.mark.parametrize("command", ["resolve", "why-not"])
+def test_a_device_implies_its_target(real: Cli, command: str, device: str) -> None:
+    document = real(command, "torch", "--device", device, "--json").json()
+    assert document["request"]["targets"] == [IMPLIED[device]]
