@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from toolmatrix.report import claims, explanation, refusal, terminal, variants
+from toolmatrix.report import claims, terminal
 from toolmatrix.request import origin
 from toolmatrix.request.names import Names
-from toolmatrix.solve.alternatives import alternatives, newer
 from toolmatrix.solve.resolve import possible
 
 TYPE_CHECKING = False
@@ -51,14 +50,31 @@ def _skipped(found: Resolution) -> Iterator[dict[str, Any]]:
     for target, choices in found.targets.items():
         for choice in choices:
             # Most answers hold the newest, and cost nothing here.
-            within = newer(found, choice) if choice.component in wanted else 0
+            within = _newer(found, choice) if choice.component in wanted else 0
             if within:
                 yield from _refused(found, choice, within, target)
+
+
+def _newer(found: Resolution, choice: Choice) -> int:
+    """The releases newer than the chosen one that the request admits, as a mask; none where age does not decide."""
+    index, request, name = found.index, found.request, choice.component
+    head, part = index.header["components"][name], index.component(name)
+    if head["scheme"] == "names" or "oldest" in (head["prefer"], request.prefer):
+        return 0
+    left = -1 << (part.versions.index(choice.version) + 2) & (2 << len(part.versions)) - 1
+    for ask in request.asks:
+        if ask.component == name and ask.target in ("", choice.target):
+            left &= index.scale(name).select(ask.selector)
+    dates = enumerate(part.dates) if request.at else ()
+    return left & ~part.yanked & ~sum(2 << place for place, day in dates if day > request.at)
 
 
 def _refused(
     found: Resolution, choice: Choice, within: int, target: str
 ) -> Iterator[dict[str, Any]]:
+    from toolmatrix.report import explanation
+    from toolmatrix.solve.alternatives import alternatives
+
     index = found.index
     groups: dict[tuple[str, str], list[str]] = {}
     values: dict[str, list[str]] = {}
@@ -116,6 +132,8 @@ def _other_way(around: Surroundings, found: Resolution) -> dict[str, Any] | None
     if way.selector == "source":
         # Who names a build tool or an arch builds.
         return _as_wheel(found, target, framework, release)
+    from toolmatrix.report import refusal
+
     names = Names(index)
     admitted = [ask for ask in request.asks if ask.component == framework]
     if not all(origin.admits(ask, "from", "source", names, {}) for ask in admitted):
@@ -146,6 +164,8 @@ def _as_wheel(
             fit &= -1 if binding.allowed & beside else ~binding.mask
     if not fit:
         return None
+    from toolmatrix.report import variants
+
     # Of several the best ranked, as an answer takes it.
     name = index.component(component).versions[fit.bit_length() - 2]
     build = variants.build(index, component, name, found.chosen(target).get("python", ""))
@@ -166,6 +186,8 @@ def _fully_known(around: Surroundings, found: Resolution) -> dict[str, Any] | No
     answer = around.answered(request.words()) if release else None
     if answer is None or answer.chosen(target).get(name) != release:
         return None
+    from toolmatrix.report import refusal
+
     command = refusal.command(request, around.carried)
     text = f"fully known: {name} {release}, run `{command}`"
     return {"component": name, "release": release, "command": command, "text": text}

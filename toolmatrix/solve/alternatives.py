@@ -39,20 +39,6 @@ class Alternative(Value):
     anchors: tuple[str, ...] = ()
 
 
-def newer(found: Resolution, choice: Choice) -> int:
-    """The releases newer than the chosen one that the request admits, as a mask; none where age does not decide."""
-    index, request, name = found.index, found.request, choice.component
-    head, part = index.header["components"][name], index.component(name)
-    if head["scheme"] == "names" or "oldest" in (head["prefer"], request.prefer):
-        return 0
-    left = -1 << (part.versions.index(choice.version) + 2) & (2 << len(part.versions)) - 1
-    for ask in request.asks:
-        if ask.component == name and ask.target in ("", choice.target):
-            left &= index.scale(name).select(ask.selector)
-    dates = enumerate(part.dates) if request.at else ()
-    return left & ~part.yanked & ~sum(2 << place for place, day in dates if day > request.at)
-
-
 def alternatives(found: Resolution, choice: Choice, within: int = -1) -> list[Alternative]:
     """Group the releases of a component but the chosen one by why each was not taken; of all, or of a mask."""
     assembly, values = Assembly(found.index, found.request), found.values
