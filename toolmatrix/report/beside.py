@@ -72,7 +72,6 @@ def _newer(found: Resolution, choice: Choice) -> int:
 def _refused(
     found: Resolution, choice: Choice, within: int, target: str
 ) -> Iterator[dict[str, Any]]:
-    from toolmatrix.report import explanation
     from toolmatrix.solve.alternatives import alternatives
 
     index = found.index
@@ -82,9 +81,7 @@ def _refused(
         if group.kind in _REFUSED:
             ground = _end(found, choice, group)
             # What needs other releases of the same component is one reason.
-            reason = (
-                (ground.component, "") if ground else ("", explanation.why(found, choice, group))
-            )
+            reason = (ground.component, "") if ground else ("", _short(found, choice, group))
             groups.setdefault(reason, []).extend(group.releases)
             if ground:
                 values.setdefault(ground.component, []).extend(ground.values)
@@ -98,6 +95,16 @@ def _refused(
             "range": claims.ranged(index, choice.component, releases),
             "why": why or f"they need {needed} {allowed}",
         }
+
+
+def _short(found: Resolution, choice: Choice, group: Alternative) -> str:
+    from toolmatrix.report import explanation
+
+    about = {(line.ground.subject, line.ground.component) for line in group.core if line.ground}
+    if group.kind == "entangled" and about == {("device", "arch")}:
+        devices = [found.request.named(device) for device in found.request.devices]
+        return f"they have no code that {terminal.listing(devices, 'or')} runs"
+    return explanation.why(found, choice, group)
 
 
 def _end(found: Resolution, choice: Choice, group: Alternative) -> Incompatibility | None:

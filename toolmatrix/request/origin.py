@@ -121,20 +121,26 @@ def running(index: Index, builds: str, left: int, devices: Sequence[str]) -> int
 
 def _left(names: Names, component: str, left: int, given: Mapping[str, str]) -> int:
     """The releases of a component that go with all that is given, by its own facts."""
-    # These alone are asked, which takes no solving: it runs before every answer.
-    for about, release in given.items():
-        wanted = names.scale(about).bit(release)
-        for binding in names.index.component(component).about(about, left):
-            holds = all(
-                name in given and mask & names.scale(name).bit(given[name])
-                for name, mask in binding.conditions.items()
-            )
-            if holds and not binding.allowed & wanted:
-                left &= ~binding.mask
+    for about in given:
+        left = _fitting(names, component, left, about, given)
+    return left
+
+
+def _fitting(names: Names, component: str, left: int, about: str, given: Mapping[str, str]) -> int:
+    # Its own facts alone are asked, which takes no solving: this runs before every answer.
+    wanted = names.scale(about).bit(given[about])
+    for binding in names.index.component(component).about(about, left):
+        holds = all(
+            name in given and mask & names.scale(name).bit(given[name])
+            for name, mask in binding.conditions.items()
+        )
+        if holds and not binding.allowed & wanted:
+            left &= ~binding.mask
     return left
 
 
 def admits(ask: Ask, component: str, release: str, names: Names, given: Mapping[str, str]) -> bool:
     """True if some release that a line admits goes with one of a component where others are given."""
     left = names.scale(ask.component).select(ask.selector)
-    return bool(_left(names, ask.component, left, {**given, component: release}))
+    # What is given is a condition here: whether it can be is another question.
+    return bool(_fitting(names, ask.component, left, component, {**given, component: release}))
