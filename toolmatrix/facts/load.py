@@ -35,6 +35,7 @@ _FRONT_KEYS = ("schema", "date", "components", "aliases", "targets", "rules", "f
 _FACT_KEYS = (
     *("schema", "sources", "channels", "releases", "tables", "statements", "data", "components"),
 )
+WAYS = ("source", "wheel")
 _FLAGS = ("given", "framework", "hidden", "floor", "open", "flag", "variants")
 
 
@@ -132,7 +133,7 @@ def _components(node: YamlNode, below: Mapping[str, Component]) -> dict[str, Com
 
 def _component(named: YamlNode, node: YamlNode) -> Component:
     name = named.string("a component")
-    known = ("title", "scheme", *_FLAGS, "under", "prefer", "major", "grid", "accelerators")
+    known = ("title", "scheme", *_FLAGS, "under", "prefer", "major", "grid", "way", "accelerators")
     fields = node.only(f"component `{name}`", known, ("title", "scheme"))
     if not _NAME.fullmatch(name):
         named.fail(
@@ -147,6 +148,7 @@ def _component(named: YamlNode, node: YamlNode) -> Component:
         under=pieces.text(fields, "under"),
         grid=pieces.text(fields, "grid"),
         variant_of="",
+        way=pieces.choice(fields, "way", WAYS, ""),
         prefer=pieces.choice(fields, "prefer", ("newest", "oldest"), "newest"),
         major=fields["major"].integer("major") if "major" in fields else 0,
         accelerators=tuple(

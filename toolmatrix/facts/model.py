@@ -36,6 +36,7 @@ class Component(Value):
     prefer: str = "newest"
     major: int = 0
     grid: str = ""
+    way: str = ""
     accelerators: tuple[str, ...] = ()
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         prefer: str
         major: int
         grid: str
+        way: str
         accelerators: Sequence[str]
         code: str
         against: Sequence[str]
