@@ -28,9 +28,6 @@ UNREAD = {
         "which changed its binary interface and removed names"
     ),
     # Pure Python, so that no tag of a wheel limits it.
-    "peft==0.3.0 python==3.12 --from wheel": (
-        "peft 0.3.0 goes with python >=3.7.0, written 2023-05-03, before Python 3.12, which removed distutils and imp"
-    ),
     # What the answer brings is named by the release that it brings.
     "vllm==0.11.0 transformers==5.0.0 --from wheel": (
         "compressed-tensors 0.11.0 goes with transformers, written 2025-08-19, before Transformers 5.0.0, "
@@ -46,7 +43,6 @@ KNOWN = [
     ("apache-tvm==0.20 llvm --from source", "llvm", "15"),
     ("lightgbm==2.1.0 gcc --from source", "gcc", "7"),
     ("accelerate==0.20.3 --from wheel", "numpy", "1.24.4"),
-    ("peft==0.3.0 --from wheel", "python", "3.11"),
     # tensorflow#32319: it fails with any later gast.
     ("tensorflow==1.14.0 --from wheel", "gast", "0.2.2"),
     # Of NumPy 2 and Python 3.13 its makers knew.

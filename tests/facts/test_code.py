@@ -9,7 +9,11 @@ from toolmatrix.facts import pieces
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.harvest import families
 
-WITHOUT = {"cuda": "cuda-toolkit names packages, and holds none of the toolkit"}
+WITHOUT = {
+    "cuda": "cuda-toolkit names packages, and holds none of the toolkit",
+    "cmake": "a program, which its package holds for every Python",
+    "ninja": "a program, which its package holds for every Python",
+}
 """Components of packages of the index whose code no row describes, each with the reason."""
 READ_OTHERWISE = {
     "autoawq": "up to 0.1.8 its wheels held kernels, and later ones hold none",

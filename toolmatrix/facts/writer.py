@@ -271,6 +271,7 @@ class _Writer:
     def code(self) -> dict[str, dict[str, Any]]:
         """The kind of code of a component and what it is compiled against: the rows of tables that list code."""
         found: dict[str, dict[str, Any]] = {}
+        # By id, so that of two rows about one component the same one counts in whatever order files were read.
         for _, row in sorted(self.compiled.matrix.rows.items()):
             if row.lists == CODE_LIST:
                 cells = dict(row.cells)

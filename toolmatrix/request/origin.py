@@ -37,6 +37,7 @@ def default(
             return "source"
     # What is held counts like what is wanted: which of the two a part is has no say in how it gets there.
     named = [(ask, names.components[ask.component]) for ask in asks if ask.option != "recipe"]
+    # A tool that somebody names is to build with, and a driver to run on.
     ways = {part["way"] for _, part in named}
     if any(part["variant_of"] for _, part in named):
         return "wheel"
@@ -52,6 +53,7 @@ def default(
     runs = bool(frameworks) and (bool(fields.device) or "wheel" in ways)
     if not standing and not runs:
         return "source"
+    # One framework without a wheel is built, and the others with it: wheels bring toolkits of their own.
     published = all(
         _published(ask, target, names, devices, computing)
         for ask in frameworks
