@@ -209,9 +209,12 @@ class _Tables:
         row["requires-python"] = metadata.ordered(release.requires_python)
         if not self.has_builds:
             row |= self.installed(held)
-            row["machine"] = _machines(held) if read.package.source else ""
+        if read.package.source and not self.has_builds:
+            row["machine"] = _machines(held)
         # What has a line of its own has channels of its own as well, of which this index says nothing.
-        elif read.package.line in self.errand.lines and release.version not in self.built:
+        elif read.package.unread or (
+            read.package.line in self.errand.lines and release.version not in self.built
+        ):
             row["wheel-machine" if release.wheels else "from"] = (
                 _machines(held) if release.wheels else "source"
             )
