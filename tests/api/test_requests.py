@@ -125,7 +125,7 @@ def _said(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def test_what_nobody_forbids_is_told_from_what_facts_support() -> None:
-    found = toolmatrix.why_not("numpy==1.19.5", "bazel==7.0.0")
+    found = toolmatrix.why_not("cuda==12.4.1", "bazel==7.0.0")
     assert isinstance(found, Allowed)
     assert (found.known, found.exit_code, found.to_json()["allowed"]) == (False, 4, None)
 

@@ -168,7 +168,8 @@ class TestWhyNot:
         assert re.match(r"cuda==11\.[1-9]", cuda["change"][0]["to"])
         for one in repairs:
             again = real(*shlex.split(one["command"])[1:], "--json")
-            assert again.code == 0
+            # No fact joins TensorFlow 2.6.5 and CUDA 11.0, for which the code of another device would do.
+            assert again.code == (0 if one is cuda else 4)
             # What stands beside an answer is looked for where it is asked for by itself.
             beside = {"skipped", "other_way", "fully_known"}
             answer = {name: part for name, part in again.json().items() if name not in beside}

@@ -154,10 +154,10 @@ def test_several_targets(cache: str, data: st.DataObject) -> None:
 def check(cache: str, line: Line) -> None:
     words = ("resolve", *map(str, line.wishes), *line.options, "--json")
     outcome = run(cache, *words)
-    assert outcome.code in (0, 1), (words, outcome)
+    assert outcome.code in (0, 1, 4), (words, outcome)
     assert outcome.err == ""
     assert run(cache, *words) == outcome
-    if outcome.code == 0:
+    if outcome.code != 1:
         answered(line, outcome.json())
         same_when_pinned(cache, line, outcome.json())
     else:
@@ -175,7 +175,8 @@ def same_when_pinned(cache: str, line: Line, document: dict[str, Any]) -> None:
     arch = dict(zip(line.options, line.options[1:], strict=False)).get("--arch")
     options += ["--arch", arch] if arch else []
     again = run(cache, "resolve", *pins, *options, "--json")
-    assert again.code == 0, (pins, options, again.out[:600], again.err)
+    # With every part requested more pairs count than before.
+    assert again.code in (0, 4), (pins, options, again.out[:600], again.err)
     assert chosen(again.json()["targets"][name]) == chosen(target)
 
 

@@ -48,10 +48,14 @@ def test_hard_stands_before_soft_and_never_in_one_sentence(small: Cli) -> None:
     assert not hard & soft
 
 
-def test_it_exits_as_resolve_would_but_for_unknown(small: Cli) -> None:
+def test_it_exits_as_resolve_does(small: Cli) -> None:
     for name, line in LINES.items():
-        code = small("resolve", *shlex.split(line)[1:]).code
-        assert code == (0 if CODES[name] == 4 else CODES[name])
+        assert small("resolve", *shlex.split(line)[1:]).code == CODES[name]
+
+
+def test_unknown_ok_makes_unknown_a_yes_and_nothing_else(small: Cli) -> None:
+    for name, line in LINES.items():
+        assert small(*shlex.split(line), "--unknown-ok").code == CODES[name] % 4
 
 
 def test_exit_zero_does_not_make_unknown_a_yes(small: Cli) -> None:

@@ -29,7 +29,12 @@ UNPACKAGED = {"clang==22"}
 # Of NumPy no release that TensorFlow takes takes it: a table that begins with it is refused by the files.
 GONE = {"python==3.3"}
 # What images of 2018 held and no release of the matrix is called.
-LACKING = {("ngc-tensorrt", "18.10"): "cuDNN 7.4.0", ("ngc-mxnet", "18.06"): "TensorRT 4.0.1"}
+LACKING = {
+    ("ngc-tensorrt", "18.10"): "cuDNN 7.4.0",
+    ("ngc-mxnet", "18.06"): "TensorRT 4.0.1",
+    **{("torch", f"1.{minor}"): "PyTorch before 1.12" for minor in (8, 9, 10, 11)},
+    ("torch", "1.10.1"): "PyTorch before 1.12",
+}
 
 
 @pytest.fixture(scope="module", name="printed")

@@ -164,20 +164,19 @@ def test_the_nearest_newer_and_the_nearest_older_release(index: Index) -> None:
     assert ways(index, ask("app==2.0"), ask("tool==3.0")) == [
         # App says which tools it takes: that of the tool follows, and comes first whatever it costs.
         ("tool==3.0 -> tool==1.1", 23),
-        ("app==2.0 -> app==2.1", 7),
+        # Of 2.1 no fact says which tool it takes, and of 1.1 none does.
+        ("app==2.0 -> app==3.0", 23),
         ("app==2.0 -> app==1.1", 22),
     ]
     assert ways(index, ask("app==3.0"), ask("tool==1.0.2")) == [
         ("tool==1.0.2 -> tool==2.0", 23),
-        ("app==3.0 -> app==2.1", 22),
+        ("app==3.0 -> app==2.0", 23),
     ]
 
 
 def test_what_is_held_moves_for_less_than_what_is_wanted(index: Index) -> None:
-    assert ways(index, ask("app==2.0"), ask("tool==3.0", "with"))[-1] == (
-        "tool==3.0 -> tool==1.1",
-        22,
-    )
+    found = dict(ways(index, ask("app==2.0"), ask("tool==3.0", "with")))
+    assert found["tool==3.0 -> tool==1.1"] == 22
 
 
 def test_a_range_moves_from_its_nearest_end(index: Index) -> None:
@@ -201,7 +200,7 @@ def test_a_patch_costs_less_than_a_minor_release(index: Index) -> None:
 def test_at_most_so_many_are_given_the_cheapest_first(index: Index) -> None:
     for limit in (0, 1, 2):
         found = ways(index, ask("app==2.0"), ask("tool==3.0"), limit=limit)
-        assert [cost for _, cost in found] == [23, 7][:limit]
+        assert [cost for _, cost in found] == [23, 23][:limit]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from toolmatrix.api import PLAIN, Outcome
 from toolmatrix.errors import CannotSay, NothingMatched
-from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, resolve
 from toolmatrix.value import Value
 
@@ -29,8 +28,13 @@ class Resolved(Outcome):
 
     @property
     def exit_code(self) -> int:
-        """0, or 4 where the answer rests on unknown facts."""
-        return CannotSay.exit_code if self.found.unread else 0
+        """0 where facts support the answer, else 4."""
+        return 0 if self.known else CannotSay.exit_code
+
+    @property
+    def known(self) -> bool:
+        """True where facts support the answer, and not only none forbids it."""
+        return self.found.known
 
     @property
     def request(self) -> tuple[str, ...]:
@@ -88,26 +92,6 @@ class Allowed(Resolved):
         # Pairs that nobody tested together.
         self.soft = _untested(found)
 
-    @property
-    def known(self) -> bool:
-        """True if facts support it, and not only none forbids it."""
-        from toolmatrix.solve import untested
-
-        wanted = set(self.found.request.wanted)
-        free = any(
-            choice.component in wanted and choice.evidence == UNKNOWN
-            for held in self.found.targets.values()
-            for choice in held
-        )
-        # What is free was chosen because nothing spoke against it, and that supports nothing.
-        silent = self.soft or free or self.found.unread
-        return not silent and untested.spoken(self.found.index, self.found.request)
-
-    @property
-    def exit_code(self) -> int:
-        """0 where facts support it, else 4."""
-        return 0 if self.known else CannotSay.exit_code
-
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:  # noqa: ARG002 - nothing is derived
         """The sentence that nothing forbids it, and reasons why it is untested."""
         from toolmatrix.report import refusal
@@ -117,7 +101,7 @@ class Allowed(Resolved):
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.resolution/1` with `untested`, and `allowed` true or null."""
-        return super().to_json() | {"untested": self.soft, "allowed": True if self.known else None}
+        return super().to_json() | {"untested": self.soft, "allowed": self.known or None}
 
 
 class Offer(Value):

@@ -64,7 +64,7 @@ def answer(
     beside = (("python", python),) if python else ()
     found = attempt(index, sweep.request(index, release, way, *beside))
     # An answer that rests on what nobody knows promises nothing that a resolver could prove wrong.
-    if isinstance(found, Assembly) or found.unread:
+    if isinstance(found, Assembly) or not found.known:
         return None
     return _pins(index, release, way, found, own)
 

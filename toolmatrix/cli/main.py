@@ -9,7 +9,7 @@ from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.context import tell, terminal_of, to_stream
 from toolmatrix.cli.options import Options
 from toolmatrix.cli.parser import Parsed, parse
-from toolmatrix.errors import BoundReached, ToolmatrixError
+from toolmatrix.errors import BoundReached, CannotSay, ToolmatrixError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +118,11 @@ class _Run:
 
         self.context = context = make_context(parsed, parsed.command, self.env, *self.streams)
         code = _run(context)
-        return 0 if code == 1 and context.options.exit_zero else code
+        accepted = {
+            1: context.options.exit_zero,
+            CannotSay.exit_code: context.options.unknown_ok,
+        }
+        return 0 if accepted.get(code) else code
 
     def _complete(self) -> int:
         from toolmatrix.cli.completion import candidates

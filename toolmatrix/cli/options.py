@@ -465,6 +465,7 @@ class Options:
         help="refuse what is known less well",
     )
     exit_zero: bool = option("--exit-zero", help="exit with 0 where the answer is no")
+    unknown_ok: bool = option("--unknown-ok", help="exit with 0 where no fact decides")
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
         given = values or {}

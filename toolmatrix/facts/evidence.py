@@ -10,7 +10,7 @@ WORDS = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown"
 """`ran` (a capture we hold), `artifact` (read out of a published file), `tested` (the vendor's tested row), `stated`
 (the vendor says supported), `derived` (by a named rule), `reported` (third party), `unknown` (no fact speaks)."""
 
-UNKNOWN = WORDS[-1]
+REPORTED, UNKNOWN = WORDS[-2:]
 """Neither a yes nor a no."""
 
 # Higher is better, so that `>` and `max` read as they are meant; 0 is what no fact says.

@@ -36,7 +36,7 @@ _FACT_KEYS = (
     *("schema", "sources", "channels", "releases", "tables", "statements", "data", "components"),
 )
 WAYS = ("source", "wheel")
-_FLAGS = ("given", "framework", "hidden", "floor", "open", "flag", "variants")
+_FLAGS = ("given", "framework", "hidden", "floor", "open", "flag", "variants", "binds")
 
 
 @uncollected()

@@ -31,6 +31,7 @@ class Component(Value):
     open: bool = False
     flag: bool = False
     variants: bool = False
+    binds: bool = False
     variant_of: str = ""
     under: str = ""
     prefer: str = "newest"
@@ -40,7 +41,8 @@ class Component(Value):
     accelerators: tuple[str, ...] = ()
 
 
-CODE = ("pure", "run-time", "opened", "unopened")
+PURE, RUN_TIME = ("pure", "run-time")
+CODE = (PURE, RUN_TIME, "opened", "unopened")
 """The kinds of code in a package: Python alone; compiled where it runs; binaries that were read; others."""
 
 

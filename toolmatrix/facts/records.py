@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         open: bool
         flag: bool
         variants: bool
+        binds: bool
         variant_of: str
         under: str
         prefer: str

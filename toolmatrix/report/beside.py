@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolmatrix.report import claims, terminal
 from toolmatrix.request import origin
 from toolmatrix.request.names import Names
-from toolmatrix.solve.resolve import possible
+from toolmatrix.solve.resolve import supported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,15 +183,15 @@ def _as_wheel(
 
 def _fully_known(around: Surroundings, found: Resolution) -> dict[str, Any] | None:
     """The newest release of which everything is known, where the answer rests on what nobody read."""
-    known = possible(found.index, found.request) if found.unread else None
-    if known is None or not found.request.wanted:
+    known = None if found.known else supported(found.index, found.request)
+    if known is None or not known.known or not found.request.wanted:
         return None
     name, target = found.request.wanted[0], found.request.targets[0]
     release = known.chosen(target).get(name, "")
     request = _pinned(found.request, name, release)
     # It is solved as it will be pasted, and offered where it is a yes.
     answer = around.answered(request.words()) if release else None
-    if answer is None or answer.chosen(target).get(name) != release:
+    if answer is None or not answer.known or answer.chosen(target).get(name) != release:
         return None
     from toolmatrix.report import refusal
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.report import claims, terminal
+from toolmatrix.solve.known import BOUND, INCOMPLETE, UNJOINED, UNTIED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.solve.resolve import Choice, Resolution
+    from toolmatrix.solve.known import Touching
+    from toolmatrix.solve.resolve import Resolution
 
     Caveat = tuple[str, str, list[dict[str, str]]]
     """Its kind, its words, and the components that it is about, each with its target and evidence."""
@@ -22,13 +22,30 @@ def unread(resolution: Resolution) -> list[dict[str, Any]]:
     """Statements that the answer rests on and nobody knows: with any of it, it is neither yes nor no."""
     # Several grounds may read the same.
     found = {claims.silence(resolution.index, ground): ground for ground in resolution.unread}
-    return [{"text": text, "facts": list(ground.facts)} for text, ground in found.items()]
+    silent = [{"text": text, "facts": list(ground.facts)} for text, ground in found.items()]
+    pairs = (pair for pair in resolution.touching if pair.decides)
+    return [*silent, *(_touching(resolution, pair) for pair in pairs)]
+
+
+def _touching(resolution: Resolution, pair: Touching) -> dict[str, Any]:
+    chosen = resolution.chosen(pair.target) | {
+        name: release for target, name, release in resolution.hidden if target == pair.target
+    }
+    one, other = (f"{name} {chosen[name]}" for name in (pair.one, pair.other))
+    where = f" on {pair.target}" if len(resolution.targets) > 1 else ""
+    text = {
+        BOUND: f"the compiled code of {one} is bound to {pair.other}, and no fact joins it to {other}{where}",
+        UNJOINED: f"facts about {pair.one} name {pair.other}, but none joins {one} and {other}{where}",
+        UNTIED: f"no fact ties {one} to {other} or to any other part of the answer{where}",
+        INCOMPLETE: f"not all that {one} requires has been read, and no fact joins it and {other}{where}",
+    }[pair.reason]
+    return {"text": text, "facts": [], "pair": dict(zip(pair._fields[:-1], pair, strict=False))}
 
 
 def caveats(resolution: Resolution) -> list[dict[str, Any]]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
     # What an option did not do comes first, what nobody tested or knows last.
-    kinds = (_implied, _without_effect, _below, _to_bring, _harvested, _untested, _unspoken)
+    kinds = (_implied, _without_effect, _below, _to_bring, _harvested, _untested, _unjoined)
     return [
         {"kind": kind, "text": text, "components": components}
         for found in kinds
@@ -139,38 +156,16 @@ def _untested(resolution: Resolution) -> Iterator[Caveat]:
         yield "untested", text, components
 
 
-def _unspoken(resolution: Resolution) -> Iterator[Caveat]:
-    # A toolkit may have been chosen by what speaks of it alone, so that no fact joins it and the framework.
-    index = resolution.index
-    header = index.header["components"]
-    wanted = [name for name in resolution.request.wanted if header[name]["framework"]]
-    for target, choices in resolution.targets.items():
-        chosen = resolution.chosen(target)
-        for choice in choices:
-            part = header[choice.component]
-            toolkit = part["accelerators"] and not part["framework"] and not part["under"]
-            if not toolkit or choice.evidence == words.UNKNOWN or _by_framework(index, choice):
-                continue
-            for name in (name for name in wanted if name in chosen):
-                text = (
-                    f"{choice.component} {choice.version} is untested with "
-                    f"{name} {chosen[name]}: no fact joins the two  TM102"
-                )
-                components = [
-                    {"target": target, "component": one, "evidence": words.UNKNOWN}
-                    for one in (name, choice.component)
-                ]
-                yield "untested", text, components
-
-
-def _by_framework(index: Index, choice: Choice) -> bool:
-    """Return whether a framework or a build of one says something of a choice, or the choice of it."""
-    header = index.header["components"]
-    for cite in choice.cites:
-        record = index.statement(cite.record)
-        about = {record.component}
-        if isinstance(record, ClaimRecord):
-            about |= {record.subject, *dict(record.conditions)}
-        if any(header[name]["framework"] or header[name]["variant_of"] for name in about):
-            return True
-    return False
+def _unjoined(resolution: Resolution) -> Iterator[Caveat]:
+    for pair in resolution.touching:
+        if not pair.decides:
+            chosen = resolution.chosen(pair.target)
+            text = (
+                f"{pair.other} {chosen[pair.other]} is untested with {pair.one} {chosen[pair.one]}: "
+                "no fact joins the two  TM102"
+            )
+            components = [
+                {"target": pair.target, "component": name, "evidence": words.UNKNOWN}
+                for name in (pair.one, pair.other)
+            ]
+            yield "untested", text, components

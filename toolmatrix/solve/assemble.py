@@ -384,13 +384,19 @@ class Assembly(Reached):
 
     def without(self, numbers: Sequence[int]) -> Assembly:
         """The same without some statements."""
-        if not numbers:
+        out = set(numbers)
+        if not out:
             return self
+        return self.with_statements(
+            [part for place, part in enumerate(self.statements) if place not in out]
+        )
+
+    def with_statements(self, statements: list[Statement]) -> Assembly:
+        """The same with other statements."""
         # All but the statements stays as it is; assembling anew would read every fact once more.
         other = object.__new__(Assembly)
         other.__dict__.update(self.__dict__)
-        out = set(numbers)
-        other.state([part for place, part in enumerate(self.statements) if place not in out])
+        other.state(statements)
         return other
 
     def broken(self, values: Sequence[int]) -> tuple[int, ...]:

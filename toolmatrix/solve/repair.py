@@ -12,7 +12,7 @@ from itertools import combinations
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask
-from toolmatrix.solve.resolve import Unsatisfiable, possible
+from toolmatrix.solve.resolve import Unsatisfiable, supported
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -64,7 +64,10 @@ def repairs(index: Index, refusal: Unsatisfiable, limit: int = 4) -> tuple[Repai
     found = found or list(finder.pairs())
     # Of changes that are said in the same words the cheapest stays.
     best: dict[tuple[str, ...], Repair] = {}
-    for repair in sorted(found, key=lambda repair: (repair.cost, _shown(repair))):
+    # What facts support comes before what only none forbids.
+    for repair in sorted(
+        found, key=lambda repair: (not repair.resolution.known, repair.cost, _shown(repair))
+    ):
         best.setdefault(_shown(repair), repair)
     return tuple(_following_first(refusal, [*best.values()])[:limit])
 
@@ -171,7 +174,7 @@ class _RepairSearch:
         # Something must still be asked for.
         if self.request.wanted and not request.wanted:
             return
-        resolution = possible(self.index, request)
+        resolution = supported(self.index, request)
         if resolution is not None:
             cost = sum(self.cost(old, new) for old, new in changes)
             yield Repair(changes=changes, cost=cost, request=request, resolution=resolution)
@@ -258,7 +261,7 @@ class _RepairSearch:
         # The solver picks the code itself, when the device is asked for in the place of the arch.
         kept = tuple(name for name in self.request.archs if name != ask.selector)
         trial = self.request.replace(archs=kept, devices=(*self.request.devices, device))
-        resolution = possible(self.index, trial)
+        resolution = supported(self.index, trial)
         if resolution is None:
             return
         for target in resolution.targets:
@@ -282,7 +285,7 @@ class _RepairSearch:
             wide = ask.replace(selector=" ".join(names))
             asks = tuple(wide if part == ask else part for part in request.asks)
             rising = (*request.oldest, ask.component) if oldest else request.oldest
-            resolution = possible(
+            resolution = supported(
                 self.index, request.replace(asks=asks, oldest=rising, prefer="newest")
             )
             if resolution is not None:

@@ -10,7 +10,8 @@ from toolmatrix.facts.records import MINIMUM
 from toolmatrix.solve import ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, soft, solve
-from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, told
+from toolmatrix.solve.known import Relations
+from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, Statement, told
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
     from toolmatrix.facts.records import Binding, Dispute
     from toolmatrix.finding import Incompatibility
     from toolmatrix.solve.grounds import Core
+    from toolmatrix.solve.known import Touching
     from toolmatrix.solve.parts import TestedRow, Variable
     from toolmatrix.solve.request import Request
     from toolmatrix.solve.ties import Claim
+
+_PAIRS_TRIED = 12
 
 
 class Cite(NamedTuple):
@@ -59,7 +63,8 @@ class Resolution(Value):
     """The answer: choices per target in order of preference.
 
     `hidden` are releases of components that an answer does not show, `values` the candidates as the engine has them.
-    `unread` is what nobody knows and the answer rests on: with any, it is no yes.
+    `unread` is what no fact decides and the answer rests on, `touching` are pairs of parts that no fact joins, though
+    their code or their makers do: with any of these, it is no yes.
     """
 
     index: Index
@@ -69,6 +74,12 @@ class Resolution(Value):
     evidence: str
     values: tuple[int, ...]
     unread: tuple[Incompatibility, ...] = ()
+    touching: tuple[Touching, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """True where the answer is a yes: facts support it, and not only none forbids it."""
+        return not self.unread and not any(pair.decides for pair in self.touching)
 
     def chosen(self, target: str) -> dict[str, str]:
         """Component to version of one target (the first instance of codegen archs and devices)."""
@@ -161,15 +172,45 @@ def possible(index: Index, request: Request) -> Resolution | None:
     return None if isinstance(found, Conflict) else judge(assembly, found.values)
 
 
+def supported(index: Index, request: Request) -> Resolution | None:
+    """The best answer that facts support, or that of `possible` where the first few pairs that touch lead to none."""
+    assembly = Assembly(index, request)
+    best: Resolution | None = None
+    for _ in range(_PAIRS_TRIED):
+        found = solve(assembly.problem())
+        if isinstance(found, Conflict):
+            break
+        answer = judge(assembly, found.values)
+        best = best or answer
+        touching = [pair for pair in answer.touching if pair.decides]
+        if not touching:
+            return answer
+        assembly = _barred(assembly, found.values, touching)
+    return best
+
+
+def _barred(assembly: Assembly, values: tuple[int, ...], pairs: Sequence[Touching]) -> Assembly:
+    """The same problem without some pairs of releases."""
+    stated = []
+    for pair in pairs:
+        variables = [assembly.variable(pair.target, name) for name in (pair.one, pair.other)]
+        terms = tuple(sorted((part.number, 1 << values[part.number]) for part in variables))
+        stated.append(Statement(terms, pair.target, pair.one, pair.other, 0))
+    return assembly.with_statements([*assembly.statements, *stated])
+
+
 def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
     """Attach evidence, facts and disputes to a solution."""
     chosen = {
         part.number: assembly.version(part, values[part.number]) for part in assembly.variables
     }
     targets = {}
+    touching: list[Touching] = []
     for target in assembly.request.targets:
         judged = _Target(assembly, target, values, chosen)
         targets[target] = judged.choices()
+        relations = Relations(assembly, target, values, judged.claims, judged.rows)
+        touching += relations.touching()
     weakest = words.weakest(choice.evidence for held in targets.values() for choice in held)
     unread = assembly.broken(values)
     hidden = tuple(_hidden(assembly, chosen))
@@ -189,9 +230,10 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         targets=targets,
         hidden=hidden,
         # An answer is no better known than the least known of its choices.
-        evidence=words.UNKNOWN if unread else weakest,
+        evidence=words.UNKNOWN if unread or any(pair.decides for pair in touching) else weakest,
         values=values,
         unread=grounds,
+        touching=tuple(touching),
     )
 
 

@@ -52,10 +52,10 @@ def reached(roots: Iterable[int], edges: Mapping[int, set[int]]) -> set[int]:
 
 
 def roots(assembly: Assembly, target: str) -> set[int]:
-    """The component that was asked for first, and all else whose release the request names."""
+    """The components that were asked for, and all else whose release the request names."""
     found: set[int] = set()
     parts = assembly.parts(target)
-    for name in assembly.request.wanted[:1]:
+    for name in assembly.request.wanted:
         if name in parts:
             found.add(parts[name].number)
     for (owner, name), mask in assembly.asked.items():
@@ -81,7 +81,7 @@ def _claimed(
             # That something must be there ties no release of it, nor does what nobody knows.
             if binding.kind == "needs" or (
                 binding.evidence == UNKNOWN
-                and not (binding.allowed >> values[about] & 1 and _is_known_in_part(index, binding))
+                and not (binding.allowed >> values[about] & 1 and is_known_in_part(index, binding))
             ):
                 continue
             # A claim that admits every release there is joins the two only if it names them: "any" ties nothing.
@@ -98,7 +98,7 @@ def _claimed(
             yield tuple(sorted(named))
 
 
-def _is_known_in_part(index: Index, binding: Binding) -> bool:
+def is_known_in_part(index: Index, binding: Binding) -> bool:
     """Whether nobody knows what a binding leaves out, and somebody what it admits."""
     return any(cite.evidence != UNKNOWN for cite in index.cites(binding.cites))
 

@@ -68,33 +68,6 @@ def _cites(
                 yield cite
 
 
-def spoken(index: Index, request: Request) -> bool:
-    """True if any fact, hard or soft, speaks of two of the things asked for together."""
-    assembly = Assembly(index, request)
-    told = assembly.every_row()
-    for target in assembly.request.targets:
-        pairs = {
-            frozenset((one.component, other.component)) for one, other in _pairs(assembly, target)
-        }
-        # One thing alone is asked for: that it exists is all that facts have to say.
-        if not pairs:
-            return True
-        for row in told:
-            named = {assembly.variables[number].component for number, _, _ in row.terms}
-            if any(pair <= named for pair in pairs):
-                return True
-        for owner, name in assembly.by_name:
-            if owner == target:
-                for binding in assembly.component(name).bindings:
-                    if (
-                        frozenset((name, binding.component)) in pairs
-                        and assembly.remaining[target][name] & binding.mask
-                        and assembly.possible(target, binding.conditions)
-                    ):
-                        return True
-    return False
-
-
 def _pairs(assembly: Assembly, target: str) -> Iterator[tuple[Variable, Variable]]:
     """Ordered pairs of asked components that are no context."""
     components = assembly.header["components"]

@@ -1,0 +1,174 @@
+"""Relations between two parts of an answer, on a small matrix: joined and independent are a yes, touching is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import toolmatrix
+from toolmatrix.api.answers import Resolved
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolmatrix.api.requests import OpenMatrix
+
+FRONT = """
+schema: toolmatrix.matrix/1
+date: 2026-01-02
+components:
+  target: {title: target, scheme: names, given: true}
+  machine: {title: machine, scheme: names, given: true}
+  accelerator: {title: accelerator, scheme: names, given: true}
+  from: {title: from, scheme: names, given: true}
+  net: {title: Net, scheme: pep440, framework: true, binds: true}
+  ext: {title: Extension, scheme: pep440}
+  made: {title: Compiled where it runs, scheme: pep440}
+  pure: {title: Pure, scheme: pep440}
+  far: {title: Far, scheme: pep440}
+  shut: {title: Never read, scheme: pep440}
+  kit: {title: Toolkit, scheme: pep440}
+  tool: {title: Tool, scheme: pep440}
+  device: {title: device, scheme: names}
+  arch: {title: arch, scheme: names}
+  distro: {title: distro, scheme: names}
+  base-image: {title: base-image, scheme: names}
+  link: {title: Driver, scheme: pep440, floor: true, prefer: oldest}
+targets:
+  x86: {context: {target: x86, machine: x86_64}, accelerator: none}
+files: [facts.yaml]
+"""
+
+FACTS = """
+schema: toolmatrix.facts/1
+sources: {s: {title: Source, at: "a:b@1", read: 2026-01-01}}
+releases:
+  - {id: places, component: target, source: s, evidence: stated, where: w, versions: {x86: {}}}
+  - {id: machines, component: machine, source: s, evidence: stated, where: w, versions: {x86_64: {}}}
+  - {id: none, component: accelerator, source: s, evidence: stated, where: w, versions: {none: {}}}
+  - {id: ways, component: from, source: s, evidence: stated, where: w, versions: {source: {}, wheel: {}}}
+  - {id: kits, component: kit, source: s, evidence: stated, where: w, versions: {1.0: {}, 2.0: {}}}
+  - {id: tools, component: tool, source: s, evidence: stated, where: w, versions: {1.0: {}}}
+  - {id: links, component: link, source: s, evidence: stated, where: w, versions: {1.0: {}, 2.0: {}}}
+  - {id: unread, component: shut, source: s, evidence: stated, where: w, versions: {1.0: {}}}
+tables:
+  - id: net
+    source: s
+    where: w
+    evidence: artifact
+    defines: releases
+    requirements-read: {others: []}
+    key: net
+    columns: {kit: {as: tested}, link: {as: tested}}
+    rows: [{net: 1.0, kit: 1.0, link: 1.0}, {net: 2.0}]
+  - id: ext
+    source: s
+    where: w
+    evidence: artifact
+    defines: releases
+    requirements-read: {others: []}
+    key: ext
+    columns: {net: {as: requires}}
+    rows: [{ext: 1.0, net: 1.0}, {ext: 2.0, net: "*"}, {ext: 3.0}]
+  - id: made
+    source: s
+    where: w
+    evidence: artifact
+    defines: releases
+    requirements-read: {others: []}
+    key: made
+    columns: {net: {as: requires}, kit: {as: requires}}
+    rows: [{made: 1.0, net: "*"}, {made: 2.0, kit: "*"}, {made: 3.0}]
+  - id: pure
+    source: s
+    where: w
+    evidence: artifact
+    defines: releases
+    requirements-read: {others: [six], unread: "3.0"}
+    key: pure
+    columns: {net: {as: requires}}
+    rows: [{pure: 1.0, net: "*"}, {pure: 2.0}, {pure: 3.0}]
+  - id: far
+    source: s
+    where: w
+    evidence: artifact
+    defines: releases
+    requirements-read: {others: []}
+    key: far
+    columns: {}
+    rows: [{far: 1.0}]
+data:
+  - id: code
+    source: s
+    where: w
+    evidence: artifact
+    lists: code
+    columns: [component, kind, against]
+    rows:
+      - [net, opened, [kit]]
+      - [ext, unopened, [net]]
+      - [made, run-time, [net, kit]]
+      - [pure, pure]
+      - [far, pure]
+      - [shut, pure]
+"""
+
+
+@pytest.fixture(scope="module")
+def matrix(tmp_path_factory: pytest.TempPathFactory) -> OpenMatrix:
+    folder: Path = tmp_path_factory.mktemp("known")
+    (folder / "matrix.yaml").write_text(FRONT)
+    (folder / "facts.yaml").write_text(FACTS)
+    return toolmatrix.open_matrix(folder / "matrix.yaml")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "touching"),
+    [
+        # Joined: by a requirement that names a release, by a tested row, by one that admits any of Python code.
+        (("ext==1.0", "net==1.0"), []),
+        (("net==1.0", "kit==1.0"), []),
+        (("pure==1.0", "net==2.0"), []),
+        # Independent: both were read, neither names the other, and nothing is compiled against the other.
+        (("pure==2.0", "far"), []),
+        (("pure==2.0", "net"), []),
+        # That any release will do is no statement about compiled code, and silence is none.
+        (("ext==2.0", "net==2.0"), [("ext", "net", "bound")]),
+        (("net==1.0", "ext==3.0"), [("ext", "net", "bound")]),
+        (("net==1.0", "kit==2.0"), [("net", "kit", "bound")]),
+        # But of code that is compiled with what is there, and of what keeps its binary interface.
+        (("made==1.0", "net==2.0"), []),
+        (("made==2.0", "kit==2.0"), []),
+        (("made==3.0", "kit==2.0"), [("made", "kit", "bound")]),
+        # Facts name both, in other releases, and not all that one requires was read.
+        (("pure==3.0", "net"), [("pure", "net", "unjoined")]),
+        # No fact ties a tool to anything.
+        (("shut", "tool"), [("tool", "shut", "untied")]),
+        # What was read whole and is not built here would name a tool that it needs.
+        (("far", "tool"), []),
+        # What was tested with a floor goes with all that is newer.
+        (("net==1.0", "link==2.0"), []),
+        # What was not read may name anything.
+        (("far", "shut"), [("shut", "far", "incomplete")]),
+        # Nobody asked for the toolkit; a wheel is bound to it all the same, and to that of what it is bound to.
+        (("ext==1.0",), []),
+        (("far", "pure==2.0"), []),
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_pairs_that_touch_are_no_yes(
+    matrix: OpenMatrix, wanted: tuple[str, ...], touching: list[tuple[str, str, str]], turned: bool
+) -> None:
+    words = wanted[::-1] if turned else wanted
+    found = toolmatrix.resolve(*words, from_="wheel", matrix=matrix)
+    assert isinstance(found, Resolved)
+    assert [pair[1:4] for pair in found.found.touching if pair.decides] == touching
+    assert found.exit_code == (4 if touching else 0)
+    document = found.to_json()
+    assert [tuple(part["pair"].values())[1:] for part in document["unread"]] == touching
+    allowed = toolmatrix.why_not(*words, from_="wheel", matrix=matrix)
+    assert (allowed.exit_code, allowed.to_json()["allowed"]) == (
+        found.exit_code,
+        not touching or None,
+    )

@@ -1,0 +1,285 @@
+"""How two parts of an answer are known to go together: the one place that decides between yes and cannot say.
+
+Two parts are **refused** or **joined** by a fact; or **independent**, as the requirements of both have been read,
+neither names the other and no binary tie is between them; or **touching**, as one names the other or is bound to it and
+no fact joins these releases; or one of them is **outside** the matrix. Joined and independent are a yes, refused is a
+no, and the rest is neither. A search leaves nothing refused or outside in an answer.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from toolmatrix.facts.evidence import REPORTED, UNKNOWN
+from toolmatrix.facts.model import PURE, RUN_TIME
+from toolmatrix.solve import ties
+from toolmatrix.value import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from toolmatrix.facts.records import Binding
+    from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.solve.parts import TestedRow
+
+RELATIONS = REFUSED, JOINED, INDEPENDENT, TOUCHING, OUTSIDE = (
+    *("refused", "joined", "independent", "touching", "outside"),
+)
+
+PYTHON = "python"
+BOUND, UNJOINED, INCOMPLETE, UNTIED = ("bound", "unjoined", "incomplete", "untied")
+"""Why two parts touch: compiled code of `one` is bound to `other`; facts name both, but not these releases together;
+not all requirements of `one` have been read; or no fact ties `one` to any part of the answer."""
+
+
+class Touching(NamedTuple):
+    """Two parts of an answer on a target that touch, without a fact that joins their releases, and why.
+
+    It `decides` whether the answer is a yes, but where what is built here takes a toolkit that nobody asked for.
+    """
+
+    target: str
+    one: str
+    other: str
+    reason: str
+    decides: bool
+
+
+class Relations:
+    """The relations between the parts of an answer on one target.
+
+    `claims` are those that hold in the answer, by the variable that they speak about, and `rows` the tested rows.
+    """
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        target: str,
+        values: Sequence[int],
+        claims: ties.Claims,
+        rows: Iterable[TestedRow],
+    ) -> None:
+        self.assembly = assembly
+        self.target = target
+        self.values = values
+        self.heads = assembly.header["components"]
+        # By pair of components: whether a fact that joins them limits their releases, or admits any.
+        self._joined: dict[frozenset[str], bool] = {}
+        self._claimed(claims)
+        self._tested(rows)
+
+    def between(self, one: str, other: str) -> tuple[str, str]:
+        """The relation of two components that the answer holds, and for `touching` the reason."""
+        limited = self._joined.get(frozenset((one, other)))
+        # That any release will do is no statement about binaries that go with no other than that of their build.
+        if limited or (limited is not None and not self._is_one_release(one, other)):
+            return JOINED, ""
+        if self._is_bound(one, other) or self._is_bound(other, one):
+            return TOUCHING, BOUND
+        if self._declares(one, other) and self._declares(other, one):
+            return INDEPENDENT, ""
+        # A floor, such as that of a driver, promises all that is newer.
+        forward = self.heads[one]["floor"] or self.heads[other]["floor"]
+        if not forward and (self._names(one, other) or self._names(other, one)):
+            return TOUCHING, UNJOINED
+        # Packages require packages: what a tool goes with is in facts about it.
+        tool = self._is_tool(one) or self._is_tool(other)
+        return (INDEPENDENT, "") if tool else (TOUCHING, INCOMPLETE)
+
+    def touching(self) -> Iterator[Touching]:
+        """The pairs of which nobody can say that they go together.
+
+        Of what was asked for or given each pair counts, and what its compiled code is bound to, chosen or not.
+        """
+        asked = self._asked()
+        for one, other in [*combinations(asked, 2)]:
+            relation, reason = self.between(one, other)
+            if relation == TOUCHING:
+                # What hangs on the other is not told once more.
+                self._join((one, other), limits=True)
+                yield self._ordered(one, other, reason)
+        for one in asked:
+            # What no fact ties to anything was chosen because nothing spoke against it.
+            needing = [name for name in asked if name != one and self._may_use_tools(name)]
+            if needing and self._is_tool(one) and not self._is_tied(one):
+                self._join((one, needing[0]), limits=True)
+                yield Touching(self.target, one, needing[0], UNTIED, decides=True)
+            for other, reason in self._hanging(one):
+                if other in asked or not self._holds(other) or self._reaches(one, other):
+                    continue
+                if self.between(one, other)[0] != JOINED:
+                    self._join((one, other), limits=True)
+                    # With which toolkit a build was tested nobody says of many releases.
+                    decides = reason == BOUND or self._is_tested(one, other)
+                    yield Touching(self.target, one, other, reason, decides)
+
+    def _hanging(self, one: str) -> Iterator[tuple[str, str]]:
+        """What a part needs of the rest to be of certain releases, though nobody asked for it, and why."""
+        # What is compiled here is compiled against what is there; but not with any toolkit.
+        if not self._is_built():
+            if self.heads[one]["code"] != RUN_TIME:
+                yield from ((other, BOUND) for other in self._against(one))
+        elif self.heads[one]["framework"]:
+            for other, head in self.heads.items():
+                if head["accelerators"] and not head["code"] and not head["under"]:
+                    yield other, UNJOINED
+
+    def _is_tested(self, one: str, other: str) -> bool:
+        """Whether rows name releases of a second component that this one of the first was tested with."""
+        bit = self._bit(one)
+        return any(
+            other in group.components
+            and not group.carried
+            and self._meets(group.conditions)
+            and any(mask & bit for mask in group.subjects)
+            for group in self.assembly.component(one).row_groups
+        )
+
+    def _may_use_tools(self, name: str) -> bool:
+        """Whether a part may need a tool of which no fact speaks: another tool, what is built, or what was not read."""
+        head = self.heads[name]
+        built = head["code"] != PURE and (head["framework"] or head["accelerators"])
+        return (built and self._is_built()) or self._is_tool(name) or not self._is_read(name)
+
+    def _is_tied(self, name: str) -> bool:
+        return self.heads[name]["floor"] or any(name in pair for pair in self._joined)
+
+    def _is_built(self) -> bool:
+        way = self.assembly.variable(self.target, "from")
+        return self.assembly.version(way, self.values[way.number]) == "source"
+
+    def _ordered(self, one: str, other: str, reason: str) -> Touching:
+        turned = (
+            not self._is_bound(one, other)
+            if reason == BOUND
+            else not self._names(one, other)
+            if reason == UNJOINED
+            else self._is_read(one)
+        )
+        first, second = (other, one) if turned else (one, other)
+        return Touching(self.target, first, second, reason, decides=True)
+
+    def _asked(self) -> list[str]:
+        """The components that the request names or says are there, but for the places where an answer runs."""
+        found = dict.fromkeys(
+            ask.component
+            for ask in self.assembly.asks(self.target)
+            # What a recipe needs nobody asked for.
+            if ask.option in ("", "with") and self.heads[ask.component]["scheme"] != "names"
+        )
+        return [name for name in found if self._holds(name)]
+
+    def _holds(self, name: str) -> bool:
+        variable = self.assembly.pick(self.target, name)
+        return variable is not None and self.values[variable.number] != 0
+
+    def _is_bound(self, one: str, other: str) -> bool:
+        return other in self._against(one)
+
+    def _against(self, name: str) -> Sequence[str]:
+        """What the code of a component is bound to; the tags of wheels and what they declare decide on a Python."""
+        return [other for other in self.heads[name]["against"] if other != PYTHON]
+
+    def _bit(self, name: str) -> int:
+        variable = self.assembly.pick(self.target, name)
+        return 1 if variable is None else 1 << self.values[variable.number]
+
+    def _is_tool(self, name: str) -> bool:
+        # Every package says what code it holds.
+        return not self.heads[name]["code"]
+
+    def _is_one_release(self, one: str, other: str) -> bool:
+        """Whether binaries of one of two components go with a single minor release of the other."""
+        return any(
+            self.heads[part]["binds"]
+            and self._is_bound(owner, part)
+            and self.heads[owner]["code"] != RUN_TIME
+            for owner, part in ((one, other), (other, one))
+        )
+
+    def _declares(self, one: str, other: str) -> bool:
+        """Whether what one component requires was read whole, and would name the other."""
+        if one == PYTHON:
+            return True
+        return self._is_read(one) and (other == PYTHON or not self._is_tool(other))
+
+    def _is_read(self, name: str) -> bool:
+        return bool(self.assembly.component(name).complete & self._bit(name))
+
+    def _names(self, one: str, other: str) -> bool:
+        """Whether a fact about some release of a component or a build speaks of another, where the answer is."""
+        for name in self._with_builds(one):
+            part = self.assembly.component(name)
+            for group in part.binding_groups:
+                if other in group.named or other in group.conditions:
+                    beside = {
+                        about: mask
+                        for about, mask in group.conditions.items()
+                        if about not in (one, other)
+                    }
+                    if group.evidence != UNKNOWN and self._meets(beside):
+                        return True
+            if any(other in group.components and not group.carried for group in part.row_groups):
+                return True
+        return False
+
+    def _meets(self, conditions: Mapping[str, int]) -> bool:
+        # What the answer does not hold is absent.
+        return all(self._bit(name) & mask for name, mask in conditions.items())
+
+    def _with_builds(self, name: str) -> list[str]:
+        return [name, *(part for part, head in self.heads.items() if head["variant_of"] == name)]
+
+    def _claimed(self, claims: ties.Claims) -> None:
+        for about, spoken in claims.items():
+            variable = self.assembly.variables[about]
+            for owner, binding in spoken:
+                if self._speaks(binding, self.values[about]):
+                    pair = owner.component, variable.component
+                    self._join(pair, limits=not self._admits_any(binding))
+
+    def _speaks(self, binding: Binding, value: int) -> bool:
+        # That something must be there, at whatever release, joins none.
+        if binding.kind == "needs" or not binding.allowed >> value & 1:
+            return False
+        # What somebody saw fail says nothing of the rest.
+        if binding.evidence == REPORTED and binding.kind == "limits":
+            return False
+        return binding.evidence != UNKNOWN or ties.is_known_in_part(self.assembly.index, binding)
+
+    def _admits_any(self, binding: Binding) -> bool:
+        index = self.assembly.index
+        return all(index.claim(cite.record).selector == "*" for cite in index.cites(binding.cites))
+
+    def _tested(self, rows: Iterable[TestedRow]) -> None:
+        variables = self.assembly.variables
+        for row in rows:
+            named = [
+                variables[number].component
+                for number, mask, _ in row.terms
+                if mask >> self.values[number] & 1 and self.values[number]
+            ]
+            # What a vendor ships in one image goes together, where that image is the one in the answer.
+            if not row.carried or row.subject in named:
+                for pair in combinations(named, 2):
+                    self._join(pair, limits=True)
+
+    def _join(self, names: Iterable[str], *, limits: bool) -> None:
+        # A build speaks for what it is a build of.
+        own = {self.heads[name]["variant_of"] or name for name in names}
+        for pair in combinations(sorted(own), 2):
+            key = frozenset(pair)
+            self._joined[key] = self._joined.get(key, False) or limits
+
+    def _reaches(self, one: str, other: str) -> bool:
+        """Whether facts about packages lead from one part to another: what is tied to torch has its toolkit by it."""
+        seen, queue = {one}, [one]
+        while queue:
+            near = queue.pop()
+            for pair, limits in self._joined.items():
+                if limits and near in pair:
+                    found = pair - {near} - seen
+                    seen |= found
+                    queue += (name for name in found if not self._is_tool(name))
+        return other in seen
