@@ -9,7 +9,7 @@ from toolmatrix.solve.resolve import supported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from toolmatrix.finding import Incompatibility
@@ -182,30 +182,39 @@ def _as_wheel(
 
 
 def _fully_known(around: Surroundings, found: Resolution) -> dict[str, Any] | None:
-    """The newest release of which everything is known, where the answer rests on what nobody read."""
+    """The newest releases of what is asked for of which everything is known, where the answer rests on less."""
     known = None if found.known else supported(found.index, found.request)
     if known is None or not known.known or not found.request.wanted:
         return None
-    name, target = found.request.wanted[0], found.request.targets[0]
-    release = known.chosen(target).get(name, "")
-    request = _pinned(found.request, name, release)
+    target = found.request.targets[0]
+    releases = known.chosen(target)
+    here = found.chosen(target)
+    wanted = found.request.wanted
+    moved = [name for name in wanted if releases.get(name) != here.get(name)] or [wanted[0]]
+    pins = {name: releases.get(name, "") for name in moved}
+    request = _pinned(found.request, pins)
     # It is solved as it will be pasted, and offered where it is a yes.
-    answer = around.answered(request.words()) if release else None
-    if answer is None or not answer.known or answer.chosen(target).get(name) != release:
+    answer = around.answered(request.words()) if all(pins.values()) else None
+    if answer is None or not answer.known:
+        return None
+    if any(answer.chosen(target).get(name) != release for name, release in pins.items()):
         return None
     from toolmatrix.report import refusal
 
     command = refusal.command(request, around.carried)
-    text = f"fully known: {name} {release}, run `{command}`"
+    named = terminal.listing([f"{name} {release}" for name, release in pins.items()])
+    name, release = next(iter(pins.items()))
+    text = f"fully known: {named}, run `{command}`"
     return {"component": name, "release": release, "command": command, "text": text}
 
 
-def _pinned(request: Request, name: str, release: str) -> Request:
-    pin = f"{name}=={release}"
+def _pinned(request: Request, pins: Mapping[str, str]) -> Request:
     return request.replace(
         asks=tuple(
-            ask.replace(selector=f"=={release}", text=pin)
-            if ask.component == name and not ask.option
+            ask.replace(
+                selector=f"=={pins[ask.component]}", text=f"{ask.component}=={pins[ask.component]}"
+            )
+            if ask.component in pins and not ask.option
             else ask
             for ask in request.asks
         )

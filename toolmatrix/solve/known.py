@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.records import Binding
+    from toolmatrix.facts.records import Binding, BindingGroup
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import TestedRow
 
@@ -199,10 +199,12 @@ class Relations:
         )
 
     def _declares(self, one: str, other: str) -> bool:
-        """Whether what one component requires was read whole, and would name the other."""
+        """Whether what one component requires was read whole, and would name the other, which no fact about it does."""
         if one == PYTHON:
             return True
-        return self._is_read(one) and (other == PYTHON or not self._is_tool(other))
+        if not self._is_read(one):
+            return False
+        return other == PYTHON or not (self._is_tool(other) or self._names_here(one, other))
 
     def _is_read(self, name: str) -> bool:
         return bool(self.assembly.component(name).complete & self._bit(name))
@@ -211,18 +213,33 @@ class Relations:
         """Whether a fact about some release of a component or a build speaks of another, where the answer is."""
         for name in self._with_builds(one):
             part = self.assembly.component(name)
-            for group in part.binding_groups:
-                if other in group.named or other in group.conditions:
-                    beside = {
-                        about: mask
-                        for about, mask in group.conditions.items()
-                        if about not in (one, other)
-                    }
-                    if group.evidence != UNKNOWN and self._meets(beside):
-                        return True
             if any(other in group.components and not group.carried for group in part.row_groups):
                 return True
+            for group in part.binding_groups:
+                beside = group.conditions.items()
+                conditions = {about: mask for about, mask in beside if about not in (one, other)}
+                if _speaks_of(group, other) and self._meets(conditions):
+                    return True
         return False
+
+    def _names_here(self, one: str, other: str) -> bool:
+        """Whether a fact about this release or its builds speaks of another component, in whatever context.
+
+        What the wheel of a release asks for a build of it does as well.
+        """
+        return any(
+            group.releases & releases and _speaks_of(group, other)
+            for name in self._with_builds(one)
+            if (releases := self._bit(one) if name == one else self._builds(name, one))
+            for group in self.assembly.component(name).binding_groups
+        )
+
+    def _builds(self, builds: str, name: str) -> int:
+        """The builds of the release of a component, as a mask."""
+        bit, found = self._bit(name), 0
+        for binding in self.assembly.component(builds).about(name, -1):
+            found |= binding.mask if binding.allowed & bit else 0
+        return found
 
     def _meets(self, conditions: Mapping[str, int]) -> bool:
         # What the answer does not hold is absent.
@@ -283,3 +300,8 @@ class Relations:
                     seen |= found
                     queue += (name for name in found if not self._is_tool(name))
         return other in seen
+
+
+def _speaks_of(group: BindingGroup, component: str) -> bool:
+    named = component in group.named or component in group.conditions
+    return named and group.evidence != UNKNOWN
