@@ -446,6 +446,113 @@ class TestInsideWheels:
             "toolmatrix resolve torch==2.1.0 triton==2.1.0 --from wheel"
         )
 
+    @pytest.mark.parametrize(
+        ("line", "word"),
+        [
+            ("torch<2' python==3.6", "torch before 1.12.0"),
+            ("torch' python==3.6", "torch before 1.12.0"),
+            ("transformers' python==3.5", "transformers before 4.0.0"),
+        ],
+    )
+    def test_releases_before_the_first_known_one_may_do(
+        self, real: Cli, line: str, word: str
+    ) -> None:
+        """Wheels of torch 1.10 are for Python 3.6: the matrix begins later, which is no reason for a no."""
+        document = asked(real, f"resolve '{line}", 4)
+        assert [part["text"] for part in document["outside"]] == [
+            f"releases of {word} may do, and the matrix knows none of them"
+        ]
+        assert document["cores"]
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            # All releases are known, or a release of that time cannot know what came later.
+            "resolve vllm python==3.6",
+            "resolve 'numpy<1.20' python==3.11",
+            "resolve tensorflow python==3.15 --from wheel",
+            "resolve torch --from wheel --target amd --accelerator cuda",
+        ],
+    )
+    def test_a_closed_world_is_a_plain_no(self, real: Cli, line: str) -> None:
+        assert asked(real, line, 1)["outside"] == []
+
+    @pytest.mark.parametrize(
+        ("word", "code"),
+        [("torch==2.99", 4), ("torch==1.9", 4), ("torch==2.9.7", 3), ("vllm==0.0.0", 3)],
+    )
+    def test_a_release_beyond_the_known_ones_is_no_slip(
+        self, real: Cli, word: str, code: int
+    ) -> None:
+        assert real("resolve", word).code == code
+
+    @pytest.mark.parametrize(
+        ("line", "way", "open_question"),
+        [
+            ("python==3.7 --distro ubuntu20.04", "conda, deadsnakes", "where Python comes from"),
+            ("gcc==7 --distro debian12", "--recipe gcc", "where GCC comes from"),
+            ("clang==12 --distro debian12", "conda", "where Clang comes from"),
+        ],
+    )
+    def test_what_a_distribution_does_not_package_comes_from_elsewhere(
+        self, real: Cli, line: str, way: str, open_question: str
+    ) -> None:
+        document = asked(real, f"resolve {line}", 4)
+        texts = [part["text"] for part in document["caveats"] if part["kind"] == "to-bring"]
+        assert len(texts) == 1
+        assert way in texts[0]
+        assert [part["text"] for part in document["unread"]] == [f"no fact says {open_question}"]
+
+    def test_what_a_distribution_packages_comes_before_that(self, real: Cli) -> None:
+        assert yes(real, "resolve gcc --distro debian12")["gcc"] == "12"
+        assert yes(real, "resolve clang --distro debian12")["clang"] == "23"
+        assert yes(real, "resolve python --distro ubuntu20.04")["python"] == "3.9"
+
+    def test_a_recipe_that_builds_a_compiler_needs_no_package_of_it(self, real: Cli) -> None:
+        outcome = real(*shlex.split("render gcc==7 --recipe gcc --distro debian12 --stdout"))
+        assert outcome.code == 0
+        assert "gcc-7.5.0.tar.xz" in outcome.out
+
+    def test_a_point_release_of_a_series_that_has_ended_is_named(self, real: Cli) -> None:
+        assert yes(real, "resolve python==2.7.18")["python"] == "2.7"
+
+    @pytest.mark.parametrize(
+        ("line", "fact"),
+        [
+            # ptxas 12.8.93 knows sm_120, and no sm_121.
+            ("triton==3.5.0 --device GB10 --target arm", "triton-wheels/3.5.0"),
+            ("triton==3.2.0 --device B200", "triton-wheels/3.2.0"),
+            ("tensorflow==2.19.0 --device 'RTX 5090' --from wheel", "tensorflow-wheels-before"),
+            ("tensorflow==2.20.0 --device 'RTX 5080' --from wheel", "tensorflow-wheels-before"),
+            ("tensorflow==2.21.0 --device 'RTX 5090' --from wheel", "tensorflow-wheels-before"),
+            ("tensorrt==8.4.1 --device 'RTX 4080'", "tensorrt-before-ada"),
+            ("tensorrt==10.7 --device 'RTX 5090'", "tensorrt-before-blackwell"),
+            ("tensorrt==10.0.1 --device 'GTX 1080 Ti'", "tensorrt-without-pascal"),
+            ("torch==2.14.1 --device MI50 --from wheel", "rocblas-without-gfx906"),
+        ],
+    )
+    def test_code_for_a_device_is_not_all_that_it_takes(
+        self, real: Cli, line: str, fact: str
+    ) -> None:
+        no(real, f"resolve {line}", fact)
+
+    @pytest.mark.parametrize(
+        ("line", "component", "version"),
+        [
+            ("triton==3.6.0 --device GB10 --target arm", "triton", "3.6.0"),
+            ("triton==3.5.0 --device 'RTX 5090'", "triton", "3.5.0"),
+            ("torch==2.9.0 --device GB10 --from wheel", "torch", "2.9.0"),
+            ("tensorflow==2.20.0 --device 'RTX 4090' --from wheel", "tensorflow", "2.20.0"),
+            ("tensorrt==10.8 --device 'RTX 5090'", "tensorrt", "10.8.0.43"),
+            # 6.3 is the last ROCm whose rocBLAS has kernels for it.
+            ("torch --device MI50 --from wheel", "torch", "2.9.1"),
+        ],
+    )
+    def test_what_names_the_device_runs(
+        self, real: Cli, line: str, component: str, version: str
+    ) -> None:
+        assert yes(real, f"resolve {line}")[component] == version
+
     def test_no_wheel_that_was_read_is_for_a_jetson(self, real: Cli) -> None:
         """Jetson is no server: its chips run neither the cubins of desktops nor, without PTX, those wheels."""
         no(real, "resolve torch==2.9.1 --from wheel --target arm --device orin", "device-runs/8.7")

@@ -87,8 +87,11 @@ def _to_bring(resolution: Resolution) -> Iterator[Caveat]:
         facts = index.component(name)
         record = index.release(facts.releases[facts.versions.index(release)])
         if "bring" in record.attributes:
+            text = record.attributes["bring"]
+            for component, version in resolution.chosen(target).items():
+                text = text.replace(f"{{{component}}}", version)
             components = [{"target": target, "component": name, "evidence": record.evidence}]
-            yield "to-bring", record.attributes["bring"], components
+            yield "to-bring", text, components
 
 
 def _harvested(resolution: Resolution) -> Iterator[Caveat]:

@@ -47,7 +47,8 @@ def ground_text(
         releases = claims.ranged(index, ground.subject, ground.releases)
         named = f"{named} {terminal.few(releases, _NAMES)}".rstrip()
     told = [
-        f"{name} {claims.ranged(index, name, held)}".rstrip() for name, held in ground.conditions
+        f"{name} {claims.ranged(index, name, held)}".rstrip() if held else f"no {name}"
+        for name, held in ground.conditions
     ]
     conditions = f" with {terminal.listing(told)}" if told else ""
     if ground.kind == "evidence":

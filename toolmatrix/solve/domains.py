@@ -20,6 +20,9 @@ def domains(reached: Reached) -> list[int]:
     for ask in request.asks:
         named.setdefault(ask.component, set()).add(ask.selector.lstrip("="))
     wanted = _wanted(reached)
+    # Who asks for what only withdrawn releases are, such as a point release of a series that has ended, wants these.
+    for (_, component), allowed in reached.asked.items():
+        wanted.setdefault(component, []).append(allowed)
     for variable in reached.variables:
         part = reached.component(variable.component)
         # Withdrawn releases are dropped, and those that were not out on the day of `--at`.
