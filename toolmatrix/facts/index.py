@@ -1,6 +1,6 @@
 """The compiled index: what a `resolve` reads instead of YAML; `writer` makes it.
 
-One file: a line `toolmatrix-index/6 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
+One file: a line `toolmatrix-index/7 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
 points to: one per component (its releases and what is said with it as the subject), then the records (claims with their
 sources, rows as printed). Long tables lie in records as well, a run of their entries in each; their sections have the
 first key and the number of each run. Sections and records are read one by one as an answer needs them. Each has a
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     """Gives a part by its name and by what it is made from, or makes it."""
     _Name = TypeVar("_Name", int, str)
 
-FORMAT = "toolmatrix-index/6"
+FORMAT = "toolmatrix-index/7"
 
 
 IndexDamaged = Damaged

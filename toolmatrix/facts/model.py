@@ -38,6 +38,10 @@ class Component(Value):
     accelerators: tuple[str, ...] = ()
 
 
+CODE = ("pure", "run-time", "opened", "unopened")
+"""The kinds of code in a package: Python alone; compiled where it runs; binaries that were read; others."""
+
+
 class Target(Value):
     """A place where results run: the context it fixes and the policies that hold there."""
 
@@ -101,6 +105,9 @@ class Release(Value):
 
 LISTS = BUILDS, PRODUCTS, SUPPORT = ("builds", "products", "support")
 """What rows of a table list: images that were built, the names that devices are sold under, or ends of support."""
+
+CODE_LIST = "code"
+"""What rows of a data table list: the kind of code of a package, and what its binaries are compiled against."""
 
 
 class TableRow(Value):

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     """Of files by name: size and time in nanoseconds, 0 where any will do."""
 
     class ComponentHead(TypedDict):
-        """The fields of `model.Component`."""
+        """The fields of `model.Component`, and what is known of the code of its packages.
+
+        `code` is its kind, empty where nothing is known; `against` are the components that its binaries are bound to.
+        """
 
         name: str
         title: str
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
         prefer: str
         grid: str
         accelerators: Sequence[str]
+        code: str
+        against: Sequence[str]
 
     class TargetHead(TypedDict):
         """The fields of `model.Target` but its name."""

@@ -9,7 +9,7 @@ import math
 from toolmatrix.facts import records, versions
 from toolmatrix.facts.compiled import union
 from toolmatrix.facts.index import CRC_BYTES, FORMAT, LENGTH_BITS, sealed
-from toolmatrix.facts.model import BUILDS, PRODUCTS, SUPPORT, Component
+from toolmatrix.facts.model import BUILDS, CODE_LIST, PRODUCTS, SUPPORT, Component
 from toolmatrix.pack import joined, places
 
 TYPE_CHECKING = False
@@ -250,8 +250,20 @@ class _Writer:
                 found[package] = of
         return found
 
+    def code(self) -> dict[str, dict[str, Any]]:
+        """The kind of code of a component and what it is compiled against: the rows of tables that list code."""
+        found: dict[str, dict[str, Any]] = {}
+        for _, row in sorted(self.compiled.matrix.rows.items()):
+            if row.lists == CODE_LIST:
+                cells = dict(row.cells)
+                against = [one.strip() for one in cells.get("against", "").split(";")]
+                known = {"code": cells["kind"], "against": [*filter(None, against)]}
+                # Without what is usual, as the other fields of a component.
+                found[cells["component"]] = {key: value for key, value in known.items() if value}
+        return found
+
     def head(self) -> dict[str, Any]:
-        matrix = self.compiled.matrix
+        matrix, code = self.compiled.matrix, self.code()
         return {
             "digest": self.compiled.digest,
             "date": matrix.date,
@@ -263,10 +275,11 @@ class _Writer:
                     for key, value in part.as_dict().items()
                     if value != part._defaults.get(key)
                 }
+                | code.get(name, {})
                 for name, part in matrix.components.items()
             },
             # Most components have most of these: written once, they are put back where the header is read.
-            "usual": dict(Component._defaults),
+            "usual": {**Component._defaults, "code": "", "against": ()},
             "targets": {
                 name: {
                     "context": dict(sorted(part.context.items())),
