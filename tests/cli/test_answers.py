@@ -517,6 +517,30 @@ class TestInsideWheels:
         assert yes(real, "resolve python==2.7.18")["python"] == "2.7"
 
     @pytest.mark.parametrize(
+        "line",
+        [
+            "xformers torch==2.1.2 --target arm",
+            "xformers==0.0.13 --target arm",
+            "xformers==0.0.12",
+            "vllm==0.1.2 --target arm",
+        ],
+    )
+    def test_from_wheel_takes_a_wheel(self, real: Cli, line: str) -> None:
+        assert real(*shlex.split(f"resolve {line} --from wheel")).code in (1, 4)
+
+    def test_a_source_archive_in_the_place_of_a_wheel_is_named(self, real: Cli) -> None:
+        answer = yes(real, "resolve deepspeed==0.18.2 torch==2.8.0 --from wheel --accelerator none")
+        texts = [
+            part["text"] for part in answer.document["caveats"] if part["kind"] == "source-archive"
+        ]
+        assert texts == [
+            (
+                "deepspeed 0.18.2 has no wheel: it is published as a source archive, "
+                "which pip builds where it is installed"
+            )
+        ]
+
+    @pytest.mark.parametrize(
         ("line", "fact"),
         [
             # ptxas 12.8.93 knows sm_120, and no sm_121.

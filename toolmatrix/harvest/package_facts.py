@@ -174,6 +174,11 @@ class _Tables:
         if not self.has_builds:
             row |= self.installed(held)
             row["machine"] = _machines(held) if read.package.source else ""
+        # Builds say which machines they are for; of a release without any its wheels do.
+        elif not any(self.builds(read.package, held)):
+            row["machine"] = _machines(held)
+        if not release.wheels:
+            row["archive"] = "source"
         if read.package.unreviewed:
             row |= self.unreviewed(held)
         if len(self.read) > 1:
@@ -314,7 +319,11 @@ class _Tables:
         known = _BUILD_COLUMNS if builds else _COLUMNS
         whole = all(held.release.wheels for one in self.read for held in one.releases)
         made["columns"] = {
-            **{column: meaning for column, meaning in known.items() if column in present},
+            **{
+                column: _OF_BUILT.get(column, meaning) if self.has_builds else meaning
+                for column, meaning in known.items()
+                if column in present
+            },
             **{
                 column: {
                     "as": "requires",
@@ -341,6 +350,7 @@ _COLUMNS: dict[str, dict[str, Any]] = {
     "yanked": {"as": "attribute"},
     "harvested": {"as": "attribute"},
     "also-requires": {"as": "attribute"},
+    "archive": {"as": "attribute"},
     "machine": {"as": "limits", "says": "has files for machine {value}"},
     "requires-python": {
         "component": "python",
@@ -368,6 +378,14 @@ _COLUMNS: dict[str, dict[str, Any]] = {
         }
         for mark, machine in (("", MACHINES[0]), (f"-{MACHINES[1]}", MACHINES[1]))
     },
+}
+# Of what has builds, which hold compiled code, nobody takes a source archive for a wheel.
+_OF_BUILT: dict[str, Any] = {
+    "machine": _COLUMNS["machine"] | {"context": {"from": "wheel"}},
+    "archive": [
+        {"as": "attribute"},
+        {"component": "from", "as": "limits", "says": "is published as an archive of its {value}"},
+    ],
 }
 _NAMED = {
     "component": "cuda",
