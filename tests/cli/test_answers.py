@@ -513,6 +513,26 @@ class TestInsideWheels:
         assert outcome.code == 0
         assert "gcc-7.5.0.tar.xz" in outcome.out
 
+    @pytest.mark.parametrize("word", ["vllm==0.33.0", "vllm"])
+    def test_a_channel_that_was_not_read_is_no_reason_for_a_no(self, real: Cli, word: str) -> None:
+        answer = Answer(asked(real, f"resolve {word} --device MI300X", 4))
+        assert (answer["vllm"], answer.target) == ("0.33.0", "amd")
+        texts = [part["text"] for part in answer.document["unread"]]
+        assert any("vLLM's own index of wheels for ROCm was not read" in text for text in texts)
+
+    def test_a_reason_is_told_once(self, real: Cli) -> None:
+        """What METADATA declares and what the tags of wheels say set the same two against each other."""
+        assert len(no(real, "resolve python==3.7 numpy==2.0")["cores"]) == 1
+
+    def test_a_framework_part_is_installed_where_it_is_asked_for(self, real: Cli) -> None:
+        """METADATA: without an extra transformer-engine requires its core alone."""
+        alone = yes(real, "resolve transformer-engine==1.13.0")
+        assert "[" not in alone.build("transformer-engine")["install"]["pip"]
+        both = asked(real, "resolve transformer-engine==1.13.0 torch --from wheel", 0)
+        (target,) = both["targets"].values()
+        assert any("transformer-engine[pytorch]==1.13.0" in one for one in target["install"]["pip"])
+        assert any("transformer-engine[pytorch]==1.13.0" in one for one in target["install"]["uv"])
+
     def test_a_point_release_of_a_series_that_has_ended_is_named(self, real: Cli) -> None:
         assert yes(real, "resolve python==2.7.18")["python"] == "2.7"
 

@@ -74,6 +74,7 @@ class Channel(Value):
     """A place where variants are published.
 
     `install` is what pip gets beside the requirement, `lines` are the accelerators by line, the oldest line first.
+    `unread` are components that it publishes as well, nobody read in which builds.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Channel(Value):
     default: bool = False
     install: tuple[str, ...] = ()
     lines: Mapping[str, str]
+    unread: tuple[str, ...] = ()
 
 
 class Release(Value):

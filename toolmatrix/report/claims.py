@@ -307,7 +307,10 @@ def silence(index: Index, ground: Incompatibility) -> str:
     record = index.claim(index.number(ground.facts[0]))
     words = nobody_knows(index, ground, offered=record.kind == "offers")
     # What was read in part is known as well as any other fact.
-    return words if record.evidence == UNKNOWN else f"{words} besides {shortened(record.selector)}"
+    if record.evidence == UNKNOWN:
+        return words
+    words += f" besides {shortened(record.selector)}"
+    return f"{words}: {record.note}" if record.rule and record.note else words
 
 
 def named_as(index: Index, component: str) -> str:

@@ -102,7 +102,7 @@ def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
     return Unsatisfiable(
         index=index,
         request=request,
-        cores=grounds.apart([grounds.core(found, core) for core in cores]),
+        cores=grounds.apart(index, [grounds.core(found, core) for core in cores]),
         outside=worlds.outside(found, cores),
     )
 
