@@ -513,6 +513,17 @@ class TestInsideWheels:
         assert outcome.code == 0
         assert "gcc-7.5.0.tar.xz" in outcome.out
 
+    @pytest.mark.parametrize(
+        ("line", "image"),
+        [("tensorrt==10.3", "24.08"), ("tensorrt==10.4", "24.10"), ("tensorrt==10.7", "24.12")],
+    )
+    def test_the_image_whose_table_names_what_is_asked_for(
+        self, real: Cli, line: str, image: str
+    ) -> None:
+        """NVIDIA's table of images with TensorRT-LLM; of those with vLLM nobody read a TensorRT."""
+        answer = yes(real, f"resolve tritonserver {line}")
+        assert answer["ngc-tritonserver-trtllm"] == image
+
     @pytest.mark.parametrize("word", ["vllm==0.33.0", "vllm"])
     def test_a_channel_that_was_not_read_is_no_reason_for_a_no(self, real: Cli, word: str) -> None:
         answer = Answer(asked(real, f"resolve {word} --device MI300X", 4))
