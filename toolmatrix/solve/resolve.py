@@ -9,7 +9,7 @@ from toolmatrix.facts import evidence as words
 from toolmatrix.solve import ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, soft, solve
-from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, told
+from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, only_excludes, told
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
@@ -347,22 +347,14 @@ class _Target:
         for owner, binding in before:
             # What does not admit the release was let go, as nobody knows it, and does not speak for it.
             if binding.kind == "limits" and binding.allowed & bit:
-                found = [
-                    cite
-                    for cite in self.cites(binding.cites, self.bits[owner.number], variable)
-                    if not self.excludes(cite, variable)
-                ]
+                if only_excludes(self.index, variable.component, binding.cites):
+                    continue
+                found = self.cites(binding.cites, self.bits[owner.number], variable)
                 limited += found
                 # Of several floors, that one speaks on which the release stands.
                 if floor and not binding.allowed & (bit - 1) & ~1:
                     decisive += found
         return decisive or limited
-
-    def excludes(self, cite: Cite, variable: Variable) -> bool:
-        """True where a claim only says which names do not go: that speaks for no other one."""
-        selector = self.index.claim(cite.record).selector
-        names = self.components[variable.component]["scheme"] == "names"
-        return names and all(part.startswith("!=") for part in selector.split(","))
 
     def offers(self, variable: Variable) -> list[Cite]:
         """The offers that hold the chosen release, of what was chosen after it: they rank nothing."""
