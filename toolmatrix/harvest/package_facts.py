@@ -175,9 +175,9 @@ class _Tables:
             row |= self.installed(held)
             row["machine"] = _machines(held) if read.package.source else ""
         # Builds say which machines they are for; of a release without any its wheels do.
-        elif not any(self.builds(read.package, held)):
-            row["machine"] = _machines(held)
-        if not release.wheels:
+        elif len(self.read) == 1 and not any(self.builds(read.package, held)):
+            row["machine"] = _machines(held) if release.wheels else ""
+        if len(self.read) == 1 and not release.wheels:
             row["archive"] = "source"
         if read.package.unreviewed:
             row |= self.unreviewed(held)
