@@ -1,7 +1,7 @@
 """Worlds: what a refusal cannot rule out, as it speaks of known releases alone and earlier ones exist.
 
-A list of releases that was read whole is closed by that, and so is the time after the day on which it was read. Before
-the first release that is known there may be others, which nobody read: of these nothing is said.
+A list of releases that was read whole is closed by that, and so is the time after the day on which it was read. Where
+an index lists more releases than are known there are others before the first: nobody read them, and nothing is said.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ def outside(assembly: Assembly, cores: Sequence[Sequence[int]]) -> tuple[Outside
 
 
 def begins_later(index: Index, component: str) -> bool:
-    """True unless the index of packages lists no more releases of a component than are known."""
+    """True if the index of packages lists more releases of a component than are known."""
     known = len(index.component(component).versions)
     number = 1
-    listed = [0]
+    listed = 0
     while row := index.find(f"{_LISTED}/{number}"):
         cells = dict(index.row(index.number(row.id)).cells)
         if cells["component"] == component:
-            listed.append(int(cells["releases"]))
+            listed = max(listed, int(cells["releases"]))
         number += 1
-    return not any(listed) or max(listed) > known
+    return listed > known
 
 
 def earlier(index: Index, component: str, selectors: Iterable[str]) -> bool:
@@ -77,8 +77,16 @@ def _admitted(index: Index, component: str, selectors: Iterable[str], *, newer: 
             release = ".".join(map(str, clause.version[0]))
             tried |= {release, release + _HIGH}
     bound = order(key(end))
+    # What would be several majors away is a slip of the fingers.
+    highest = key(end)[0][0] + 1
     beyond = sorted(
-        one for one in tried if (order(key(one)) > bound if newer else order(key(one)) < bound)
+        one
+        for one in tried
+        if (
+            order(key(one)) > bound and key(one)[0][0] <= highest
+            if newer
+            else order(key(one)) < bound
+        )
     )
     left = (2 << len(beyond)) - 2
     for part in parsed:
