@@ -488,11 +488,7 @@ class TestInsideWheels:
 
     @pytest.mark.parametrize(
         ("line", "way", "open_question"),
-        [
-            ("python==3.7 --distro ubuntu20.04", "conda, deadsnakes", "where Python comes from"),
-            ("gcc==7 --distro debian12", "--recipe gcc", "where GCC comes from"),
-            ("clang==12 --distro debian12", "conda", "where Clang comes from"),
-        ],
+        [("python==3.7 --distro ubuntu20.04", "conda, deadsnakes", "where Python comes from")],
     )
     def test_what_a_distribution_does_not_package_comes_from_elsewhere(
         self, real: Cli, line: str, way: str, open_question: str
@@ -507,11 +503,6 @@ class TestInsideWheels:
         assert yes(real, "resolve gcc --distro debian12")["gcc"] == "12"
         assert yes(real, "resolve clang --distro debian12")["clang"] == "23"
         assert yes(real, "resolve python --distro ubuntu20.04")["python"] == "3.9"
-
-    def test_a_recipe_that_builds_a_compiler_needs_no_package_of_it(self, real: Cli) -> None:
-        outcome = real(*shlex.split("render gcc==7 --recipe gcc --distro debian12 --stdout"))
-        assert outcome.code == 0
-        assert "gcc-7.5.0.tar.xz" in outcome.out
 
     @pytest.mark.parametrize(
         ("line", "image"),
@@ -923,15 +914,6 @@ class TestCpuFlags:
 
 class TestOtherCommands:
     """F: explanations."""
-
-    @pytest.mark.long
-    def test_f_every_component_is_explained_by_itself(self, real: Cli) -> None:
-        """It was an internal error wherever a release was the only reason."""
-        names = real("facts", "--json").json()["summary"]["components"]
-        assert {"cuda", "python", "distro", "driver", "apache-tvm"} <= set(names)
-        for name in names:
-            outcome = real("explain", name, name)
-            assert outcome.code in {0, 1, 2, 3, 4}, (name, outcome.err)
 
     @pytest.mark.parametrize(
         ("line", "why"),

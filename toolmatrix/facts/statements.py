@@ -155,6 +155,7 @@ def _check_code(recorder: Recorder, row: YamlNode, cells: Sequence[YamlNode]) ->
         row.fail("a row of code is too short", expected="a component and the kind of its code")
     pieces.known_component(cells[0], recorder.components)
     kind = cells[1].choice("a kind of code", CODE)
+    # Silence about what binaries are bound to would read as if they were bound to nothing.
     against = cells[2].several() if len(cells) > len(_CODE) - 1 else []
     for one in against:
         pieces.known_component(one, recorder.components)
