@@ -203,10 +203,6 @@ def test_a_source_says_what_it_requires_where_there_is_no_wheel(
     shop.stock(server, "app", [shop.archive("app", "1.0", members)])
     (row,) = rows(document(tmp_path, "{app: {}}"))
     assert (row["torch"], row["evidence"], row["archive"]) == ("*", "stated", "source")
-    # Of what has builds nobody takes it for one.
-    table = document(tmp_path, "{app: {line: cpu}}")["tables"][0]
-    assert [part.get("component") for part in table["columns"]["archive"]] == [None, "from"]
-    assert "machine" not in table["rows"][0]
 
 
 @pytest.mark.parametrize(
@@ -328,9 +324,6 @@ def test_the_line_of_a_build_is_that_of_the_torch_it_pins(server: Server, tmp_pa
     table = made["tables"][1]
     assert (table["matches"], table["evidence"]) == (["torch"], "derived")
     assert [one["torch"] for one in rows(made)] == ["==2.4.0", ">=2.4"]
-    # Of a release without a known build its wheels say for which machines they are.
-    assert [one.get("machine") for one in rows(made)] == [None, "x86_64"]
-    assert made["tables"][0]["columns"]["machine"]["context"] == {"from": "wheel"}
 
 
 def test_a_harvest_that_was_cut_short_goes_on(server: Server, tmp_path: Path) -> None:

@@ -65,8 +65,9 @@ def ground_text(
         return f"{named} excludes {ground.component}{conditions}"
     values = claims.union(index, ground.component, ground.values)
     against = clash(index, ground)
-    if against and all(value.startswith("!=") for value in ground.values):
-        return f"{named} does not go with {against}{conditions}"
+    if all(value.startswith("!=") for value in ground.values):
+        excluded = f"{ground.component} {values.replace('!=', '').replace(',', ' ')}"
+        return f"{named} does not go with {against or excluded}{conditions}"
     if against:
         return f"{named} does not go with {against} (only {values}){conditions}"
     verb = "requires" if ground.kind == "requires" else "allows only"
