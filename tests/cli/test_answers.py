@@ -479,7 +479,15 @@ class TestInsideWheels:
 
     @pytest.mark.parametrize(
         ("word", "code"),
-        [("torch==2.99", 4), ("torch==1.9", 4), ("torch==2.9.7", 3), ("vllm==0.0.0", 3)],
+        [
+            ("torch==2.99", 4),
+            ("torch==1.9", 4),
+            ("tensorflow<1", 4),
+            ("gcc==17", 4),
+            ("torch==2.9.7", 3),
+            ("vllm==0.0.0", 3),
+            ("gcc==99", 3),
+        ],
     )
     def test_a_release_beyond_the_known_ones_is_no_slip(
         self, real: Cli, word: str, code: int
@@ -498,6 +506,23 @@ class TestInsideWheels:
         assert len(texts) == 1
         assert way in texts[0]
         assert [part["text"] for part in document["unread"]] == [f"no fact says {open_question}"]
+
+    def test_a_python_that_is_brought_is_named(self, real: Cli) -> None:
+        """uv has a build of 3.8; that torch 2.4.1 builds with the CUDA 13 of that distribution nobody read."""
+        line = "resolve torch --distro ubuntu26.04 --with python==3.8"
+        answer = Answer(asked(real, line, 4))
+        assert (answer["torch"], answer["python"]) == ("2.4.1", "3.8")
+        assert [
+            part["text"] for part in answer.document["caveats"] if part["kind"] == "to-bring"
+        ] == [
+            (
+                "the distribution packages no Python that fits: "
+                "bring one, by uv, an official image of Python or manylinux"
+            )
+        ]
+        assert [part["text"] for part in answer.document["unread"]] == [
+            "torch 2.4.1 goes with cuda >=11, written 2024-09-04, before CUDA toolkit 13"
+        ]
 
     def test_what_a_distribution_packages_comes_before_that(self, real: Cli) -> None:
         assert yes(real, "resolve gcc --distro debian12")["gcc"] == "12"
@@ -537,6 +562,7 @@ class TestInsideWheels:
 
     def test_a_point_release_of_a_series_that_has_ended_is_named(self, real: Cli) -> None:
         assert yes(real, "resolve python==2.7.18")["python"] == "2.7"
+        assert yes(real, "resolve 'python<3'")["python"] == "2.7"
 
     @pytest.mark.parametrize(
         "line",
@@ -567,9 +593,10 @@ class TestInsideWheels:
         [
             # ptxas 12.8.93 knows sm_120, and no sm_121.
             ("triton==3.5.0 --device GB10 --target arm", "triton-wheels/3.5.0"),
+            ("triton==3.5.0 --device GB10 --target arm --from wheel", "triton-wheels/3.5.0"),
             ("triton==3.2.0 --device B200", "triton-wheels/3.2.0"),
             ("tensorflow==2.19.0 --device 'RTX 5090' --from wheel", "tensorflow-wheels-before"),
-            ("tensorflow==2.20.0 --device 'RTX 5080' --from wheel", "tensorflow-wheels-before"),
+            ("tensorflow==2.20.0 --device 'RTX 5090' --from wheel", "tensorflow-wheels-before"),
             ("tensorflow==2.21.0 --device 'RTX 5090' --from wheel", "tensorflow-wheels-before"),
             ("tensorrt==8.4.1 --device 'RTX 4080'", "tensorrt-before-ada"),
             ("tensorrt==10.7 --device 'RTX 5090'", "tensorrt-before-blackwell"),

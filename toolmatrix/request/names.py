@@ -134,7 +134,8 @@ class Names:
             beyond or f"the matrix knows no release of {component} that matches `{text}`",
             expected=self.near(component, selector),
             found=f"`{text}`",
-            help=f"`toolmatrix matrix --rows {component}` lists its releases",
+            help=f"`toolmatrix matrix --rows {component}` lists its releases"
+            + (", and `--matrix FILE` adds others" if beyond else ""),
         )
 
     def _beyond(self, component: str, selector: str) -> str:
