@@ -496,7 +496,11 @@ class TestInsideWheels:
 
     @pytest.mark.parametrize(
         ("line", "way", "open_question"),
-        [("python==3.7 --distro ubuntu20.04", "conda, deadsnakes", "where Python comes from")],
+        [
+            ("python==3.7 --distro ubuntu20.04", "conda, deadsnakes", "where Python comes from"),
+            ("gcc==7 --distro debian12", "--recipe gcc", "where GCC comes from"),
+            ("clang==12 --distro debian12", "conda", "where Clang comes from"),
+        ],
     )
     def test_what_a_distribution_does_not_package_comes_from_elsewhere(
         self, real: Cli, line: str, way: str, open_question: str
@@ -528,6 +532,13 @@ class TestInsideWheels:
         assert yes(real, "resolve gcc --distro debian12")["gcc"] == "12"
         assert yes(real, "resolve clang --distro debian12")["clang"] == "23"
         assert yes(real, "resolve python --distro ubuntu20.04")["python"] == "3.9"
+
+    def test_a_recipe_that_builds_a_compiler_needs_no_package_of_it(self, real: Cli) -> None:
+        outcome = real(*shlex.split("render gcc==7 --recipe gcc --distro debian12 --stdout"))
+        assert outcome.code == 0
+        assert "gcc-7.5.0.tar.xz" in outcome.out
+        # Where no distribution is named, one that packages it comes first.
+        assert yes(real, "resolve gcc==7 --recipe gcc")["distro"] == "ubuntu20.04"
 
     @pytest.mark.parametrize(
         ("line", "image"),
