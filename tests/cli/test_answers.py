@@ -551,12 +551,26 @@ class TestInsideWheels:
         answer = yes(real, f"resolve tritonserver {line}")
         assert answer["ngc-tritonserver-trtllm"] == image
 
-    @pytest.mark.parametrize("word", ["vllm==0.33.0", "vllm"])
-    def test_a_channel_that_was_not_read_is_no_reason_for_a_no(self, real: Cli, word: str) -> None:
-        answer = Answer(asked(real, f"resolve {word} --device MI300X", 4))
-        assert (answer["vllm"], answer.target) == ("0.33.0", "amd")
+    @pytest.mark.parametrize(
+        ("line", "release", "channel"),
+        [
+            ("vllm==0.33.0 --device MI300X", "0.33.0", "vLLM's own index of wheels for ROCm"),
+            ("vllm --device MI300X", "0.33.0", "vLLM's own index of wheels for ROCm"),
+            # The newest whose torch has a ROCm with kernels for it.
+            (
+                "xformers --device MI50",
+                "0.0.33.post2",
+                "PyTorch's own index of xFormers for ROCm",
+            ),
+        ],
+    )
+    def test_a_channel_that_was_not_read_is_no_reason_for_a_no(
+        self, real: Cli, line: str, release: str, channel: str
+    ) -> None:
+        answer = Answer(asked(real, f"resolve {line}", 4))
+        assert (answer[line.partition(" ")[0].partition("=")[0]], answer.target) == (release, "amd")
         texts = [part["text"] for part in answer.document["unread"]]
-        assert any("vLLM's own index of wheels for ROCm was not read" in text for text in texts)
+        assert any(f"{channel} was not read" in text for text in texts)
 
     def test_a_reason_is_told_once(self, real: Cli) -> None:
         """What METADATA declares and what the tags of wheels say set the same two against each other."""
