@@ -136,6 +136,10 @@ class NothingMatched(ToolmatrixError, code="TM110", exit_code=3):
     """A well-formed request for a component, release, arch, device, CPU or fact that nobody knows."""
 
 
+class BeyondMatrix(NothingMatched, code="TM121", exit_code=4):
+    """A release before the first or after the newest one that is known: it may exist, and nothing is known of it."""
+
+
 class HarvestRefused(ToolmatrixError, code="TM308", exit_code=2):
     """A source that is not what it was, or of which facts have vanished; what was harvested before is kept."""
 

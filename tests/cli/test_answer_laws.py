@@ -49,6 +49,8 @@ WITH_TORCH = ("torchvision", "torchaudio")
 FAMILIES = ("torch", "tensorflow", "jax", "onnxruntime")
 OLDEST = {"jax": (5, 2)}
 """What a framework's own documentation says of devices: JAX needs SM 5.2."""
+COMPILED_BEFORE = {"tensorflow": (10, 0)}
+"""Frameworks whose kernels are compiled where they run, by a compiler that knows no device from there on."""
 
 
 class Build(NamedTuple):
@@ -165,6 +167,8 @@ def expected(build: Build, device: str, builds: Iterable[Build]) -> bool:
     if number in ON_ARM_ALONE and build.machine != "aarch64":
         return False
     if number < OLDEST.get(build.component, (0, 0)) or not runs(device, build.archs):
+        return False
+    if number >= COMPILED_BEFORE.get(build.component, (number[0] + 1, 0)):
         return False
     if build.component not in WITH_TORCH:
         return True

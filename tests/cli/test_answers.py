@@ -446,6 +446,211 @@ class TestInsideWheels:
             "toolmatrix resolve torch==2.1.0 triton==2.1.0 --from wheel"
         )
 
+    @pytest.mark.parametrize(
+        ("line", "word"),
+        [
+            ("torch<2' python==3.6", "torch before 1.12.0"),
+            ("torch' python==3.6", "torch before 1.12.0"),
+            ("transformers' python==3.5", "transformers before 4.0.0"),
+        ],
+    )
+    def test_releases_before_the_first_known_one_may_do(
+        self, real: Cli, line: str, word: str
+    ) -> None:
+        """Wheels of torch 1.10 are for Python 3.6: the matrix begins later, which is no reason for a no."""
+        document = asked(real, f"resolve '{line}", 4)
+        assert [part["text"] for part in document["outside"]] == [
+            f"releases of {word} may do, and the matrix knows none of them"
+        ]
+        assert document["cores"]
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            # All releases are known, or a release of that time cannot know what came later.
+            "resolve vllm python==3.6",
+            "resolve 'numpy<1.20' python==3.11",
+            "resolve tensorflow python==3.15 --from wheel",
+            "resolve torch --from wheel --target amd --accelerator cuda",
+        ],
+    )
+    def test_a_closed_world_is_a_plain_no(self, real: Cli, line: str) -> None:
+        assert asked(real, line, 1)["outside"] == []
+
+    @pytest.mark.parametrize(
+        ("word", "code"),
+        [
+            ("torch==2.99", 4),
+            ("torch==1.9", 4),
+            ("tensorflow<1", 4),
+            ("gcc==17", 4),
+            ("torch==2.9.7", 3),
+            ("vllm==0.0.0", 3),
+            ("gcc==99", 3),
+        ],
+    )
+    def test_a_release_beyond_the_known_ones_is_no_slip(
+        self, real: Cli, word: str, code: int
+    ) -> None:
+        assert real("resolve", word).code == code
+
+    @pytest.mark.parametrize(
+        ("line", "way", "open_question"),
+        [
+            ("python==3.7 --distro ubuntu20.04", "conda, deadsnakes", "where Python comes from"),
+            ("gcc==7 --distro debian12", "--recipe gcc", "where GCC comes from"),
+            ("clang==12 --distro debian12", "conda", "where Clang comes from"),
+        ],
+    )
+    def test_what_a_distribution_does_not_package_comes_from_elsewhere(
+        self, real: Cli, line: str, way: str, open_question: str
+    ) -> None:
+        document = asked(real, f"resolve {line}", 4)
+        texts = [part["text"] for part in document["caveats"] if part["kind"] == "to-bring"]
+        assert len(texts) == 1
+        assert way in texts[0]
+        assert [part["text"] for part in document["unread"]] == [f"no fact says {open_question}"]
+
+    def test_a_python_that_is_brought_is_named(self, real: Cli) -> None:
+        """uv has a build of 3.8; that torch 2.4.1 builds with the CUDA 13 of that distribution nobody read."""
+        line = "resolve torch --distro ubuntu26.04 --with python==3.8"
+        answer = Answer(asked(real, line, 4))
+        assert (answer["torch"], answer["python"]) == ("2.4.1", "3.8")
+        assert [
+            part["text"] for part in answer.document["caveats"] if part["kind"] == "to-bring"
+        ] == [
+            (
+                "the distribution packages no Python that fits: "
+                "bring one, by uv, an official image of Python or manylinux"
+            )
+        ]
+        assert [part["text"] for part in answer.document["unread"]] == [
+            "torch 2.4.1 goes with cuda >=11, written 2024-09-04, before CUDA toolkit 13"
+        ]
+
+    def test_what_a_distribution_packages_comes_before_that(self, real: Cli) -> None:
+        assert yes(real, "resolve gcc --distro debian12")["gcc"] == "12"
+        assert yes(real, "resolve clang --distro debian12")["clang"] == "23"
+        assert yes(real, "resolve python --distro ubuntu20.04")["python"] == "3.9"
+
+    def test_a_recipe_that_builds_a_compiler_needs_no_package_of_it(self, real: Cli) -> None:
+        outcome = real(*shlex.split("render gcc==7 --recipe gcc --distro debian12 --stdout"))
+        assert outcome.code == 0
+        assert "gcc-7.5.0.tar.xz" in outcome.out
+        # Where no distribution is named, one that packages it comes first.
+        assert yes(real, "resolve gcc==7 --recipe gcc")["distro"] == "ubuntu20.04"
+
+    @pytest.mark.parametrize(
+        ("line", "image"),
+        [("tensorrt==10.3", "24.08"), ("tensorrt==10.4", "24.10"), ("tensorrt==10.7", "24.12")],
+    )
+    def test_the_image_whose_table_names_what_is_asked_for(
+        self, real: Cli, line: str, image: str
+    ) -> None:
+        """NVIDIA's table of images with TensorRT-LLM; of those with vLLM nobody read a TensorRT."""
+        answer = yes(real, f"resolve tritonserver {line}")
+        assert answer["ngc-tritonserver-trtllm"] == image
+
+    @pytest.mark.parametrize(
+        ("line", "release", "channel"),
+        [
+            ("vllm==0.33.0 --device MI300X", "0.33.0", "vLLM's own index of wheels for ROCm"),
+            ("vllm --device MI300X", "0.33.0", "vLLM's own index of wheels for ROCm"),
+            # The newest whose torch has a ROCm with kernels for it.
+            (
+                "xformers --device MI50",
+                "0.0.33.post2",
+                "PyTorch's own index of xFormers for ROCm",
+            ),
+        ],
+    )
+    def test_a_channel_that_was_not_read_is_no_reason_for_a_no(
+        self, real: Cli, line: str, release: str, channel: str
+    ) -> None:
+        answer = Answer(asked(real, f"resolve {line}", 4))
+        assert (answer[line.partition(" ")[0].partition("=")[0]], answer.target) == (release, "amd")
+        texts = [part["text"] for part in answer.document["unread"]]
+        assert any(f"{channel} was not read" in text for text in texts)
+
+    def test_a_reason_is_told_once(self, real: Cli) -> None:
+        """What METADATA declares and what the tags of wheels say set the same two against each other."""
+        assert len(no(real, "resolve python==3.7 numpy==2.0")["cores"]) == 1
+
+    def test_a_framework_part_is_installed_where_it_is_asked_for(self, real: Cli) -> None:
+        """METADATA: without an extra transformer-engine requires its core alone."""
+        alone = yes(real, "resolve transformer-engine==1.13.0")
+        assert "[" not in alone.build("transformer-engine")["install"]["pip"]
+        both = asked(real, "resolve transformer-engine==1.13.0 torch --from wheel", 0)
+        (target,) = both["targets"].values()
+        assert any("transformer-engine[pytorch]==1.13.0" in one for one in target["install"]["pip"])
+        assert any("transformer-engine[pytorch]==1.13.0" in one for one in target["install"]["uv"])
+
+    def test_a_point_release_of_a_series_that_has_ended_is_named(self, real: Cli) -> None:
+        assert yes(real, "resolve python==2.7.18")["python"] == "2.7"
+        assert yes(real, "resolve 'python<3'")["python"] == "2.7"
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "xformers torch==2.1.2 --target arm",
+            "xformers==0.0.13 --target arm",
+            "xformers==0.0.12",
+            "vllm==0.1.2 --target arm",
+        ],
+    )
+    def test_from_wheel_takes_a_wheel(self, real: Cli, line: str) -> None:
+        assert real(*shlex.split(f"resolve {line} --from wheel")).code in (1, 4)
+
+    def test_a_source_archive_in_the_place_of_a_wheel_is_named(self, real: Cli) -> None:
+        answer = yes(real, "resolve deepspeed==0.18.2 torch==2.8.0 --from wheel --accelerator none")
+        texts = [
+            part["text"] for part in answer.document["caveats"] if part["kind"] == "source-archive"
+        ]
+        assert texts == [
+            (
+                "deepspeed 0.18.2 has no wheel: it is published as a source archive, "
+                "which pip builds where it is installed"
+            )
+        ]
+
+    @pytest.mark.parametrize(
+        ("line", "fact"),
+        [
+            # ptxas 12.8.93 knows sm_120, and no sm_121.
+            ("triton==3.5.0 --device GB10 --target arm", "triton-wheels/3.5.0"),
+            ("triton==3.5.0 --device GB10 --target arm --from wheel", "triton-wheels/3.5.0"),
+            ("triton==3.2.0 --device B200", "triton-wheels/3.2.0"),
+            ("tensorflow==2.19.0 --device 'RTX 5090' --from wheel", "tensorflow-wheels-before"),
+            ("tensorflow==2.20.0 --device 'RTX 5090' --from wheel", "tensorflow-wheels-before"),
+            ("tensorflow==2.21.0 --device 'RTX 5090' --from wheel", "tensorflow-wheels-before"),
+            ("tensorrt==8.4.1 --device 'RTX 4080'", "tensorrt-before-ada"),
+            ("tensorrt==10.7 --device 'RTX 5090'", "tensorrt-before-blackwell"),
+            ("tensorrt==10.0.1 --device 'GTX 1080 Ti'", "tensorrt-without-pascal"),
+            ("torch==2.14.1 --device MI50 --from wheel", "rocblas-without-gfx906"),
+        ],
+    )
+    def test_code_for_a_device_is_not_all_that_it_takes(
+        self, real: Cli, line: str, fact: str
+    ) -> None:
+        no(real, f"resolve {line}", fact)
+
+    @pytest.mark.parametrize(
+        ("line", "component", "version"),
+        [
+            ("triton==3.6.0 --device GB10 --target arm", "triton", "3.6.0"),
+            ("triton==3.5.0 --device 'RTX 5090'", "triton", "3.5.0"),
+            ("torch==2.9.0 --device GB10 --from wheel", "torch", "2.9.0"),
+            ("tensorflow==2.20.0 --device 'RTX 4090' --from wheel", "tensorflow", "2.20.0"),
+            ("tensorrt==10.8 --device 'RTX 5090'", "tensorrt", "10.8.0.43"),
+            # 6.3 is the last ROCm whose rocBLAS has kernels for it.
+            ("torch --device MI50 --from wheel", "torch", "2.9.1"),
+        ],
+    )
+    def test_what_names_the_device_runs(
+        self, real: Cli, line: str, component: str, version: str
+    ) -> None:
+        assert yes(real, f"resolve {line}")[component] == version
+
     def test_no_wheel_that_was_read_is_for_a_jetson(self, real: Cli) -> None:
         """Jetson is no server: its chips run neither the cubins of desktops nor, without PTX, those wheels."""
         no(real, "resolve torch==2.9.1 --from wheel --target arm --device orin", "device-runs/8.7")

@@ -20,8 +20,8 @@ from toolmatrix.resources import schema_path
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli, Outcome
 
-USAGE, NOTHING, MATRIX, LOCK = "TM901", "TM110", "TM903", "TM904"
-EXITS = {USAGE: 2, NOTHING: 3, MATRIX: 2, LOCK: 2}
+USAGE, NOTHING, BEYOND, MATRIX, LOCK = "TM901", "TM110", "TM121", "TM903", "TM904"
+EXITS = {USAGE: 2, NOTHING: 3, BEYOND: 4, MATRIX: 2, LOCK: 2}
 LABELS = ("  --> ", "  expected: ", "  found: ", "help: ")
 SPECIFIER = "  expected: a specifier such as `==2.6.5`, `>=11.2,<12`, `~=1.19.2`\n"
 
@@ -207,7 +207,8 @@ def test_whole_messages(real: Cli, line: str) -> None:
         (NOTHING, ["ténsorflow==2.6.5"]),
         (NOTHING, ["tensorflow==99"]),
         (NOTHING, ["tensorflow>=99"]),
-        (NOTHING, ["tensorflow<0.1"]),
+        (BEYOND, ["tensorflow<0.1"]),
+        (BEYOND, ["tensorflow==2.99"]),
         (NOTHING, ["tensorflow", "--arch", "gfx90"]),
         (NOTHING, ["tensorflow", "--device", "8.65"]),
         (NOTHING, ["tensorflow", "--device", "RTX 9999"]),

@@ -189,7 +189,7 @@ SUGGESTING = (
     "resolve --device 'RTX 5090'",
     "resolve torch --distro centos6",
     "resolve torch --min-evidence tested",
-    "resolve python==3.7 --distro ubuntu20.04",
+    "resolve tensorflow==2.6.5 python==3.12 --distro ubuntu20.04",
     "resolve driver==450 cuda==12.4",
     "resolve torch==2.6.0+cu118 --device 'RTX 5090'",
     "why-not torch==2.1.0 triton==3.2.0 --from wheel",

@@ -329,7 +329,8 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
         (
             rows(columns={"gcc": {"as": "needs"}}),
             ("facts.yaml:9:11: as is not a known word; "
-            "expected when | requires | limits | offers | tested | carries | attribute; "
+            "expected when | requires | limits | offers | tested | carries | names | "
+            "attribute; "
             f"found `needs`; {SHAPE}"),
         ),
         (

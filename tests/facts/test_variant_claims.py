@@ -311,7 +311,7 @@ def test_a_release_whose_every_build_is_known_is_not_unread(tmp_path: Path) -> N
     assert sorted(claims(read, "app-variants")) == ["accelerator.1", "machine.2", "needs"]
 
 
-KEYS = "id, title, kind, source, evidence, where, default, install, lines"
+KEYS = "id, title, kind, source, evidence, where, default, install, lines, unread"
 
 
 @pytest.mark.parametrize(

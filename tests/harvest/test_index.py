@@ -202,7 +202,7 @@ def test_a_source_says_what_it_requires_where_there_is_no_wheel(
     members = {"LICENSE": "words", "PKG-INFO": info}
     shop.stock(server, "app", [shop.archive("app", "1.0", members)])
     (row,) = rows(document(tmp_path, "{app: {}}"))
-    assert (row["torch"], row["evidence"]) == ("*", "stated")
+    assert (row["torch"], row["evidence"], row["archive"]) == ("*", "stated", "source")
 
 
 @pytest.mark.parametrize(

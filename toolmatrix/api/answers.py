@@ -114,7 +114,10 @@ class Offer(Value):
 
 
 class NoAnswer(Outcome):
-    """A refusal: independent reasons, each irreducible, and the nearest requests that have an answer."""
+    """A refusal: independent reasons, each irreducible, and the nearest requests that have an answer.
+
+    It is no answer at all where releases that the matrix does not know may satisfy the request.
+    """
 
     def __init__(
         self, around: Surroundings, refusal: Unsatisfiable, soft: Sequence[dict[str, Any]] = ()
@@ -128,8 +131,8 @@ class NoAnswer(Outcome):
 
     @property
     def exit_code(self) -> int:
-        """1: the answer is no."""
-        return 1
+        """1: the answer is no; 4 where only releases that are known were refused."""
+        return CannotSay.exit_code if self.refusal.outside else 1
 
     @property
     def repairs(self) -> tuple[Offer, ...]:

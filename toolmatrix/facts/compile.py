@@ -154,6 +154,9 @@ class _Maker:
             claim = claim.replace(
                 component="device", selector=" ".join(devices) or versions.ABSENT, says=says
             )
+        if claim.by_toolkit:
+            devices = self.named(claim.component, self.masked(claim.component, claim.selector)[0])
+            claim = claim.replace(component="device", selector=" ".join(devices) or versions.ABSENT)
         allowed, coarse = self.masked(claim.component, claim.selector)
         if not allowed and not claim.unreleased:
             self.unreleased(claim, claim.component, claim.selector)
@@ -169,6 +172,19 @@ class _Maker:
         )
         if all(mask for _, mask in first.when) and (allowed or claim.kind != "tested"):
             yield from self.widened(first, claim.stands_for)
+
+    def named(self, toolkit: str, releases: int) -> list[str]:
+        """The devices for which some release of a toolkit makes code by name."""
+        made = 0
+        for claim in self.matrix.claims.values():
+            speaks = claim.kind, claim.when[0][0], claim.component
+            if speaks == ("limits", toolkit, "arch") and (
+                self.masked(toolkit, claim.when[0][1])[0] & releases
+            ):
+                made |= self.masked("arch", claim.selector)[0]
+        # `sm_121` and `compute_121` are called after the device 12.1, `gfx90a` is one.
+        called = {name.rpartition("_")[2] for name in self.scales["arch"].named(made)}
+        return [name for name in self.scales["device"].versions if name.replace(".", "") in called]
 
     def running(self, archs: int) -> list[str]:
         """The devices that run code for one of some archs."""

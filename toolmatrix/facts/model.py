@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.yamlfile import YamlNode
 
 SCHEMES = ("pep440", "series", "names")
-KINDS = ("when", "requires", "limits", "offers", "tested", "carries", "attribute")
+KINDS = ("when", "requires", "limits", "offers", "tested", "carries", "names", "attribute")
 
 
 class Component(Value):
@@ -78,6 +78,7 @@ class Channel(Value):
     """A place where variants are published.
 
     `install` is what pip gets beside the requirement, `lines` are the accelerators by line, the oldest line first.
+    `unread` are components that it publishes as well, nobody read in which builds.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Channel(Value):
     default: bool = False
     install: tuple[str, ...] = ()
     lines: Mapping[str, str]
+    unread: tuple[str, ...] = ()
 
 
 class Release(Value):
@@ -151,7 +153,8 @@ class Claim(Value):
 
     `kind` is requires, limits, offers, carries (hard) or tested (soft); for `needs` the selector is a list of
     alternatives. `when` starts with the subject; `exact` it is a release, and none that is finer is meant. `by_device`
-    codegen archs limit the devices that run one of them, and not what other code is made for. `least`: of what
+    codegen archs limit the devices that run one of them, and not what other code is made for; `by_toolkit` the releases
+    of a toolkit that is inside limit the devices for which one of them makes code by name. `least`: of what
     the selector does not admit nobody knows, as not everything was read.
     """
 
@@ -175,6 +178,7 @@ class Claim(Value):
     rival: bool = False
     beside: bool = False
     by_device: bool = False
+    by_toolkit: bool = False
     least: bool = False
     carried: bool = False
     # A row of its table that has no cell of its column wants none of it.

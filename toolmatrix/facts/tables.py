@@ -310,6 +310,9 @@ class PrintedRow:
         for place, part in enumerate(parts):
             suffix = f".{place + 1}" if len(parts) > 1 else ""
             made = self._claim(part, column, when, suffix)
+            # Code that is compiled where it runs needs a toolkit that knows the device by name.
+            if made.kind == "names":
+                made = made.replace(kind="limits", by_toolkit=True)
             # What is inside an image or a build binds whoever chooses it, and ranks its parts as a tested row does.
             if made.kind == "carries":
                 yield made.replace(kind="requires")

@@ -25,7 +25,18 @@ ONLY_THESE = "no-other-build"
 """The rule by which what no known channel publishes does not exist."""
 KINDS = ("index", "feed", "releases", "images")
 TABLE = (*tables.TABLE, "install", "matches")
-_CHANNEL = ("id", "title", "kind", "source", "evidence", "where", "default", "install", "lines")
+_CHANNEL = (
+    "id",
+    "title",
+    "kind",
+    "source",
+    "evidence",
+    "where",
+    "default",
+    "install",
+    "lines",
+    "unread",
+)
 # What every row of variants may say beside its columns.
 _OWN = ("line", "channel", "machine", "abi", "install")
 # What the default channel is preferred by: more than any channel has lines.
@@ -66,6 +77,10 @@ def channel(recorder: Recorder, node: YamlNode) -> None:
         default=pieces.flag(fields, "default"),
         install=tuple(item.string("an argument") for item in pieces.items(fields, "install")),
         lines=lines,
+        unread=tuple(
+            pieces.known_component(item, recorder.components).name
+            for item in pieces.items(fields, "unread")
+        ),
         **origin.as_dict("source", "evidence", "where"),
     )
 
@@ -259,7 +274,9 @@ def _belongs(builds: _Builds, table: FactTable, matched: tuple[str, ...]) -> Ite
             selector = _alone([value]) if mark == "release" else value
             yield claim(mark + suffix, names, kind, component, selector)
     every = [variant.name for variant in builds.variants]
-    yield claim("accelerator", every, "limits", "accelerator", _computing({builds.accelerator}))
+    yield claim(
+        "accelerator", every, "limits", "accelerator", " ".join(_computing(builds.accelerator))
+    )
     for other in matched:
         # Whatever its release and channel: builds of one line are made with the same toolkit.
         pattern = f"*+{builds.line}@*"
@@ -329,7 +346,18 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
     releases = sorted(release.version for release in recorder.releases(of))
     known = [release for release in releases if release in covered]
     unread = [release for release in releases if release not in covered]
-    yield claim("needs", known, kind="needs", component=name(of), alternatives=(name(of),))
+    # What a channel that was not read publishes for is no accelerator without builds.
+    read = {one for build in builds for one in _computing(build.attributes["accelerator"])}
+    unseen = {
+        accelerator: channel
+        for channel in recorder.channels.values()
+        if of in channel.unread
+        for accelerator in channel.lines.values()
+        if accelerator not in read
+    }
+    seen = (("accelerator", " ".join(sorted(read))),) if unseen else ()
+    needs = claim("needs", known, kind="needs", component=name(of), alternatives=(name(of),))
+    yield needs.replace(when=(*needs.when, *seen))
     published = sorted(_published(builds).items())
     for place, ((component, selector, machine), releases) in enumerate(published):
         yield claim(
@@ -340,6 +368,8 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
             selector=selector,
             topic=f"published-{component}",
             says="is published for {value}",
+            least=bool(unseen) and component == "accelerator",
+            note=f"{next(iter(unseen.values())).title} was not read" if unseen else "",
             rule=ONLY_THESE if ONLY_THESE in recorder.rules else "",
         )
     if unread:
@@ -352,19 +382,21 @@ def _published(builds: list[Release]) -> dict[tuple[str, str, str], list[str]]:
     for build in builds:
         told = build.attributes
         by_machine = offered.setdefault(told["release"], {})
-        by_machine.setdefault(told["machine"], set()).add(told["accelerator"])
+        by_machine.setdefault(told["machine"], set()).update(
+            _computing(build.attributes["accelerator"])
+        )
     same: dict[tuple[str, str, str], list[str]] = {}
     for release, machines in sorted(offered.items()):
         same.setdefault(("machine", " ".join(sorted(machines)), ""), []).append(release)
         for machine, accelerators in sorted(machines.items()):
-            key = "accelerator", _computing(accelerators), machine
+            key = "accelerator", " ".join(sorted(accelerators)), machine
             same.setdefault(key, []).append(release)
     return same
 
 
-def _computing(accelerators: set[str]) -> str:
+def _computing(accelerator: str) -> tuple[str, ...]:
     # A build for CUDA also runs without a GPU; what it brings is then not used.
-    return " ".join(sorted(accelerators | ({"none"} if "cuda" in accelerators else set())))
+    return (accelerator, "none") if accelerator == "cuda" else (accelerator,)
 
 
 def _alone(releases: list[str]) -> str:

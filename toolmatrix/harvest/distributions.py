@@ -38,11 +38,13 @@ _OFFERS: Mapping[str, Any] = {
         "gcc": {
             "as": "limits",
             "unreleased": True,
+            "context": {"gcc-origin": "distribution"},
             "says": "{subject} {release} packages g++ {value}",
         },
         "clang": {
             "as": "offers",
             "unreleased": True,
+            "context": {"clang-origin": "distribution"},
             "says": "{subject} {release} packages clang {value}",
         },
         "python": {

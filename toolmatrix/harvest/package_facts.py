@@ -218,6 +218,8 @@ class _Tables:
             row["wheel-machine" if release.wheels else "from"] = (
                 _machines(held) if release.wheels else "source"
             )
+        if len(self.read) == 1 and not release.wheels and "from" not in row:
+            row["archive"] = "source"
         if read.package.unreviewed:
             row |= self.unreviewed(held)
         if len(self.read) > 1:
@@ -391,6 +393,7 @@ _COLUMNS: dict[str, dict[str, Any]] = {
     "yanked": {"as": "attribute"},
     "harvested": {"as": "attribute"},
     "also-requires": {"as": "attribute"},
+    "archive": {"as": "attribute"},
     "machine": {"as": "limits", "says": "has files for machine {value}"},
     "from": {"as": "limits", "says": "has no wheel on the default index"},
     "wheel-machine": {

@@ -45,7 +45,10 @@ def _touching(resolution: Resolution, pair: Touching) -> dict[str, Any]:
 def caveats(resolution: Resolution) -> list[dict[str, Any]]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
     # What an option did not do comes first, what nobody tested or knows last.
-    kinds = (_implied, _without_effect, _below, _to_bring, _harvested, _untested, _unjoined)
+    kinds = (
+        *(_implied, _without_effect, _below, _to_bring, _archived),
+        *(_harvested, _untested, _unjoined),
+    )
     return [
         {"kind": kind, "text": text, "components": components}
         for found in kinds
@@ -104,8 +107,36 @@ def _to_bring(resolution: Resolution) -> Iterator[Caveat]:
         facts = index.component(name)
         record = index.release(facts.releases[facts.versions.index(release)])
         if "bring" in record.attributes:
+            text = record.attributes["bring"]
+            for component, version in resolution.chosen(target).items():
+                text = text.replace(f"{{{component}}}", version)
             components = [{"target": target, "component": name, "evidence": record.evidence}]
-            yield "to-bring", record.attributes["bring"], components
+            yield "to-bring", text, components
+
+
+def _archived(resolution: Resolution) -> Iterator[Caveat]:
+    """What was to be installed from wheels, and has none."""
+    index, request = resolution.index, resolution.request
+    if not any(ask.component == "from" and ask.selector == "wheel" for ask in request.asks):
+        return
+    components = index.header["components"]
+    for target, choices in resolution.targets.items():
+        # Its builds may be published elsewhere than its releases.
+        built = {components[choice.component]["variant_of"] for choice in choices}
+        for choice in choices:
+            if choice.component not in request.wanted or choice.component in built:
+                continue
+            facts = index.component(choice.component)
+            record = index.release(facts.releases[facts.versions.index(choice.version)])
+            if "archive" in record.attributes:
+                text = (
+                    f"{choice.component} {choice.version} has no wheel: "
+                    "it is published as a source archive, which pip builds where it is installed"
+                )
+                parts = [
+                    {"target": target, "component": choice.component, "evidence": record.evidence}
+                ]
+                yield "source-archive", text, parts
 
 
 def _harvested(resolution: Resolution) -> Iterator[Caveat]:

@@ -288,6 +288,14 @@ def nobody_knows(index: Index, ground: Incompatibility, *, offered: bool) -> str
     """The question that a statement nobody read leaves open."""
     releases = ranged(index, ground.subject, ground.releases)
     named = f"{named_as(index, ground.subject)} {terminal.few(releases, _NAMES)}".rstrip()
+    head = index.header["components"][ground.subject]
+    # What is hidden has no name that anybody knows: its title is the question.
+    if head["hidden"] and head["under"] == ground.component:
+        return f"no fact says {head['title']}"
+    # What is left open of some releases alone is asked of these.
+    if ground.clashing and all(value.startswith("!=") for value in ground.values):
+        clashing = ranged(index, ground.component, ground.clashing)
+        return f"no fact says whether {named} goes with {ground.component} {clashing}"
     about = index.header["components"][ground.component]["title"]
     return f"no fact says which {about} {named} {'offers' if offered else 'goes with'}"
 
@@ -302,7 +310,8 @@ def silence(index: Index, ground: Incompatibility) -> str:
         return words
     # What was read in part is known as well as any other fact; of what came after a minimum nobody knows.
     if ground.evidence != UNKNOWN:
-        return f"{words} besides {shortened(record.selector)}"
+        words += f" besides {shortened(record.selector)}"
+        return f"{words}: {record.note}" if record.rule and record.note else words
     return _outdated(index, ground, record)
 
 

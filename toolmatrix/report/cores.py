@@ -47,7 +47,8 @@ def ground_text(
         releases = claims.ranged(index, ground.subject, ground.releases)
         named = f"{named} {terminal.few(releases, _NAMES)}".rstrip()
     told = [
-        f"{name} {claims.ranged(index, name, held)}".rstrip() for name, held in ground.conditions
+        f"{name} {claims.ranged(index, name, held)}".rstrip() if held else f"no {name}"
+        for name, held in ground.conditions
     ]
     conditions = f" with {terminal.listing(told)}" if told else ""
     if ground.kind == "evidence":
@@ -64,6 +65,9 @@ def ground_text(
         return f"{named} excludes {ground.component}{conditions}"
     values = claims.union(index, ground.component, ground.values)
     against = clash(index, ground)
+    if all(value.startswith("!=") for value in ground.values):
+        excluded = f"{ground.component} {values.replace('!=', '').replace(',', ' ')}"
+        return f"{named} does not go with {against or excluded}{conditions}"
     if against:
         return f"{named} does not go with {against} (only {values}){conditions}"
     verb = "requires" if ground.kind == "requires" else "allows only"

@@ -7,6 +7,7 @@ Each core is unsatisfiable by itself and irreducible. The wording of a derivatio
 from __future__ import annotations
 
 import shlex
+from itertools import chain
 
 from toolmatrix.report import answer, cores, terminal
 from toolmatrix.solve.repair import device_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.repair import Repair
     from toolmatrix.solve.request import Request
     from toolmatrix.solve.resolve import Unsatisfiable
+    from toolmatrix.solve.worlds import Outside
 
 SCHEMA = "toolmatrix.conflict/1"
 NO_REPAIR = "no single change, nor two, makes it possible"
@@ -71,6 +73,10 @@ def document(
         "matrix": answer.head(index),
         "request": answer.request_document(refusal.request),
         "cores": [*(cores.core_document(index, core) for core in refusal.cores), *soft],
+        "outside": [
+            {"component": part.component, "first": part.first, "text": _outside(part)}
+            for part in refusal.outside
+        ],
         "repairs": [
             {
                 "change": [
@@ -90,7 +96,9 @@ def document(
 
 
 def counted(document: dict[str, Any]) -> str:
-    """The rest of a sentence that begins with "no": for how many reasons."""
+    """The rest of a sentence that begins with "no" or "unknown": for how many reasons, or of which releases."""
+    if document["outside"]:
+        return ": no release that is known will do"
     count = len(document["cores"])
     return f", for {terminal.plural(count, 'independent reason')}" if count > 1 else ""
 
@@ -126,7 +134,7 @@ def text(
 ) -> str:
     """A refusal in words, for which its document needs no answers: reasons, then what would allow it."""
     several = len(document["request"]["targets"]) > 1
-    parts = [[screen.style("no", "no") + counted(document)]]
+    parts = [_headline(document, screen)]
     for number, core in enumerate(document["cores"], 1):
         parts.append(_derivation(number, core, notes, screen, several=several, depth=depth))
     ways = ["to allow it (each of these was solved)"]
@@ -139,12 +147,23 @@ def text(
     return terminal.blocks([*parts, ways, notes.lines(screen.width)])
 
 
+def _outside(part: Outside) -> str:
+    return f"releases of {part.component} before {part.first} may do, and the matrix knows none of them"
+
+
+def _headline(document: dict[str, Any], screen: Terminal) -> list[str]:
+    word = "unknown" if document["outside"] else "no"
+    told = [screen.wrap(f"cannot say: {part['text']}  TM120") for part in document["outside"]]
+    return [screen.style(word, word) + counted(document), *chain.from_iterable(told)]
+
+
 def allowed_text(document: dict[str, Any], notes: Notes, screen: Terminal) -> str:
     """The answer of `why-not` when nothing forbids the request, from the resolution that it writes."""
     word = "yes" if document["allowed"] else "unknown"
     parts = [[screen.style(word, word) + allowed_headline(document)]]
     if not document["allowed"]:
         parts += [[part["text"]] for part in document["unread"]]
+        parts += [[one["text"]] for one in document["caveats"] if one["kind"] == "to-bring"]
     for number, core in enumerate(document["untested"], 1):
         parts.append(_derivation(number, core, notes, screen))
     return terminal.blocks([*parts, notes.lines(screen.width)])

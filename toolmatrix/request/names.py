@@ -5,7 +5,7 @@ Raises UsageError for what cannot be understood and NothingMatched, naming the n
 
 from __future__ import annotations
 
-from toolmatrix.errors import NothingMatched, ReleasedLater, UsageError
+from toolmatrix.errors import BeyondMatrix, NothingMatched, ReleasedLater, UsageError
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.solve.request import Ask
 
@@ -129,12 +129,29 @@ class Names:
                 expected="bounds that leave something between them",
                 found=f"`{text}`",
             )
-        raise NothingMatched(
-            f"the matrix knows no release of {component} that matches `{text}`",
+        beyond = self._beyond(component, selector)
+        raise (BeyondMatrix if beyond else NothingMatched)(
+            beyond or f"the matrix knows no release of {component} that matches `{text}`",
             expected=self.near(component, selector),
             found=f"`{text}`",
-            help=f"`toolmatrix matrix --rows {component}` lists its releases",
+            help=f"`toolmatrix matrix --rows {component}` lists its releases"
+            + (", and `--matrix FILE` adds others" if beyond else ""),
         )
+
+    def _beyond(self, component: str, selector: str) -> str:
+        """What is known instead of releases that are all older or all newer than those of the matrix, if they are."""
+        from toolmatrix.solve import worlds
+
+        versions = self.scale(component).versions
+        day = self.index.header["date"]
+        if worlds.later(self.index, component, selector):
+            return f"the matrix of {day} knows {component} up to {versions[-1]}: it cannot say what came later"
+        older = worlds.earlier(self.index, component, [selector])
+        if older and worlds.begins_later(self.index, component):
+            return (
+                f"the matrix knows {component} from {versions[0]} on: it cannot say what was before"
+            )
+        return ""
 
     def known_at(self, ask: Ask, day: str) -> None:
         """Refuse a request that only releases after a day satisfy; one without a date counts as known."""

@@ -110,8 +110,11 @@ def _needed(names: Names, recipe: str, asked: Iterable[str]) -> Iterator[Ask]:
     if recipe:
         from toolmatrix.request import recipes
 
-        for name in recipes.needs(recipes.recipe(recipe, names.index), asked, names.index):
+        found = recipes.recipe(recipe, names.index)
+        for name in recipes.needs(found, asked, names.index):
             yield Ask(component=name, selector="*", text=f"--recipe {recipe}", option="recipe")
+        for name, way in recipes.origins(found, names.index):
+            yield Ask(component=name, selector=way, text=f"--recipe {recipe}", option="recipe")
 
 
 def _stipulations(recipe: str, index: Index) -> tuple[Stipulation, ...]:

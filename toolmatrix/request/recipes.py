@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 TOOLS, WHEELS = "toolchain", "wheel"
 """The recipes that are taken where none is named: of tools, and of what comes as wheels."""
 
+BUILT = "built"
+"""The way in which a recipe has what it builds, where the matrix says in which ways there is something."""
+
 # What no image holds as a part of its own: flags, builds, what is hidden, and where an image runs.
 _APART = ("given", "hidden", "flag", "variant_of")
 
@@ -47,6 +50,13 @@ def needs(recipe: Recipe, asked: Iterable[str], index: Index) -> tuple[str, ...]
     by_pip = {part.component for part in parts if part.pip}
     python = () if by_pip.isdisjoint(asked) else ("python",)
     return tuple(dict.fromkeys(("base-image", "distro", *only, *recipe.needs, *python)))
+
+
+def origins(recipe: Recipe, index: Index) -> Iterator[tuple[str, str]]:
+    """The components that say where something comes from, for what a recipe builds, each with all ways and its own."""
+    for name, head in index.header["components"].items():
+        if head["hidden"] and head["under"] in recipe.builds and index.scale(name).bit(BUILT):
+            yield name, " ".join(index.scale(name).versions)
 
 
 def stipulations(recipe: Recipe, index: Index) -> tuple[Stipulation, ...]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import ComponentHead
     from toolmatrix.solve.engine import Nogood
     from toolmatrix.solve.parts import TestedRow, TestedRows
     from toolmatrix.solve.request import Request
@@ -366,13 +367,14 @@ class Assembly(Reached):
         ]
         # In the order in which components are chosen, whatever the order of files.
         self.unread = sorted(unread, key=lambda number: sorted(self.nogoods[number]))
-        # Of releases without a build that is known the matrix says what they compute on.
+        # Of releases without a known build the matrix says what they compute on. What a hidden component says of
+        # another is where that comes from: all that is packaged comes before what nobody read.
         components = self.header["components"]
         built = {part["variant_of"] for part in components.values()}
-        self.unbuilt = {
+        self.last = {
             number
             for number in unread
-            if statements[number].subject in built and statements[number].component == "accelerator"
+            if _is_last(components, built, statements[number].subject, statements[number].component)
         }
 
     def silenced(self, unread: Sequence[int]) -> Assembly:
@@ -469,3 +471,12 @@ class Assembly(Reached):
     def every_row(self) -> list[TestedRow]:
         """All rows, also those that can never speak here: they tell what is known of other releases."""
         return [row for target in self.request.targets for row in told(self.rows(target, {}))]
+
+
+def _is_last(
+    components: Mapping[str, ComponentHead], built: set[str], subject: str, about: str
+) -> bool:
+    head = components[subject]
+    return (subject in built and about == "accelerator") or (
+        head["hidden"] and head["under"] == about
+    )

@@ -18,8 +18,11 @@ def domains(reached: Reached) -> list[int]:
             found[number] = 1 | reached.mask(component, " ".join(releases))
     named: dict[str, set[str]] = {}
     for ask in request.asks:
-        named.setdefault(ask.component, set()).add(ask.selector.lstrip("="))
+        named.setdefault(ask.component, set()).update(ask.selector.lstrip("=").split())
     wanted = _wanted(reached)
+    # Who asks for what only withdrawn releases are, such as a point release of a series that has ended, wants these.
+    for (_, component), allowed in reached.asked.items():
+        wanted.setdefault(component, []).append(allowed)
     for variable in reached.variables:
         part = reached.component(variable.component)
         # Withdrawn releases are dropped, and those that were not out on the day of `--at`.

@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import Binding, ClaimRecord
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import Pin, Statement
@@ -51,19 +52,34 @@ def core(assembly: Assembly, numbers: Sequence[int], held: Sequence[Pin] = ()) -
     )
 
 
-def apart(cores: Sequence[Core]) -> tuple[Core, ...]:
+def apart(index: Index, cores: Sequence[Core]) -> tuple[Core, ...]:
     """The cores that are reasons of their own, in their order.
 
-    A stipulation is several nogoods, each of which may make a core: of those that rest on one the shortest is kept.
+    A stipulation is several nogoods, each of which may make a core: of those that rest on one the shortest is kept. So
+    is the shortest of those that set the same components against each other, be it by releases or by their builds.
     """
     kept: set[int] = set()
-    heard: set[Stipulation] = set()
+    heard: set[object] = set()
     for place in sorted(range(len(cores)), key=lambda place: len(cores[place].lines)):
         stipulated = {line.stipulation for line in cores[place].lines if line.stipulation}
-        if not stipulated & heard:
+        clash = _clash(index, cores[place])
+        if not stipulated & heard and (stipulated or clash not in heard):
             kept.add(place)
-            heard |= stipulated
+            heard |= {*stipulated, clash}
     return tuple(core for place, core in enumerate(cores) if place in kept)
+
+
+def _clash(index: Index, core: Core) -> object:
+    """The pairs of components of a core and the lines of the request behind it; a build is what it is a build of."""
+    components = index.header["components"]
+    pairs = set()
+    for line in core.lines:
+        if line.ground is not None:
+            named = (line.ground.subject, line.ground.component)
+            one, other = (components[name]["variant_of"] or name for name in named)
+            if one != other:
+                pairs.add((line.target, one, other))
+    return frozenset(pairs), frozenset(ask.text for ask in core.asks if not ask.implied)
 
 
 def lines(assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()) -> list[CoreLine]:

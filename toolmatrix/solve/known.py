@@ -13,6 +13,7 @@ from itertools import combinations
 from toolmatrix.facts.evidence import REPORTED, UNKNOWN
 from toolmatrix.facts.model import PURE, RUN_TIME
 from toolmatrix.solve import ties
+from toolmatrix.solve.parts import only_excludes
 from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
@@ -252,18 +253,21 @@ class Relations:
         for about, spoken in claims.items():
             variable = self.assembly.variables[about]
             for owner, binding in spoken:
-                if self._speaks(binding, self.values[about]):
+                if self._speaks(binding, about):
                     pair = owner.component, variable.component
                     self._join(pair, limits=not self._admits_any(binding))
 
-    def _speaks(self, binding: Binding, value: int) -> bool:
+    def _speaks(self, binding: Binding, about: int) -> bool:
         # That something must be there, at whatever release, joins none.
-        if binding.kind == "needs" or not binding.allowed >> value & 1:
+        if binding.kind == "needs" or not binding.allowed >> self.values[about] & 1:
             return False
-        # What somebody saw fail says nothing of the rest.
-        if binding.evidence == REPORTED and binding.kind == "limits":
+        index, component = self.assembly.index, self.assembly.variables[about].component
+        # What somebody saw fail, or leaves out by name, says nothing of the rest.
+        if binding.kind == "limits" and (
+            binding.evidence == REPORTED or only_excludes(index, component, binding.cites)
+        ):
             return False
-        return binding.evidence != UNKNOWN or ties.is_known_in_part(self.assembly.index, binding)
+        return binding.evidence != UNKNOWN or ties.is_known_in_part(index, binding)
 
     def _admits_any(self, binding: Binding) -> bool:
         index = self.assembly.index

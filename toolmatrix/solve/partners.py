@@ -12,6 +12,7 @@ from copy import copy
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.assemble import Reached
 from toolmatrix.solve.grid import joins
+from toolmatrix.solve.parts import only_excludes
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
@@ -229,7 +230,8 @@ class Way:
             # That a toolkit has to be there, whichever, is no yes for each of its releases.
             if binding.component == name and of and joins(self.index, binding):
                 for says, mask in _sides(binding, inside, everything):
-                    yield PairFact(says, mask, of, binding.evidence, binding.cites, of)
+                    if says != ALLOWED or not only_excludes(self.index, name, binding.cites):
+                        yield PairFact(says, mask, of, binding.evidence, binding.cites, of)
 
     def _others(self, name: str) -> Iterator[PairFact]:
         """What hard facts about a partner say of the subject."""

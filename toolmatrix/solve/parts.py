@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import Binding, RowGroup
     from toolmatrix.solve.request import Ask, Stipulation
 
@@ -162,3 +163,12 @@ def told(sheaves: Iterable[Sheaf]) -> list[TestedRow]:
     """The rows of some sheaves of a target, in the order of the index."""
     rows = [row for sheaf in sheaves for row in sheaf.rows() if isinstance(row, TestedRow)]
     return sorted(rows, key=lambda row: row.place)
+
+
+def only_excludes(index: Index, component: str, cites: int) -> bool:
+    """True where claims only say which names do not go with something: that speaks for no other one."""
+    return index.header["components"][component]["scheme"] == "names" and all(
+        part.startswith("!=")
+        for cite in index.cites(cites)
+        for part in index.claim(cite.record).selector.split(",")
+    )

@@ -11,7 +11,7 @@ from toolmatrix.solve import ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, soft, solve
 from toolmatrix.solve.known import Relations
-from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, Statement, told
+from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, Statement, only_excludes, told
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.parts import TestedRow, Variable
     from toolmatrix.solve.request import Request
     from toolmatrix.solve.ties import Claim
+    from toolmatrix.solve.worlds import Outside
 
 _PAIRS_TRIED = 12
 
@@ -90,11 +91,15 @@ class Resolution(Value):
 
 
 class Unsatisfiable(Value):
-    """No answer, for the reasons of independent cores."""
+    """No answer, for the reasons of independent cores.
+
+    Where releases before the known ones may get round each of the cores, `outside` are their components: that is no no.
+    """
 
     index: Index
     request: Request
     cores: tuple[Core, ...]
+    outside: tuple[Outside, ...] = ()
 
 
 def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
@@ -102,12 +107,16 @@ def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
     found = attempt(index, request)
     if isinstance(found, Resolution):
         return found
-    from toolmatrix.solve import grounds
+    from toolmatrix.solve import grounds, worlds
     from toolmatrix.solve.engine import conflict
 
     cores = conflict.cores(found.problem(), found.asked_nogoods)
-    read = grounds.apart([grounds.core(found, core) for core in cores])
-    return Unsatisfiable(index=index, request=request, cores=read)
+    return Unsatisfiable(
+        index=index,
+        request=request,
+        cores=grounds.apart(index, [grounds.core(found, core) for core in cores]),
+        outside=worlds.outside(found, cores),
+    )
 
 
 def attempt(index: Index, request: Request) -> Resolution | Assembly:
@@ -119,12 +128,12 @@ def attempt(index: Index, request: Request) -> Resolution | Assembly:
     # What the context leaves absent has no part in an answer, and may be among the reasons why there is none.
     for whole in (False, True):
         assembly = Assembly(index, request, whole=whole)
-        # A release without a known build is taken where no other will do. Where some evidence is asked for, all bind
-        # that can.
-        kept = frozenset() if request.min_evidence else assembly.unbuilt
+        # A release without a known build, or what no known archive has, is taken where no other will do. Where
+        # some evidence is asked for, all bind that can.
+        kept = frozenset() if request.min_evidence else assembly.last
         unread = [number for number in assembly.unread if number not in kept]
         found = solve(assembly.silenced(unread).problem())
-        if isinstance(found, Conflict) and assembly.unbuilt:
+        if isinstance(found, Conflict) and assembly.last:
             unread = assembly.unread
             found = solve(assembly.silenced(unread).problem())
         if not isinstance(found, Conflict):
@@ -396,6 +405,8 @@ class _Target:
         for owner, binding in before:
             # What does not admit the release was let go, as nobody knows it, and does not speak for it.
             if binding.kind == "limits" and binding.allowed & bit:
+                if only_excludes(self.index, variable.component, binding.cites):
+                    continue
                 found = self.cites(binding.cites, self.bits[owner.number], variable)
                 limited += found
                 # Of several floors, that one speaks on which the release stands.

@@ -1,0 +1,152 @@
+"""Worlds: what a refusal cannot rule out, as it speaks of known releases alone and earlier ones exist.
+
+A list of releases that was read whole is closed by that, and so is the time after the day on which it was read. Where
+an index lists more releases than are known there are others before the first: nobody read them, and nothing is said.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts.versions import Scale, key, order
+from toolmatrix.solve.request import Ask
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.solve.parts import Statement
+
+_LISTED = "published"
+"""The table of how many releases an index of packages lists of each component."""
+_HIGH = ".9999"
+
+
+class Outside(Value):
+    """A component of which releases before the first known one may satisfy a request."""
+
+    component: str
+    first: str
+
+
+def outside(assembly: Assembly, cores: Sequence[Sequence[int]]) -> tuple[Outside, ...]:
+    """The components whose earlier releases may satisfy a request, one for each core; none where a core is closed."""
+    found: dict[Outside, None] = {}
+    for core in cores:
+        way = next(_ways(assembly, [assembly.statements[number] for number in core]), None)
+        if way is None:
+            return ()
+        found[way] = None
+    return tuple(found)
+
+
+def begins_later(index: Index, component: str) -> bool:
+    """True if the index of packages lists more releases of a component than are known."""
+    known = len(index.component(component).versions)
+    number = 1
+    listed = 0
+    while row := index.find(f"{_LISTED}/{number}"):
+        cells = dict(index.row(index.number(row.id)).cells)
+        if cells["component"] == component:
+            listed = max(listed, int(cells["releases"]))
+        number += 1
+    return listed > known
+
+
+def earlier(index: Index, component: str, selectors: Iterable[str]) -> bool:
+    """True if some version before the first known release satisfies all of some selectors."""
+    return _admitted(index, component, selectors, newer=False)
+
+
+def later(index: Index, component: str, selector: str) -> bool:
+    """True if some version after the newest known release satisfies a selector."""
+    return _admitted(index, component, [selector], newer=True)
+
+
+def _admitted(index: Index, component: str, selectors: Iterable[str], *, newer: bool) -> bool:
+    scale = index.scale(component)
+    if scale.scheme == "names" or not scale.versions:
+        return False
+    end = scale.versions[-1 if newer else 0]
+    parsed = [scale.parse(selector) for selector in selectors]
+    # Bounds that leave room beyond the end leave it at one of them, just above one, or next to the end.
+    tried = {end + _HIGH} if newer else {"0", _below(end)}
+    for clause in (one for selector in parsed for part in selector for one in part):
+        if clause.version is not None:
+            release = ".".join(map(str, clause.version[0]))
+            tried |= {release, release + _HIGH}
+    bound = order(key(end))
+    # What would be several majors away is a slip of the fingers.
+    highest = key(end)[0][0] + 1
+    beyond = sorted(
+        one
+        for one in tried
+        if (
+            order(key(one)) > bound and key(one)[0][0] <= highest
+            if newer
+            else order(key(one)) < bound
+        )
+    )
+    left = (2 << len(beyond)) - 2
+    for part in parsed:
+        left &= Scale("pep440", beyond).mask(part)
+    return bool(left)
+
+
+def _below(version: str) -> str:
+    """A version just below another one: 1.11.9999 of 1.12.0."""
+    numbers = list(key(version)[0])
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    if not numbers:
+        return "0"
+    numbers[-1] -= 1
+    return ".".join(map(str, numbers)) + _HIGH
+
+
+def _ways(assembly: Assembly, statements: Sequence[Statement]) -> Iterator[Outside]:
+    """The components of a core whose earlier releases nothing in it speaks of."""
+    index, components = assembly.index, assembly.header["components"]
+    asked = {part.said.component for part in statements if isinstance(part.said, Ask)}
+    subjects = {part.subject for part in statements if part.binding}
+    about = {part.component for part in statements if part.binding}
+    # What a recipe or a minimum of evidence refuses, it refuses of any release.
+    if any(not isinstance(part.said, Ask) and part.binding is None for part in statements):
+        return
+    # Where a release can run, earlier ones do not know better; of what has no date nobody can say what came first.
+    if not subjects or any(components[name]["given"] for name in about if name):
+        return
+    for name in sorted(subjects & (asked | about)):
+        if components[name]["scheme"] == "names" or not earlier(
+            index, name, _selectors(assembly, statements, name)
+        ):
+            continue
+        dates = index.component(name).dates
+        others = (one for one in asked - {name} if not components[one]["given"])
+        dated = all(_by(assembly, statements, one, dates[0]) for one in others)
+        if dated and begins_later(index, name):
+            yield Outside(component=name, first=index.component(name).versions[0])
+
+
+def _selectors(
+    assembly: Assembly, statements: Sequence[Statement], component: str
+) -> Iterator[str]:
+    for part in statements:
+        if isinstance(part.said, Ask):
+            if part.said.component == component:
+                yield part.said.selector
+        elif (fact := part.binding) and fact.component == component and fact.kind != "needs":
+            for cite in assembly.index.cites(fact.cites):
+                yield assembly.index.claim(cite.record).selector
+
+
+def _by(assembly: Assembly, statements: Sequence[Statement], component: str, day: str) -> bool:
+    """True if a release that is asked for was out on a day, so that earlier releases of another can know it."""
+    allowed = -1
+    for part in statements:
+        if isinstance(part.said, Ask) and part.said.component == component:
+            allowed &= assembly.mask(component, part.said.selector)
+    dates = assembly.component(component).dates
+    held = [date for place, date in enumerate(dates) if allowed >> place + 1 & 1]
+    return bool(day) and any(date and date <= day for date in held)
