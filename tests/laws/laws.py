@@ -88,7 +88,7 @@ def facts_hold(_asker: Asker, reply: Reply) -> Iterator[str]:
 
 def second_engine(asker: Asker, reply: Reply) -> Iterator[str]:
     """A SAT solver says of the whole problem what the answer says."""
-    if reply.code in (YES, NO, CANNOT_SAY) and reply.outcome and not reply.fields.min_evidence:
+    if reply.outcome is not None and not reply.request.min_evidence:
         found = engine.satisfiable(asker.index, reply.request)
         if found != (reply.answer is not None):
             yield f"the SAT solver says {'satisfiable' if found else 'unsatisfiable'}"
@@ -208,9 +208,10 @@ def _meeting(asker: Asker, base: Reply) -> Iterator[Fields]:
     for place, word in enumerate(fields.wanted):
         name = re.split("[=<>\\[]", word)[0]
         releases = {held[name] for held in base.versions.values() if name in held}
-        if len(releases) == 1 and "[" not in word and "+" not in word:
+        # `==1.2` by itself is that release, and beside another bound also what is finer.
+        if len(releases) == 1 and not {"[", "+", "=="} & {*word, word[len(name) :][:2]}:
             (release,) = releases
-            for more in (f"=={release}", f">={release}", f"<={release}"):
+            for more in (f"==={release}", f">={release}", f"<={release}"):
                 wanted = list(fields.wanted)
                 scheme = asker.index.header["components"][name]["scheme"]
                 if name not in asker.index.header["components"] or scheme == "names":
@@ -286,7 +287,13 @@ def ways_out(asker: Asker, reply: Reply) -> Iterator[str]:
                 yield f"the way out `{repair['command']}` gives something else than it says"
             elif again == reply.request:
                 yield f"the way out `{repair['command']}` is what was asked"
-    text = reply.error.help if reply.error else reply.outcome.text() if reply.outcome else ""
+    text = (
+        reply.error.help
+        if reply.error
+        else reply.outcome.text()
+        if reply.outcome is not None
+        else ""
+    )
     for words in _suggested(text)[:3]:
         if words[0] in ("resolve", "why-not") and "--matrix" not in words:
             again_reply = _pasted(asker, words)

@@ -46,6 +46,10 @@ def ground_text(
     if (ground.subject, ground.releases) != mine:
         releases = claims.ranged(index, ground.subject, ground.releases)
         named = f"{named} {terminal.few(releases, _NAMES)}".rstrip()
+    if ground.kind == "withdrawn":
+        return f"{named} was withdrawn, and is taken only where it is named exactly"
+    if ground.kind == "later":
+        return f"{named} was not out on {ground.values[0]}"
     told = [
         f"{name} {claims.ranged(index, name, held)}".rstrip() for name, held in ground.conditions
     ]
@@ -104,7 +108,8 @@ def _line_document(index: Index, line: CoreLine) -> dict[str, Any]:
     if ground is not None:
         demanded = " | ".join(ground.values) if ground.facts else ""
         releases = claims.ranged(index, ground.subject, ground.releases)
-        values = {ground.subject: releases, ground.component: demanded}
+        # What is said of one component alone says no more than its releases.
+        values = {ground.component: demanded, ground.subject: releases}
     facts = ground.facts if ground is not None else ()
     source = index.source(ground.source).at if ground and facts else None
     if line.stipulation is not None:

@@ -56,7 +56,9 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
     if "from" not in named:
         lines.append(option("from", from_, implied=not fields.from_))
     if fields.distro:
-        lines.append(_distro(fields.distro, names))
+        lines.append(distro := _distro(fields.distro, names))
+        if fields.at:
+            names.known_at(distro, fields.at)
     aligned = tuple(dict.fromkeys(names.component(name) for name in fields.align))
     # What at most one of the targets can have cannot differ between them.
     lone = tuple(name for name in aligned if several and len(_having(name, contexts, index)) <= 1)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.facts.records import BindingGroup
-from toolmatrix.solve import preferences
-from toolmatrix.solve.domains import domains
+from toolmatrix.solve import domains, preferences
 from toolmatrix.solve.engine import Problem
-from toolmatrix.solve.parts import SEVERAL, RowHead, Statement, Variable, told
+from toolmatrix.solve.parts import SEVERAL, Closed, RowHead, Statement, Variable, told
 from toolmatrix.solve.request import Ask
 
 TYPE_CHECKING = False
@@ -342,8 +341,8 @@ class Assembly(Reached):
     ) -> None:
         """`silent` leaves out what only says that nobody knows."""
         super().__init__(index, request, whole=whole)
-        self.domains = domains(self)
-        stated = [*_of_request(self), *_of_facts(self, silent=silent)]
+        self.domains = domains.domains(self)
+        stated = [*_of_request(self), *domains.statements(self), *_of_facts(self, silent=silent)]
         if request.stipulations:
             from toolmatrix.solve import stipulations
 
@@ -405,7 +404,9 @@ class Assembly(Reached):
     def asked_nogoods(self) -> tuple[int, ...]:
         """The numbers of the nogoods that come from the request."""
         return tuple(
-            number for number, part in enumerate(self.statements) if isinstance(part.said, Ask)
+            number
+            for number, part in enumerate(self.statements)
+            if isinstance(part.said, Ask) or (isinstance(part.said, Closed) and part.said.day)
         )
 
     def problem(self) -> Problem:

@@ -8,7 +8,7 @@ from toolmatrix.errors import UsageError
 from toolmatrix.solve.engine.conflict import excludes, excluding
 from toolmatrix.solve.engine.enumeration import combinations
 from toolmatrix.solve.grounds import core
-from toolmatrix.solve.parts import Pin
+from toolmatrix.solve.parts import Closed, Pin
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -79,6 +79,10 @@ def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
 def _admitted(assembly: Assembly, target: str, variable: Variable, problem: Problem) -> list[int]:
     asked = assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2
     usable = asked & problem.domains[variable.number]
+    # Nobody asks of withdrawn releases, nor of those from after the day, and cells without them need no reason.
+    for part in assembly.statements:
+        if isinstance(part.said, Closed) and part.terms[0][0] == variable.number:
+            usable &= ~part.terms[0][1] if len(part.terms) == 1 else -1
     # Cells come in the order in which an answer would prefer them.
     places = range(1, variable.count + 1)
     return [

@@ -29,17 +29,23 @@ class Pin(NamedTuple):
     release: str
 
 
+class Closed(NamedTuple):
+    """That releases were not out on the day of `--at`, or without a day that they were withdrawn."""
+
+    day: str
+
+
 class Statement(NamedTuple):
     """A nogood with what it says.
 
-    That is a line of the request, the fact at a place of a group about `subject`, a stipulation, or the component with
-    which the evidence does not reach.
+    That is a line of the request, the fact at a place of a group about `subject`, a stipulation, releases of `subject`
+    that are closed, or the component with which the evidence does not reach.
     """
 
     terms: tuple[tuple[int, int], ...]
     target: str
     subject: str
-    said: Ask | BindingGroup | Stipulation | str
+    said: Ask | BindingGroup | Stipulation | Closed | str
     place: int
 
     @property
