@@ -59,7 +59,7 @@ def test_colours_change_no_letter(small: Cli, name: str) -> None:
     ],
 )
 def test_golden_of_options(small: Cli, name: str, line: str) -> None:
-    assert check(small, name, line).code == (1 if name in ("wheel", "one-sided") else 0)
+    assert check(small, name, line).code == (1 if name == "wheel" else 0)
 
 
 def test_the_hint_is_talk(small: Cli) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from time import process_time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolmatrix.api import answers
 from toolmatrix.errors import ToolmatrixError
@@ -56,6 +56,12 @@ class Reply(NamedTuple):
     def versions(self) -> Versions:
         """What the answer chose."""
         return {} if self.answer is None else versions(self.answer)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What came of it as JSON."""
+        assert self.outcome is not None
+        return self.outcome.to_json()
 
     def __str__(self) -> str:
         kinds = {YES: "yes", NO: "no", CANNOT_SAY: "cannot say"}

@@ -158,7 +158,9 @@ def one_more(asker: Asker, reply: Reply) -> Iterator[str]:
     if reply.code != NO:
         return
     draw = _draw(reply.fields, "more")
-    for base in dict.fromkeys((reply.fields, written_out(reply))):
+    # Another constraint may have another default target, or way to install.
+    out = written_out(reply)
+    for base in dict.fromkeys((out, out.replace(accelerator=reply.fields.accelerator))):
         for more in dict.fromkeys(_constrained(asker, base, draw) for _ in range(3)):
             again = asker.ask(more)
             if again.code in ANSWERS:
@@ -230,43 +232,51 @@ def each_target(asker: Asker, reply: Reply) -> Iterator[str]:
     answer = reply.answer
     if answer is None or len(answer.targets) < 2:
         return
-    for target in answer.targets:
-        meant = {name for owner, name in answer.request.apart if owner == target}
-        options = {
-            option: tuple(
-                word
-                for word, name in zip(
-                    getattr(reply.fields, option),
-                    getattr(answer.request, f"{option}s"),
-                    strict=True,
-                )
-                if name not in meant
-            )
-            for option in ("arch", "device")
-            if len(set(getattr(reply.fields, option))) == len(getattr(answer.request, f"{option}s"))
-        }
-        alone = asker.ask(reply.fields.replace(target=(target,), align=(), **options))
-        whole = asker.ask(reply.fields.replace(target=(target,), align=()))
+    request = answer.request
+    told = [one["text"] for one in reply.document["caveats"] if one["kind"] == "meant-for-another"]
+    for target, held in reply.versions.items():
+        meant = [name for owner, name in request.apart if owner == target]
+        alone = asker.ask(_of_target(reply, target))
         if reply.code == YES and alone.code != YES:
             yield f"{command(alone.fields)} is {alone}"
-        # What one of the targets cannot have is meant for another; what it can have is meant for it as well.
-        elif meant and whole.code == YES:
-            yield f"{target} alone takes {', '.join(sorted(meant))}, and together it does not"
-        elif not answer.request.align and alone.versions.get(target) != reply.versions[target]:
-            how = _differences(
-                {target: reply.versions[target]}, {target: alone.versions.get(target, {})}
-            )
+        elif not request.align and alone.versions.get(target) != held:
+            how = _differences({target: held}, alone.versions)
             yield f"{command(alone.fields)} differs: {how}"
-    lacking = [
-        f"{name} on {target}"
-        for target, held in reply.versions.items()
-        for name in answer.request.wanted
-        if name not in held
-        and not asker.index.header["components"][name]["hidden"]
-        and not asker.index.header["components"][name]["flag"]
-    ]
-    if lacking:
-        yield f"the answer has no {', '.join(lacking)}"
+        for name in meant:
+            word = request.named(name)
+            whole = reply.fields.replace(target=(target,), align=(), arch=(), device=())
+            for option in ("arch", "device"):
+                if name in getattr(request, f"{option}s"):
+                    whole = whole.replace(**{option: (word,)})
+            # What one of the targets cannot have is meant for another; what it could have is dropped with a word.
+            if asker.ask(whole).code == YES and not any(
+                f" {word}: not on {target}," in text for text in told
+            ):
+                yield f"{target} alone takes {word}, and together it does not, without a word"
+        components = asker.index.header["components"]
+        for name in request.wanted:
+            if name not in held and not (components[name]["hidden"] or components[name]["flag"]):
+                yield f"the answer has no {name} on {target}"
+
+
+def _of_target(reply: Reply, target: str) -> Fields:
+    """The part of a request that is for one of its targets, by itself."""
+    request, fields = reply.request, written_out(reply)
+    there = {ask.text for ask in request.asks if ask.target in ("", target)}
+    chosen = {
+        ask.component: ask.selector
+        for ask in request.asks
+        if ask.target in ("", target) and ask.component in ("from", "accelerator")
+    }
+    apart = {request.named(name) for owner, name in request.apart if owner == target}
+    return fields.replace(
+        target=(target,),
+        align=(),
+        accelerator=chosen.get("accelerator", ""),
+        with_=tuple(word for word in fields.with_ if word in there),
+        arch=tuple(name for name in request.archs if name not in apart),
+        device=tuple(word for word in map(request.named, request.devices) if word not in apart),
+    )
 
 
 def ways_out(asker: Asker, reply: Reply) -> Iterator[str]:

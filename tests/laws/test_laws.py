@@ -18,6 +18,13 @@ ONCE_BROKEN = [
     ("met-already", "xformers --arch=gfx1011 --distro=debian13"),
     ("ways-out", "torch --with=python<=2.7"),
     ("own-pins-in-words", "tokenizers --target=arm"),
+    (
+        "each-target",
+        "keras==2.2.1 --with=jaxlib==0.10.0 --from=source --target=x86,arm --arch=sm_86",
+    ),
+    ("each-target", "torch --target=amd,arm --with=triton"),
+    ("each-target", "cudnn==9.25.0.15 --target=x86,arm"),
+    ("one-more", "tensorrt tritonserver --target=arm"),
     ("distro-is-with", "base-image --distro=debian12 --at=2022-11-01"),
 ]
 """The smallest requests by which laws were found broken, before what broke them was mended."""

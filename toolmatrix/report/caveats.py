@@ -5,6 +5,8 @@ from __future__ import annotations
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.report import claims, terminal
+from toolmatrix.solve.request import Request
+from toolmatrix.solve.resolve import possible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +30,16 @@ def unread(resolution: Resolution) -> list[dict[str, Any]]:
 def caveats(resolution: Resolution) -> list[dict[str, Any]]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
     # What an option did not do comes first, what nobody tested or knows last.
-    kinds = (_implied, _without_effect, _below, _to_bring, _harvested, _untested, _unspoken)
+    kinds = (
+        _implied,
+        _without_effect,
+        _elsewhere,
+        _below,
+        _to_bring,
+        _harvested,
+        _untested,
+        _unspoken,
+    )
     return [
         {"kind": kind, "text": text, "components": components}
         for found in kinds
@@ -57,6 +68,23 @@ def _without_effect(resolution: Resolution) -> Iterator[Caveat]:
         if lacking:
             text = f"--align {name}: the answer has none on {terminal.listing(lacking)}"
             yield "nothing-to-align", text, []
+
+
+def _elsewhere(resolution: Resolution) -> Iterator[Caveat]:
+    """Codegen archs and devices that are meant for other targets, where this one could have them as well."""
+    request = resolution.request
+    for target, name in request.apart:
+        option = "device" if name in request.devices else "arch"
+        asks = tuple(ask for ask in request.asks if ask.target == target)
+        kind = "devices" if option == "device" else "archs"
+        alone = Request(asks=asks, targets=(target,)).replace(**{kind: (name,)})
+        # With an accelerator that nobody named it may be had there.
+        if possible(resolution.index, alone):
+            text = (
+                f"--{option} {request.named(name)}: not on {target}, which computes on no accelerator here; "
+                f"by itself `--target {target}` has it"
+            )
+            yield "meant-for-another", text, []
 
 
 def _below(resolution: Resolution) -> Iterator[Caveat]:

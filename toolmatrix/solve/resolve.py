@@ -6,7 +6,7 @@ Deaf and mute: what comes out are values and numbers of records in the index; wo
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.solve import ties
+from toolmatrix.solve import defaults, ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, soft, solve
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, told
@@ -99,11 +99,21 @@ def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
 
 
 def attempt(index: Index, request: Request) -> Resolution | Assembly:
-    """The best answer, or the problem that has none.
+    """The best answer, or the problem that has none; without an accelerator where the default gives an answer.
 
     An unread fact never moves what was asked for to another release. Of the rest every unread fact binds that can, so
     that an answer rests on what is known; one that cannot is `unread` in the answer: neither yes nor no.
     """
+    first, *others = defaults.requests(index, request)
+    refused = _attempt(index, first)
+    for other in others if isinstance(refused, Assembly) else ():
+        found = _attempt(index, other)
+        if isinstance(found, Resolution):
+            return found
+    return refused
+
+
+def _attempt(index: Index, request: Request) -> Resolution | Assembly:
     # What the context leaves absent has no part in an answer, and may be among the reasons why there is none.
     for whole in (False, True):
         assembly = Assembly(index, request, whole=whole)
@@ -141,9 +151,12 @@ def _anchors(assembly: Assembly) -> list[int]:
 
 def possible(index: Index, request: Request) -> Resolution | None:
     """The best answer of those that rest on nothing unread, without looking for a reason where there is none."""
-    assembly = Assembly(index, request)
-    found = solve(assembly.problem())
-    return None if isinstance(found, Conflict) else judge(assembly, found.values)
+    for one in defaults.requests(index, request):
+        assembly = Assembly(index, one)
+        found = solve(assembly.problem())
+        if not isinstance(found, Conflict):
+            return judge(assembly, found.values)
+    return None
 
 
 def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
