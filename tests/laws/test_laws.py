@@ -24,6 +24,10 @@ ONCE_BROKEN = [
     ),
     ("each-target", "torch --target=amd,arm --with=triton"),
     ("each-target", "cudnn==9.25.0.15 --target=x86,arm"),
+    (
+        "own-pins",
+        "wrapt<=1.13.2 scipy==1.2.2 --with=tensorflow --with=apache-tvm==0.14.0 --from=source",
+    ),
     ("one-more", "tensorrt tritonserver --target=arm"),
     ("distro-is-with", "base-image --distro=debian12 --at=2022-11-01"),
 ]

@@ -48,6 +48,8 @@ def ground_text(
         named = f"{named} {terminal.few(releases, _NAMES)}".rstrip()
     if ground.kind == "withdrawn":
         return f"{named} was withdrawn, and is taken only where it is named exactly"
+    if ground.kind == "unneeded":
+        return f"{claims.named_as(index, ground.subject)} is there only where something requires it"
     if ground.kind == "later":
         return f"{named} was not out on {ground.values[0]}"
     told = [

@@ -1,4 +1,7 @@
-"""What can be chosen before any fact of a pair speaks: no release that was withdrawn, and with `--at` none of later."""
+"""What can be chosen before facts of pairs speak: no release that was withdrawn, nor with `--at` one of a later day.
+
+A hidden component is there where something requires it, and never to get round a fact.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,8 @@ def statements(reached: Reached) -> Iterator[Statement]:
     done: set[int] = set()
     for (target, name), held in reached.by_name.items():
         part = reached.component(name)
+        if reached.header["components"][name]["hidden"] and (target, name) not in reached.asked:
+            yield from _unneeded(reached, target, name)
         later = 0
         for place, date in enumerate(part.dates if day else ()):
             later |= 2 << place if date > day else 0
@@ -43,9 +48,23 @@ def statements(reached: Reached) -> Iterator[Statement]:
                 continue
             done.add(variable.number)
             if later:
-                yield Statement(((variable.number, later),), target, name, Closed(day), 0)
+                yield Statement(((variable.number, later),), target, name, Closed("later", day), 0)
             for terms in _withdrawn(reached, variable, withdrawn):
-                yield Statement(terms, target, name, Closed(""), 0)
+                yield Statement(terms, target, name, Closed("withdrawn", ""), 0)
+
+
+def _unneeded(reached: Reached, target: str, name: str) -> Iterator[Statement]:
+    terms: dict[int, int] = {}
+    for owner, other in reached.by_name:
+        for group in reached.component(other).binding_groups if owner == target else ():
+            if group.kind != "limits" and name in group.named:
+                for variable in reached.by_name[owner, other]:
+                    without = terms.get(variable.number, (2 << variable.count) - 1)
+                    terms[variable.number] = without & ~group.releases
+    (variable,) = reached.by_name[target, name]
+    terms[variable.number] = (2 << variable.count) - 2
+    if all(terms.values()):
+        yield Statement(tuple(sorted(terms.items())), target, name, Closed("unneeded", ""), 0)
 
 
 def _named(reached: Reached, component: str, withdrawn: int) -> int:

@@ -83,7 +83,7 @@ def lines(assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()) -> 
         if isinstance(said, Stipulation):
             stipulated[target, said] = CoreLine(target=target, stipulation=said)
         elif isinstance(said, Closed):
-            key = (target, "later" if said.day else "withdrawn", statement.subject)
+            key = (target, said.kind, statement.subject)
             closed[key] = closed.get(key, 0) | dict(statement.terms)[_number(assembly, statement)]
         elif not isinstance(said, Ask):
             fact = statement.binding
@@ -210,7 +210,7 @@ def _number(assembly: Assembly, statement: Statement) -> int:
 
 
 def _closed(assembly: Assembly, kind: str, name: str, mask: int) -> Incompatibility:
-    """The releases of a component that were withdrawn, or were not out on the day of `--at`."""
+    """The releases of a component that were withdrawn, were not out on the day of `--at`, or are not needed."""
     return Incompatibility(
         kind=kind,
         subject=name,

@@ -30,8 +30,9 @@ class Pin(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """That releases were not out on the day of `--at`, or without a day that they were withdrawn."""
+    """That releases were `withdrawn`, were not out on the day of `--at` (`later`), or that nothing needs them."""
 
+    kind: str
     day: str
 
 
