@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from _pytest.mark.structures import ParameterSet
 
+T = TypeVar("T")
 _EVERYTHING = bool(os.environ.get("CI"))
 _FEWEST = 15
 
@@ -19,6 +20,11 @@ _FEWEST = 15
 def examples(count: int) -> int:
     """So many generated examples, or a quarter of them."""
     return count if _EVERYTHING else max(min(count, _FEWEST), count // 4)
+
+
+def some(cases: Sequence[T], every: int) -> Sequence[T]:
+    """Cases for one test: all of them, or one in so many."""
+    return cases if _EVERYTHING else cases[::every]
 
 
 def sampled(cases: Iterable[object], every: int) -> list[ParameterSet]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import socket
 import subprocess
 from collections import Counter
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -15,13 +16,21 @@ from hypothesis import settings
 from tests import matrix
 from tests.amount import examples
 from tests.engine import docker
+from toolmatrix import resources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
     from tests.engine.docker import Engine
 
+# All patched once: thousands of tests would each wait for it.
+_GUARDED: tuple[tuple[Any, str], ...] = (
+    (subprocess.Popen, "__init__"),
+    *((os, name) for name in ("system", "posix_spawn")),
+    *((socket.socket, name) for name in ("connect", "bind")),
+    (socket, "getaddrinfo"),
+)
 _COMPILING = pytest.StashKey["subprocess.Popen[bytes]"]()
 
 # Their asserts explain themselves as those of test modules do.
@@ -62,6 +71,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         matrix.remove_folder(_kept_indexes(config))
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what asks for an engine, a registry, a store of images or a browser."""
+    if isinstance(item, pytest.Function) and "_large" in item.fixturenames:
+        item.add_marker(pytest.mark.large)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run files with long and slow tests first and those with few tests last, as far as these are not the same."""
@@ -71,6 +86,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     long = {item.path for item in items if item.get_closest_marker("long")}
     items.sort(key=lambda item: (item.path not in long, -slow[item.path], -count[item.path]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Have one worker compile the tests, whose asserts pytest writes anew, and the others read what it compiled.
+
+    All of them wait for the matrix, which each would compile for itself.
+    """
+    # Collecting makes no garbage to speak of.
+    gc.disable()
+    try:
+        if not hasattr(session.config, "workerinput"):
+            return (yield)
+        with matrix.first_alone():
+            found = yield
+        matrix.index()
+        return found
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
@@ -92,6 +126,15 @@ def ours() -> str:
     return matrix.ours()
 
 
+@pytest.fixture
+def _small_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tests/cli/fixtures/small in the place of the built-in matrix."""
+    recipes = resources.recipes_root()
+    monkeypatch.setattr(resources, "matrix_root", lambda: str(matrix.SMALL))
+    monkeypatch.setattr(resources, "recipes_root", lambda: recipes)
+    monkeypatch.setattr(resources, "builtin_index", lambda: None)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _indexes_stay() -> Iterator[None]:
     """Many tests have small matrices in the cache of all, and none of them may push out what others compiled."""
@@ -100,12 +143,42 @@ def _indexes_stay() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def _refusing() -> Iterator[set[str]]:
+    """Processes and sockets are refused while this holds a name."""
+    refusing: set[str] = set()
+
+    def guarded(original: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*given: Any, **named: Any) -> Any:
+            if refusing:
+                raise AssertionError(
+                    "a test without the marker `process` uses a process or a socket"
+                )
+            return original(*given, **named)
+
+        return called
+
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in _GUARDED:
+            patch.setattr(owner, name, guarded(getattr(owner, name)))
+        yield refusing
+
+
 @pytest.fixture(autouse=True)
-def _own_cache(request: pytest.FixtureRequest, cache: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What asks from Python finds the index too, and leaves the user's cache alone."""
-    # Those that build images keep their base images there between runs.
+def _alone(
+    request: pytest.FixtureRequest,
+    cache: str,
+    monkeypatch: pytest.MonkeyPatch,
+    _refusing: set[str],
+) -> Iterator[None]:
+    """A test has a cache that is not the user's, and neither processes nor sockets unless it says so."""
+    # What asks from Python finds the index too. Those that build images keep their base images there between runs.
     if not request.node.get_closest_marker("long"):
         monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    if not request.node.get_closest_marker("process"):
+        _refusing.add(request.node.name)
+    yield
+    _refusing.clear()
 
 
 @pytest.fixture(scope="module")
@@ -116,27 +189,13 @@ def _opened_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def _no_processes_and_no_sockets(request: pytest.FixtureRequest) -> Iterator[None]:
-    if request.node.get_closest_marker("process"):
-        yield
-        return
-
-    def refuse(*_given: object, **_named: object) -> NoReturn:
-        raise AssertionError("a test without the marker `process` uses a process or a socket")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subprocess.Popen, "__init__", refuse)
-        patch.setattr("os.system", refuse)
-        patch.setattr("os.posix_spawn", refuse)
-        patch.setattr(socket.socket, "connect", refuse)
-        patch.setattr(socket.socket, "bind", refuse)
-        patch.setattr(socket, "getaddrinfo", refuse)
-        yield
+@pytest.fixture(scope="session")
+def _large() -> None:
+    """What a fixture asks for whose tools `./tests/run --builds` alone installs."""
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
+def engine(_large: None) -> Iterator[Engine]:
     """A real engine."""
     with docker.needed() as found:
         yield found

@@ -7,20 +7,26 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from toolmatrix import pack, resources
-from toolmatrix.facts import store
+from toolmatrix.facts import load, store
 from toolmatrix.facts.store import open_index
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.model import Matrix
 
+SMALL = Path(__file__).parent / "cli" / "fixtures" / "small"
+_load = load.load
+_DAY = 24 * 60 * 60
 _VARIABLE = "TESTS_OF_TOOLMATRIX_CACHE"
 _OVERLAY = "TESTS_OF_TOOLMATRIX_OVERLAY"
 _OURS = """\
@@ -55,6 +61,17 @@ def make_folder(kept: Path) -> None:
 def compile_ahead() -> subprocess.Popen[bytes]:
     """Compile the index while the processes of pytest-xdist still read the tests."""
     return subprocess.Popen([sys.executable, "-m", "tests.matrix"], cwd=Path(__file__).parents[1])
+
+
+@contextmanager
+def first_alone() -> Iterator[None]:
+    """Let the process that comes first be done with something before others do it, all at once."""
+    with open(os.path.join(folder(), "first.lock"), "w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
 
 
 def remove_folder(kept: Path) -> None:
@@ -92,7 +109,22 @@ def _opened(_root: str, *overlays: str) -> Index:
     # Who comes while another compiles it waits for that one.
     with open(os.path.join(folder(), f"{len(overlays)}.lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return open_index(overlays, {"XDG_CACHE_HOME": folder()})
+        found = open_index(overlays, {"XDG_CACHE_HOME": folder()})
+        # A program that a test starts keeps the newest indexes: it would remove this one, and the next compile it anew.
+        later = time.time() + _DAY
+        os.utime(found.path, (later, later))
+        return found
+
+
+@cache
+def _loaded(front: str) -> Matrix:
+    return _load([front])
+
+
+def loaded_once(paths: Sequence[str], **left_out: Any) -> Matrix:
+    """`load` of a run in this process: the files of the built-in matrix alone are read once."""
+    front = os.path.join(resources.matrix_root(), "matrix.yaml")
+    return _loaded(front) if [*paths] == [front] and not left_out else _load(paths, **left_out)
 
 
 def opened_once(overlays: Sequence[str], env: Mapping[str, str], *making: Any) -> Index:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 import yaml
 
-from tests import chart
+from tests import chart, matrix
 from tests.golden import VARIABLE
 from toolmatrix import errors
 from toolmatrix.api import checks
@@ -247,6 +247,7 @@ def folder(
         shutil.copytree(ROOT / "docs" / name, work / "docs" / name)
     monkeypatch.chdir(work)
     monkeypatch.setattr(checks, "processors", lambda: 1)
+    monkeypatch.setattr("toolmatrix.facts.load.load", matrix.loaded_once)
     return Folder(work, cache)
 
 

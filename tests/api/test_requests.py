@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 import toolmatrix
+from tests.cli.test_stdin import OURS
 from toolmatrix.api import requests
 from toolmatrix.api.answers import Allowed, NoAnswer, Resolved
 from toolmatrix.cli.main import main
@@ -160,10 +161,13 @@ def test_an_option_that_is_none_is_a_type_error() -> None:
         toolmatrix.resolve("cuda", colour="red")  # type: ignore[call-arg]
 
 
-def test_a_matrix_on_top_is_named_in_the_commands(ours: str) -> None:
+@pytest.mark.usefixtures("_small_matrix")
+def test_a_matrix_on_top_is_named_in_the_commands(tmp_path: Path) -> None:
+    ours = str(tmp_path / "ours.yaml")
+    Path(ours).write_text(OURS)
     opened = toolmatrix.open_matrix(ours)
-    assert toolmatrix.resolve("numpy==1.19.99", matrix=opened).ok
-    found = toolmatrix.resolve("numpy==1.19.5", "python==3.12", matrix=[ours])
+    assert toolmatrix.resolve("app==3.0", matrix=opened).ok
+    found = toolmatrix.resolve("app==3.0", "gcc==7", "gcc==8", matrix=[ours])
     assert isinstance(found, NoAnswer)
     assert found.repairs[0].command.endswith(f" --matrix {ours}")
     shipped = opened.to_bytes()
@@ -171,7 +175,7 @@ def test_a_matrix_on_top_is_named_in_the_commands(ours: str) -> None:
     assert (again.digest, again.date) == (opened.digest, opened.date)
     assert again.to_bytes() == shipped
     assert again.index.header["files"] == {}
-    assert toolmatrix.resolve("numpy==1.19.99", matrix=again).ok
+    assert toolmatrix.resolve("app==3.0", matrix=again).ok
     assert opened.digest != toolmatrix.open_matrix().digest
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import io
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import toolmatrix
+from tests.cli.test_stdin import OURS
 from tests.cli.test_validate import BAD, DOUBTFUL, GOOD, LOCK
 from toolmatrix.api import subjects
 from toolmatrix.cli.main import main
 from toolmatrix.errors import LockError, NothingMatched, UsageError
 from toolmatrix.lock import write
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HELD = {"good": GOOD, "bad": BAD, "doubtful": DOUBTFUL}
 
@@ -70,11 +74,14 @@ def test_expectations_are_words_as_on_the_command_line() -> None:
     assert [verdict.kind for verdict in one.verdicts] == ["arch"]
 
 
-def test_a_matrix_is_one_that_is_open_or_files(ours: str) -> None:
-    expect = "numpy==1.26.*"
+@pytest.mark.usefixtures("_small_matrix")
+def test_a_matrix_is_one_that_is_open_or_files(folder: Path) -> None:
+    ours = folder / "ours.yaml"
+    ours.write_text(OURS)
+    expect = "python==3.9"
     assert subjects.validate("good.json", expect=expect, matrix=toolmatrix.open_matrix())
-    assert subjects.validate("good.json", expect=expect, matrix=Path(ours))
-    assert subjects.validate("good.json", expect=expect, matrix=[ours])
+    assert subjects.validate("good.json", expect=expect, matrix=ours)
+    assert subjects.validate("good.json", expect=expect, matrix=[str(ours)])
 
 
 @pytest.mark.parametrize(

@@ -9,21 +9,21 @@ import signal
 import subprocess
 import sys
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from toolmatrix import resources
+from tests import matrix
 from toolmatrix.cli.main import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     Cli = Callable[..., "Outcome"]
 
 
-SMALL = Path(__file__).parent / "fixtures" / "small"
+SMALL = matrix.SMALL
 
 
 class Tty(io.StringIO):
@@ -89,12 +89,8 @@ def real(cli: Cli, cache: str) -> Cli:
 
 
 @pytest.fixture
-def small(real: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """A run with tests/cli/fixtures/small in the place of the built-in matrix."""
-    recipes = resources.recipes_root()
-    monkeypatch.setattr(resources, "matrix_root", lambda: str(SMALL))
-    monkeypatch.setattr(resources, "recipes_root", lambda: recipes)
-    monkeypatch.setattr(resources, "builtin_index", lambda: None)
+def small(real: Cli, _small_matrix: None) -> Cli:
+    """A run on the small matrix."""
     return real
 
 

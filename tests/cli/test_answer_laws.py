@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from tests import matrix
+from tests.amount import some
 from toolmatrix.finding import BuildVariant
 from toolmatrix.judge import sweep
 from toolmatrix.report import answer, variants
@@ -246,7 +247,7 @@ class TestEveryBuild:
         newest = {(one.component, one.machine, one.archs): one for one in builds}
         wrong = [
             (build.component, build.name, device)
-            for build in newest.values()
+            for build in some([*newest.values()], 3)
             for device in turns(build, devices)
             if (possible(index, request(index, build, device)) is not None)
             is not expected(build, device, builds)
@@ -256,9 +257,9 @@ class TestEveryBuild:
     def test_on_a_device_that_is_drawn(
         self, index: Index, builds: list[Build], devices: list[str]
     ) -> None:
-        """Every build; what it installs is the package that its row names, from where its channel says."""
-        answers = 0
-        for build in builds:
+        """What a build installs is the package that its row names, from where its channel says."""
+        answers, tried = 0, some(builds, 2)
+        for build in tried:
             device = devices[drawn(build.component + build.name, len(devices))]
             found = possible(index, request(index, build, device))
             assert (found is not None) is expected(build, device, builds), (build, device)
@@ -280,7 +281,7 @@ class TestEveryBuild:
             ]
             for one in (mine, *(held.get(name, mine) for name in ("torch",))):
                 assert one.archs is None or runs(device, one.archs), (build, device, one)
-        assert answers > len(builds) / 4
+        assert answers > len(tried) / 4
 
     @pytest.mark.parametrize(
         ("line", "device"),
@@ -327,24 +328,28 @@ def test_an_answer_from_a_wheel_compiles_nothing_and_guesses_nothing(index: Inde
     """No code for a device; and what is unknown is what no fact ties to the request, which it says."""
     components = index.header["components"]
     answers = 0
-    for name in (name for name, part in components.items() if part["framework"]):
-        versions = index.component(name).versions
-        for target in index.header["targets"]:
-            way = BuildVariant(target=target, from_="wheel")
-            for version in versions:
-                if version != versions[-1] and drawn(f"{name} {version} {target}", 4):
-                    continue
-                found = possible(index, sweep.request(index, (name, version), way))
-                if found is None:
-                    continue
-                answers += 1
-                made = flags.of(found, target)
-                assert (made.nvcc, made.hipcc) == ((), ()), (name, version, target)
-                for choice in found.targets[target]:
-                    kinds = {index.record(cite.record).kind for cite in choice.cites}
-                    free = kinds == {"release"}
-                    assert choice.evidence != "unknown" or free, (name, version, target, choice)
-    assert answers > 100
+    asked = [
+        (name, version, target)
+        for name, part in components.items()
+        if part["framework"]
+        for target in index.header["targets"]
+        for version in index.component(name).versions
+        if version == index.component(name).versions[-1]
+        or not drawn(f"{name} {version} {target}", 4)
+    ]
+    for name, version, target in some(asked, 2):
+        way = BuildVariant(target=target, from_="wheel")
+        found = possible(index, sweep.request(index, (name, version), way))
+        if found is None:
+            continue
+        answers += 1
+        made = flags.of(found, target)
+        assert (made.nvcc, made.hipcc) == ((), ()), (name, version, target)
+        for choice in found.targets[target]:
+            kinds = {index.record(cite.record).kind for cite in choice.cites}
+            free = kinds == {"release"}
+            assert choice.evidence != "unknown" or free, (name, version, target, choice)
+    assert answers > 50
 
 
 @pytest.mark.parametrize(
@@ -434,7 +439,7 @@ def questions(index: Index, count: int) -> Iterator[tuple[str, ...]]:
         yield (*words, "--from", *way, "--target", ("x86", "arm", "amd")[drawn(f"{number}f", 3)])
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(240, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [30, pytest.param(240, marks=pytest.mark.long)])
 def test_why_not_says_yes_only_of_what_somebody_knows(real: Cli, index: Index, count: int) -> None:
     """No pair of what was asked for is untested, and none of it is unknown."""
     allowed = 0

@@ -762,15 +762,6 @@ class TestCpuFlags:
 class TestOtherCommands:
     """F: explanations."""
 
-    @pytest.mark.long
-    def test_f_every_component_is_explained_by_itself(self, real: Cli) -> None:
-        """It was an internal error wherever a release was the only reason."""
-        names = real("facts", "--json").json()["summary"]["components"]
-        assert {"cuda", "python", "distro", "driver", "apache-tvm"} <= set(names)
-        for name in names:
-            outcome = real("explain", name, name)
-            assert outcome.code in {0, 1, 2, 3, 4}, (name, outcome.err)
-
     @pytest.mark.parametrize(
         ("line", "why"),
         [

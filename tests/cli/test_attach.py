@@ -35,7 +35,7 @@ ONE, OTHER = (
 
 @pytest.fixture(params=[(), ACCOUNT], ids=["open", "account"])
 def registry(
-    request: pytest.FixtureRequest, tmp_path: Path, docker: Path
+    _large: None, request: pytest.FixtureRequest, tmp_path: Path, docker: Path
 ) -> Iterator[tuple[Registry, Path]]:
     """A registry and the folder that it keeps everything in, with one image under two names."""
     registries.need()

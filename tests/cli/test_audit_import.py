@@ -289,9 +289,9 @@ def test_what_may_be_the_fault_of_the_machine_is_no_fact(
     assert run.code == 0
     assert codes(run) == [("info", "TM330", said)]
     assert not shop.written.exists()
-    # It is tried again the next time.
-    shop.app(NEW)
-    assert codes(shop.ask(cli, "app==2.0", "--json")) == []
+    if said.startswith("ended"):  # It is tried again the next time.
+        shop.app(NEW)
+        assert codes(shop.ask(cli, "app==2.0", "--json")) == []
 
 
 def test_a_newer_package_that_ends_the_program_is_told_and_is_no_bound(

@@ -169,7 +169,10 @@ class TestWhyNot:
         for one in repairs:
             again = real(*shlex.split(one["command"])[1:], "--json")
             assert again.code == 0
-            assert again.json() == one["resolution"]
+            # What stands beside an answer is looked for where it is asked for by itself.
+            beside = {"skipped", "other_way", "fully_known"}
+            answer = {name: part for name, part in again.json().items() if name not in beside}
+            assert answer == one["resolution"]
 
     def test_in_words(self, real: Cli) -> None:
         outcome = real(*WHY_NOT.split())

@@ -71,7 +71,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 @pytest.fixture
 def run(real: Cli, server: Server) -> Cli:
     """A run whose uv asks that server alone, and keeps nothing of what it heard."""
-    own = {"UV_DEFAULT_INDEX": f"{server.url}/simple", "UV_NO_CACHE": "1"}
+    # On a machine with other work a line of progress comes after ten seconds.
+    quiet = {"TOOLMATRIX_NO_PROGRESS": "1"}
+    own = {"UV_DEFAULT_INDEX": f"{server.url}/simple", "UV_NO_CACHE": "1", **quiet}
     return lambda *words, **env: real(*words, **{**own, "PATH": os.environ["PATH"], **env})
 
 

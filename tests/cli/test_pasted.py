@@ -73,4 +73,7 @@ def test_ways_out_resolve_where_they_are_printed(real: Cli, here: Path, name: st
         again = real(*shlex.split(repair["command"])[1:], "--json", **place.env)
         assert again.code == 0, repair["command"]
         assert list(again.json()["targets"]) == place.targets
-        assert again.json() == repair["resolution"]
+        # What is told beside an answer is looked for where it is asked for by itself.
+        beside = {"skipped", "other_way", "fully_known"}
+        answer = {key: part for key, part in again.json().items() if key not in beside}
+        assert answer == repair["resolution"]

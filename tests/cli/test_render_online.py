@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import matrix
 from tests.harvest import shop
 from tests.images import hostile
 from toolmatrix.harvest import settings
@@ -40,6 +42,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 def test_an_image_installs_what_was_harvested_for_it(
     cli: Cli, here: Path, tmp_path: Path, server: Server
 ) -> None:
+    # A cache of its own, but for the built-in matrix.
+    (tmp_path / "cache" / "toolmatrix").mkdir(parents=True)
+    shutil.copy2(matrix.index().path, tmp_path / "cache" / "toolmatrix")
     env = {"XDG_CACHE_HOME": str(tmp_path / "cache"), **DAY}
     made = cli(*LINE, "--online", **env)
     assert made.code == 0, made.err

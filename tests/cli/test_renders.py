@@ -110,7 +110,7 @@ def refused(questions: list[RenderQuestion]) -> list[tuple[str, ...]]:
 
 
 def in_turn(every: list[RenderQuestion]) -> list[RenderQuestion]:
-    """Each release once (of wheels each second), by turns for its targets and archs; the newest for all of them."""
+    """Each third release (of wheels each sixth), by turns for its targets and archs; the newest for all of them."""
     releases: dict[tuple[str, ...], dict[str, list[RenderQuestion]]] = {}
     for one in every:
         of = releases.setdefault((one.recipe, one.component, one.from_), {})
@@ -118,7 +118,7 @@ def in_turn(every: list[RenderQuestion]) -> list[RenderQuestion]:
     found = []
     for (recipe, *_), of in releases.items():
         *older, newest = of.values()
-        apart = 2 if recipe == "wheel" else 1
+        apart = 6 if recipe == "wheel" else 3
         found += [places[turn % len(places)] for turn, places in enumerate(older[::apart])]
         found += newest
     return found

@@ -192,7 +192,7 @@ SUGGESTING = (
     "resolve driver==450 cuda==12.4",
     "resolve torch==2.6.0+cu118 --device 'RTX 5090'",
     "why-not torch==2.1.0 triton==3.2.0 --from wheel",
-    "why-not peft==0.3.0 --with apache-tvm==0.14.0",
+    "why-not peft==0.3.0 --with apache-tvm==0.14.0 --from wheel",
     "explain cuda tensorflow==2.6.5 python==3.12",
     "explain cuda",
     "plan",
@@ -207,7 +207,9 @@ SUGGESTING = (
     "rule",
 )
 FILLED_IN = {"NAME", "DIR", "FILE", "TARGET", "COMMAND"}
-PASTED = re.compile(r"^(?:help|hint): .*(?:\n +.*)*|^ +toolmatrix .*", re.MULTILINE)
+PASTED = re.compile(
+    r"^(?:help|hint|to build it|fully known): .*(?:\n +.*)*|^ +toolmatrix .*", re.MULTILINE
+)
 
 
 def suggested(text: str) -> list[list[str]]:

@@ -35,7 +35,7 @@ NAME = "toolmatrix-test/resume"
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+def engine(_large: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     with docker.needed() as found:
         monkeypatch.setenv("DOCKER_HOST", found.host)
         for tag, made in (("good", GOOD), ("bad", BAD)):

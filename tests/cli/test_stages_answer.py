@@ -116,7 +116,7 @@ def test_an_answer_is_given_to_the_driver_of_its_release(run: Cli) -> None:
 
 def test_a_release_that_is_not_here_is_planned_by_captures(run: Cli) -> None:
     """Fails where `--lock` is accepted and ignored: any driver of this machine would be asked."""
-    request = ("tensorflow==2.6.5", "--target", "x86", "--device", "8.6")
+    request = ("tensorflow==2.6.5", "--target", "x86", "--device", "8.6", "--from", "source")
     locked(run, *request)
     outcome = run("stages", "k.cu", "--lock", "t.lock", "--", "-c")
     assert outcome.code == 0
@@ -143,7 +143,7 @@ def test_a_release_that_is_not_here_is_planned_by_captures(run: Cli) -> None:
     assert run("stages", "k.o", "--lock", "t.lock").code == 5
     missing = asked(run, "none.cu", "--lock", "t.lock", "--json", "--", "-c")
     assert "TM212" in [one["code"] for one in missing["findings"]]
-    held = toolmatrix.lock("tensorflow==2.6.5", target="x86", device="8.6")
+    held = toolmatrix.lock("tensorflow==2.6.5", target="x86", device="8.6", from_="source")
     assert isinstance(held, Locked)
     found = toolmatrix.stages(sources="k.cu", flags="-c", lock=held.lock)
     assert graph(found.to_json()) == graph(lock)
@@ -220,6 +220,7 @@ def test_a_named_driver_of_another_release_is_asked_and_told(run: Cli) -> None:
     assert refused.code == 2
 
 
+@pytest.mark.large
 def test_a_lock_of_rocm_is_given_to_hipcc(run: Cli, real: Cli, here: Path) -> None:
     hipcc = tools.program("hipcc")
     version = installed.version("hipcc", hipcc, dict(os.environ))

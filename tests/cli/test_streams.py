@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.amount import sampled
+from tests.amount import sampled, some
 from tests.cli.conftest import SMALL, heeding
 from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.progress import PATIENCE
@@ -232,12 +232,12 @@ def test_control_c_at_any_time_is_one_word(cache: str, start: str) -> None:
     if not INSTALLED.exists():
         pytest.skip("toolmatrix is not installed beside this interpreter: `pip install -e .`")
     line = [*STARTS[start], "resolve", "tensorflow==2.6.5", "--json"]
-    ends = [interrupted(line, cache, delay) for delay in DELAYS]
+    ends = [interrupted(line, cache, delay) for delay in some(DELAYS, 3)]
     assert {*ends} - {(0, "")} == {(130, "interrupted\n")}
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("tenths", sampled(range(1, 11, 2), every=3))
+@pytest.mark.parametrize("tenths", sampled([7, 4, 1], every=3))
 def test_control_c_ends_the_processes_of_check_without_a_word(cache: str, tenths: int) -> None:
     line = [*STARTS["module"], "check", "--no-progress"]
     assert interrupted(line, cache, tenths / 10) == (130, "interrupted\n")
@@ -276,7 +276,7 @@ def test_control_c_that_is_ignored_stays_ignored(cache: str) -> None:
     """As in a shell that runs it in the background."""
     shell = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
     line = [*shell, *STARTS["module"], "resolve", "tensorflow==2.6.5", "--json"]
-    assert {interrupted(line, cache, delay) for delay in DELAYS[:10]} == {(0, "")}
+    assert {interrupted(line, cache, delay) for delay in some(DELAYS, 4)[:10]} == {(0, "")}
 
 
 WAITING = (

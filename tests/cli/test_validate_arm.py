@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.large]
 
 COMPILER = "aarch64-linux-gnu-gcc"
 PROGRAM = "int main(int count, char **words) { char first = **words; return first + count; }\n"

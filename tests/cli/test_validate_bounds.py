@@ -67,7 +67,9 @@ def put(folder: Path, make: Callable[[Path], None]) -> None:
 
 
 def environment(cache: str) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": cache}
+    # On a machine with other work a line of progress comes after ten seconds.
+    own = {"TOOLMATRIX_NO_PROGRESS": "1", "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": cache}
+    return {**os.environ, **own}
 
 
 def ran(folder: Path, cache: str, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
@@ -178,10 +180,10 @@ def test_the_processor_time_of_workers_is_counted_where_they_were_started(
 ) -> None:
     put(tmp_path, takes_long)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ran(tmp_path, cache, "--all", "list", "--jobs", "2", "--cpu-time", "3")
+    ran(tmp_path, cache, "--all", "list", "--jobs", "2", "--cpu-time", "1")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    assert used >= 3
+    assert used >= 1
 
 
 @pytest.mark.usefixtures("heeds_sighup")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from io import StringIO
-from pathlib import Path
 
 import pytest
 
-from toolmatrix import resources
+from tests import matrix
 from toolmatrix.cli.main import main
-from toolmatrix.facts.load import load
+from toolmatrix.facts import lookups
 
 YES, UNKNOWN = 0, 4
 ASKED = {
@@ -65,16 +64,14 @@ def test_what_was_let_go_does_not_speak_for_what_was_chosen(cache: str) -> None:
 
 def test_every_distribution_has_an_image_that_holds_nothing_else() -> None:
     """Where there is none, every answer that needs an image is a no, for want of its name."""
-    matrix = load([str(Path(resources.matrix_root()) / "matrix.yaml")])
+    index = matrix.index()
     plain = {
-        dict(row.cells)["distro"]
-        for row in matrix.rows.values()
-        if row.table in ("plain-images", "manylinux-images")
+        cells["distro"]
+        for table in ("plain-images", "manylinux-images")
+        for _, cells in lookups.rows(index, table)
     }
-    known = {
-        release.version for release in matrix.releases.values() if release.component == "distro"
-    }
-    assert known - plain == set()
+    assert plain
+    assert {*index.component("distro").versions} - plain == set()
 
 
 def test_what_a_part_that_is_known_admits_is_tied_to_the_request(cache: str) -> None:

@@ -111,6 +111,26 @@ def test_what_was_compiled_is_read_back(tmp_path: Path) -> None:
     assert index.source("vendor").at == "vendor:page@1"
 
 
+@pytest.mark.parametrize(
+    ("read", "complete"),
+    [
+        (None, []),
+        ({"others": []}, ["2.6.0", "2.6.5", "2.7.0"]),
+        ({"others": ["six"], "unread": "<2.7"}, ["2.7.0"]),
+        ({"others": ["six"], "unread": "*"}, []),
+    ],
+)
+def test_releases_in_rows_of_a_table_that_was_read_whole_are_complete(
+    tmp_path: Path, read: Any, complete: list[str]
+) -> None:
+    rows = [{"app": "2.6.0 2.6.5"}, {"app": "2.7.0", "gcc": "8"}]
+    more = {} if read is None else {"requirements-read": read}
+    made = table(columns={"gcc": {"as": "requires"}}, rows=rows, **more)
+    index = opened(index_bytes(compiled(tmp_path, facts(tables=[made])), {}))
+    assert index.scale("app").named(index.component("app").complete) == complete
+    assert index.component("gcc").complete == 0
+
+
 def test_every_flipped_byte_is_noticed_or_harmless(tiny: bytes) -> None:
     wanted = everything(opened(tiny))
     harmless = 0
@@ -155,7 +175,7 @@ def test_what_is_no_index_is_refused(line: str) -> None:
 
 def test_an_index_of_another_format_is_refused(tiny: bytes) -> None:
     with pytest.raises(IndexDamaged):
-        opened(tiny.replace(FORMAT.encode(), b"toolmatrix-index/9", 1))
+        opened(tiny.replace(FORMAT.encode(), FORMAT.encode()[:-1] + b"x", 1))
 
 
 @pytest.mark.parametrize("length", [10**10, 10**18, 10**30])

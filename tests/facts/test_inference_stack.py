@@ -127,7 +127,9 @@ def test_onnxruntime_for_cuda_12_with_cudnn_8_is_on_the_feed(cache: str) -> None
 
 
 def test_two_frameworks_in_one_environment_share_what_both_require(cache: str) -> None:
-    components = resolve(cache, "torch==2.6.*", "tensorflow==2.18.*", "--device", "9.0")
+    components = resolve(
+        cache, "torch==2.6.*", "tensorflow==2.18.*", "--device", "9.0", "--from", "source"
+    )
     shared = held(components, "torch", "tensorflow", "cuda", "cudnn", "numpy", "protobuf")
     assert shared == {
         "torch": "2.6.0",

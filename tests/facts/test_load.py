@@ -446,6 +446,20 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
             "expected a subject whose releases are versions; "
             "found arch, whose releases are names; remove the rule from `stands-for:`"),
         ),
+        (
+            rows(**{"requirements-read": {"unread": "2.6.0"}}),
+            ("facts.yaml:12:5: requirements that were read has no `others`; expected `others:`; "
+            f"found no such key; {SHAPE}"),
+        ),
+        (
+            rows(**{"requirements-read": {"others": ["six", "Jinja2"]}}),
+            ("facts.yaml:14:7: this is no name of a package; expected its normalized name (PEP 503): "
+            f"a-z, 0-9 and `-`; found `Jinja2`; {SHAPE}"),
+        ),
+        (
+            rows(**{"requirements-read": {"others": [], "unread": ">x"}}),
+            f"facts.yaml:13:13: a selector cannot be read; expected {SELECTOR}; found `x` is not a version; {SHAPE}",
+        ),
         *(
             (
                 facts(tables=[{key: value for key, value in table(columns=GCC, rows=[]).items() if key != left}]),

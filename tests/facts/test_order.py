@@ -53,7 +53,7 @@ RICH = facts(
                 {"app": "2.6.5", "gcc": {"is": "8", "evidence": "ran"}, "python": ["3.9"]},
             ],
             context={"machine": "x86_64", "accelerator": "cuda"},
-            **{"stands-for": ["same-minor", "x86-for-arm"]},
+            **{"stands-for": ["same-minor", "x86-for-arm"], "requirements-read": {"others": ["six", "attrs"]}},
         ),
         table(
             id="u",

@@ -25,7 +25,7 @@ BUILT_IN = [Path(path) for path in load.files(str(ROOT / "matrix.yaml"))]
 
 SHAPES = re.compile(
     r"unknown key|has no `|known word|must be|not a date|says nothing|needs a subject|needs a reason"
-    r"|cannot hold|names no component|name that is taken"
+    r"|cannot hold|no name of a package|names no component|name that is taken"
 )
 COLUMNS = re.compile(r"a row of `t`|has no rank")
 """What depends on the columns of a table or the scheme of a component, which a schema does not know."""

@@ -286,6 +286,13 @@ SHAPE = "`toolmatrix rule TM903` tells the shapes of matrix files and where thei
             ("facts.yaml:50:8: `gcc` has no variants; expected `variants: true` where the component `gcc` stands; "
             "found `gcc`; a table of variants is about a component that is published in several builds"),
         ),
+        (
+            ROWS,
+            {"requirements-read": {"others": []}},
+            ("facts.yaml:86:5: a table of variants cannot say that requirements were read; "
+            "expected the key in the table of their releases; found a mapping; "
+            "a release has one answer, and builds of it may require different packages"),
+        ),
     ],
 )  # fmt: skip
 def test_rows_that_are_refused(

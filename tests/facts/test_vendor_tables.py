@@ -55,7 +55,7 @@ def found(asked: Iterable[Row]) -> dict[str, str]:
     other = {}
     for row in asked:
         outcome = ask(index, row)
-        if outcome.verdict != "holds" and outcome.asked.split()[-1] not in UNPACKAGED:
+        if outcome.verdict != "holds" and UNPACKAGED.isdisjoint(outcome.asked.split()):
             differs = outcome.verdict == "differs"
             other[row.id] = f"{outcome.asked}\n{outcome.found}" if differs else outcome.verdict
     return other

@@ -143,8 +143,8 @@ def admitted(index: Index, component: str, text: str) -> list[str]:
 def ask(index: Index, row: Row) -> Outcome:
     """Ask for the releases of the row's subject, one after the other, with what each of its cells prints.
 
-    Of several that a cell names the newest is asked for. A vendor tested one release of a minor series and prints the
-    series: it holds when one has the answer that the row is.
+    Of several that a cell names the newest is asked for, of a minimum the oldest. A vendor tested one release of a
+    minor series and prints the series: it holds when one has the answer that the row is.
     """
     cells = {name: admitted(index, name, text) for name, text in row.cells.items()}
     with_ = [_word(name, row.cells[name], cell) for name, cell in cells.items()]
@@ -165,7 +165,9 @@ def ask(index: Index, row: Row) -> Outcome:
 def _word(name: str, text: str, releases: list[str]) -> str:
     # What the row prints where it leaves a choice, else the one that it names.
     plain = text.replace(".", "").isdigit() and len(releases) > 1
-    return f"{name}=={text if plain else releases[-1]}"
+    # Of a minimum the release that it names: of what came after its day it does not speak.
+    minimum = text.startswith(">=") and "<" not in text
+    return f"{name}=={text if plain else releases[0 if minimum else -1]}"
 
 
 def _resolve(row: Row, *words: str) -> Resolved | NoAnswer:

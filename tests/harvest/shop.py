@@ -82,12 +82,17 @@ def source(
     members["setup.py"] = "from setuptools import setup\n\nsetup()\n"
     if builds is not None:
         members["pyproject.toml"] = f"[build-system]\nrequires = {json.dumps(list(builds))}\n"
+    return archive(name, version, members)
+
+
+def archive(name: str, version: str, members: Mapping[str, str]) -> File:
+    """A source archive of some files in its top folder."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+    with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
         for path, text in members.items():
             member = tarfile.TarInfo(f"{name}-{version}/{path}")
             member.size = len(text)
-            archive.addfile(member, io.BytesIO(text.encode()))
+            packed.addfile(member, io.BytesIO(text.encode()))
     return File(f"{name}-{version}.tar.gz", buffer.getvalue())
 
 

@@ -30,6 +30,7 @@ def rows(place: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.large
 def test_a_cross_compiler_says_what_it_takes_and_defines() -> None:
     (row,) = rows(needed("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"))
     assert (row["compiler"], row["machine"], row["char"]) == ("gcc", "aarch64", "unsigned")
@@ -48,6 +49,7 @@ def test_a_native_compiler_has_no_cpus_of_others() -> None:
     assert "mcpu" not in row
 
 
+@pytest.mark.large
 def test_clang_speaks_for_both_machines() -> None:
     arm, intel = rows(needed("clang-15", "clang-15"))
     assert [(one["machine"], one["char"]) for one in (arm, intel)] == [

@@ -48,12 +48,14 @@ def document(
         "schema: toolmatrix.families/1\n"
         "packages: {torch: torch, numpy: numpy}\n"
         f"families:\n  app:\n    kind: index\n    about: words\n    packages: {packages}\n"
+        "programs: {ninja: ninja}\n"
     )
     known = families.families(str(path))
     given: dict[str, Any] = {
         "session": Session(),
         "day": date(2026, 11, 23),
         "packages": families.packages(str(path)),
+        "programs": families.programs(str(path)),
         "pythons": PYTHONS,
         **more,
     }
@@ -196,22 +198,63 @@ def test_a_withdrawn_release_and_an_older_one_than_wanted(server: Server, tmp_pa
 def test_a_source_says_what_it_requires_where_there_is_no_wheel(
     server: Server, tmp_path: Path
 ) -> None:
-    import io
-    import tarfile
-
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name, text in (
-            ("app-1.0/LICENSE", b"words"),
-            ("app-1.0/PKG-INFO", b"Metadata-Version: 2.1\nName: app\nRequires-Dist: torch\n"),
-        ):
-            member = tarfile.TarInfo(name)
-            member.size = len(text)
-            archive.addfile(member, io.BytesIO(text))
-    file = shop.File("app-1.0.tar.gz", buffer.getvalue())
-    shop.stock(server, "app", [file])
+    info = "Metadata-Version: 2.1\nName: app\nRequires-Dist: torch\n"
+    members = {"LICENSE": "words", "PKG-INFO": info}
+    shop.stock(server, "app", [shop.archive("app", "1.0", members)])
     (row,) = rows(document(tmp_path, "{app: {}}"))
     assert (row["torch"], row["evidence"]) == ("*", "stated")
+
+
+@pytest.mark.parametrize(
+    ("lines", "whole"),
+    [
+        ("Metadata-Version: 2.1\nRequires-Dist: torch\n", True),
+        # Before PEP 643 it may be left to the build to say what is required.
+        ("Metadata-Version: 2.1\n", False),
+        ("Metadata-Version: 2.2\n", True),
+        ("Metadata-Version: 2.2\nDynamic: Requires-Dist\n", False),
+        ("Metadata-Version: 2.2\nDynamic: Requires-Dist\nRequires-Dist: torch\n", True),
+    ],
+)
+def test_a_source_says_all_that_is_required_where_building_changes_nothing(
+    server: Server, tmp_path: Path, lines: str, whole: bool
+) -> None:
+    shop.stock(server, "app", [shop.archive("app", "1.0", {"PKG-INFO": f"Name: app\n{lines}"})])
+    made = document(tmp_path, "{app: {}}")
+    unread = {} if whole else {"unread": "1.0"}
+    assert made["tables"][0]["requirements-read"] == {"others": [], **unread}
+
+
+def test_what_is_required_beside_components_is_named_and_what_cannot_be_read_is_unread(
+    server: Server, tmp_path: Path
+) -> None:
+    requires = ["numpy", "Typing_Extensions>=4", 'tomli; python_version < "3.9"', "app[fast]"]
+    requires += ['rich; extra == "shell"', 'uvicorn; extra == "fast"']
+    files = [
+        shop.wheel("app", version, f"cp38-abi3-{X86}", lines)
+        for version, lines in (("2.0", requires), ("1.0", ["six >= one"]), ("1.0.1", ["torch"]))
+    ]
+    shop.stock(server, "app", [*files, shop.wheel("app", "0.1", "cp38-cp38-win32")])
+    (made,) = document(tmp_path, "{app: {}}")["tables"]
+    assert made["requirements-read"] == {
+        "others": ["tomli", "typing-extensions", "uvicorn"],
+        "unread": "===1.0 0.1",
+    }
+    # A requirement that has no column of its own is none that is known.
+    (made,) = document(tmp_path, "{app: {requires: [torch], extras: [shell]}}")["tables"]
+    assert made["requirements-read"]["others"] == [
+        *("numpy", "rich", "tomli", "typing-extensions", "uvicorn"),
+    ]
+    (made,) = document(tmp_path, "{app: {requires: []}}")["tables"]
+    assert "requirements-read" not in made
+
+
+def test_a_program_is_limited_and_not_required(server: Server, tmp_path: Path) -> None:
+    shop.stock(server, "app", wheels("1.0", "38", requires=["ninja>=1.11", "numpy"]))
+    (made,) = document(tmp_path, "{app: {}}")["tables"]
+    assert made["rows"][0]["ninja"] == ">=1.11"
+    assert made["columns"]["ninja"]["as"] == "limits"
+    assert made["columns"]["numpy"]["as"] == "requires"
 
 
 def test_packages_of_one_component_are_its_builds(server: Server, tmp_path: Path) -> None:

@@ -84,9 +84,9 @@ class Registry(NamedTuple):
         assert status == 201
 
 
-def need() -> None:
-    """Skip where a registry cannot be started, or fail where all tools must be there."""
-    lacking = sorted({package for tool, package in PACKAGES.items() if not shutil.which(tool)})
+def need(*tools: str) -> None:
+    """Skip where a registry cannot be started, or these tools are not there, or fail where all must be there."""
+    lacking = sorted({PACKAGES[tool] for tool in tools or PACKAGES if not shutil.which(tool)})
     if lacking and os.environ.get("CI"):
         pytest.fail(f"install {' '.join(lacking)}")
     if lacking:

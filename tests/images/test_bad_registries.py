@@ -434,7 +434,7 @@ def test_redirects_in_circles_end(server: Server) -> None:
 
 
 def test_encryption_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    registries.need()
+    registries.need("openssl")
     certificate = registries.certified(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", certificate[0])
     with ExitStack() as stack:

@@ -37,7 +37,7 @@ OTHER = images.image({"etc/a": b"2"})
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def store(_large: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """A containerd with an image of one platform, an index of two, and one in another namespace alone."""
     with stores.containerd(tmp_path_factory.mktemp("containerd")) as found:
         imported(found, "default", NAME, MADE)

@@ -163,6 +163,7 @@ def test_a_user_who_may_not_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert said == "this user may not speak to the engine: Permission denied"
 
 
+@pytest.mark.large
 @pytest.mark.slow
 def test_an_engine_that_ends_on_the_way_is_no_damaged_image(
     monkeypatch: pytest.MonkeyPatch,

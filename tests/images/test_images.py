@@ -310,6 +310,7 @@ def test_what_skopeo_copied_is_verified(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.large
 @pytest.mark.process
 @pytest.mark.parametrize("form", [["--format=oci"], ["--format=v2s2"], ["--dest-compress"]])
 def test_what_the_real_skopeo_copies_is_the_same_image(form: list[str], tmp_path: Path) -> None:

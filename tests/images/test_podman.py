@@ -210,7 +210,7 @@ def test_a_storage_is_where_podman_has_it(
 
 @pytest.fixture(scope="module", params=["overlay", pytest.param("vfs", marks=pytest.mark.long)])
 def store(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    _large: None, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Store]:
     """A storage of podman with an image that it loaded and one that it built on top."""
     folder = tmp_path_factory.mktemp("podman")
@@ -276,6 +276,7 @@ class TestReal:
         monkeypatch.setenv("PATH", "/nowhere")
         assert subjects.observe("podman:built", store=store) == first
 
+    @pytest.mark.large
     def test_what_podman_cannot_save_is_told_in_its_words(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:

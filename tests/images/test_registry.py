@@ -54,7 +54,7 @@ STATEMENT = images.image({"s": b""}, platform="unknown/unknown")
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+def registry(_large: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     """A registry without accounts, and in it one image and an index of two with a statement."""
     registries.need()
     with registries.running(tmp_path_factory.mktemp("registry")) as found:
@@ -168,7 +168,7 @@ def test_docker_s_media_types_are_read(registry: Registry) -> None:
 
 
 @pytest.fixture(scope="module")
-def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+def closed(_large: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     """A registry for one account, by TLS."""
     registries.need()
     folder = tmp_path_factory.mktemp("closed")

@@ -134,6 +134,7 @@ def test_headers_beyond_reason_are_told(monkeypatch: pytest.MonkeyPatch) -> None
 # HIP
 
 
+@pytest.mark.large
 @pytest.mark.process
 def test_gfx_names_of_objects_and_code_objects_of_hipcc(tmp_path: Path) -> None:
     source = f"#include <hip/hip_runtime.h>\n{KERNEL}"

@@ -385,6 +385,7 @@ class TestCommands:
             time.sleep(1)
 
 
+@pytest.mark.large
 def test_an_engine_that_ends_meanwhile_is_told(
     program: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

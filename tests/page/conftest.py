@@ -70,7 +70,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def browser(_large: None) -> Iterator[Browser]:
     """Debian's Chromium."""
     path = shutil.which("chromium")
     try:

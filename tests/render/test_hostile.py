@@ -17,7 +17,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.amount import examples, sampled
+from tests.amount import examples, sampled, some
 from tests.render import hostile, parsers
 from tests.render.jobs import index, job, lock
 from toolmatrix.errors import RecipeError, RenderError, ToolmatrixError
@@ -81,20 +81,20 @@ def living(name: str, dialect: str) -> tuple[Leaf, ...]:
 
 
 PLACES = [(name, dialect) for name in NAMES for dialect in dialects(name)]
+EVERY = 6
 
 
 @pytest.mark.parametrize(("name", "dialect"), PLACES)
 def test_every_format_takes_the_job_as_it_is(name: str, dialect: str) -> None:
-    found = hostile.outcome(full(dialect), name)
-    assert found.files
-    assert len(living(name, dialect)) >= 3
+    assert hostile.outcome(full(dialect), name).files
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "dialect"), sampled(PLACES, every=6))
+@pytest.mark.parametrize(("name", "dialect"), sampled(PLACES, EVERY))
 def test_every_text_of_a_job_stays_in_its_place(name: str, dialect: str) -> None:
     rest = cycle(text for text in hostile.TEXTS if text not in ALWAYS)
     faults = []
+    assert len(living(name, dialect)) >= 3
     for leaf in living(name, dialect):
         for text in (*ALWAYS, *islice(rest, MORE)):
             sides = [
@@ -113,7 +113,7 @@ ANY_TEXT = st.lists(
 ).map("".join)
 
 
-@given(place=st.sampled_from(PLACES), pick=st.integers(0, 10**6), text=ANY_TEXT)
+@given(place=st.sampled_from(some(PLACES, EVERY)), pick=st.integers(0, 10**6), text=ANY_TEXT)
 @settings(max_examples=examples(300))
 def test_any_text_stays_in_its_place(place: tuple[str, str], pick: int, text: str) -> None:
     name, dialect = place

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.amount import sampled
 from tests.report.stage_laws import SHOWN
 from tests.stages import corpus
 
 
-@pytest.mark.parametrize("case", corpus.cases(), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", sampled(corpus.cases(), every=3), ids=lambda case: case.name)
 def test_a_capture_is_shown_as_it_should_be(case: corpus.Case) -> None:
     broken = SHOWN.broken_by(case)
     assert not broken, "\n".join(broken)

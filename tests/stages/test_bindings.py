@@ -60,6 +60,7 @@ ASKED = {
 }
 
 
+@pytest.mark.large
 @pytest.mark.process
 @pytest.mark.skipif(shutil.which("hipcc") is None, reason="hipcc is not installed")
 @pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)

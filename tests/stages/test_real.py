@@ -70,7 +70,7 @@ def two_sources(place: Path, suffix: str, before: str) -> list[str]:
 
 CASES = [
     pytest.param(nvcc, "saxpy.cu", TWO_SM, id="nvcc"),
-    pytest.param(hipcc, "vadd.hip", TWO_GFX, id="hipcc"),
+    pytest.param(hipcc, "vadd.hip", TWO_GFX, id="hipcc", marks=pytest.mark.large),
 ]
 
 
@@ -198,9 +198,14 @@ def test_ninja_and_a_script_write_the_dependencies_that_a_log_tells_of(tmp_path:
 @pytest.mark.parametrize(
     ("driver", "suffix", "before", "flags"),
     [
-        pytest.param(nvcc, ".cu", "", [*TWO_SM, "-rdc=true"], id="nvcc"),
+        pytest.param(nvcc, ".cu", "", ["-arch=sm_80", "-rdc=true"], id="nvcc"),
         pytest.param(
-            hipcc, ".hip", "#include <hip/hip_runtime.h>\n", [*TWO_GFX, "-fgpu-rdc"], id="hipcc"
+            *(nvcc, ".cu", "", [*TWO_SM, "-rdc=true"]), id="nvcc-several", marks=pytest.mark.long
+        ),
+        pytest.param(
+            *(hipcc, ".hip", "#include <hip/hip_runtime.h>\n", [*TWO_GFX, "-fgpu-rdc"]),
+            id="hipcc",
+            marks=pytest.mark.large,
         ),
     ],
 )
@@ -214,6 +219,7 @@ def test_device_code_of_two_sources_is_linked_as_the_driver_links_it(
     assert verdict.identical, verdict
 
 
+@pytest.mark.long
 def test_an_object_that_ninja_builds_links(tmp_path: Path) -> None:
     ninja_program, driver = program("ninja"), nvcc()
     _, made = planned(tmp_path, driver, [source(tmp_path, "saxpy.cu")], [*TWO_SM, "-c"])

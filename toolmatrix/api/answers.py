@@ -67,15 +67,17 @@ class Resolved(Outcome):
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
         """The answer as a tree for each target, with its sources."""
         # Each form imports what lays it out: who asks for a version alone waits for none.
-        from toolmatrix.report import tree
+        from toolmatrix.report import beside, tree
 
-        return tree.text(self.around.index, self.found, screen, depth=depth)
+        further = beside.lines(beside.document(self.around, self.found))
+        return tree.text(self.around.index, self.found, screen, depth=depth, further=further)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.resolution/1`."""
-        from toolmatrix.report import answer
+        from toolmatrix.report import answer, beside
 
-        return answer.document(self.around.index, self.found)
+        document = answer.document(self.around.index, self.found)
+        return document | beside.document(self.around, self.found)
 
 
 class Allowed(Resolved):

@@ -164,7 +164,7 @@ def audited(
         if held.releases
     }
     families = list(coverage(matrix, index, outcomes, counts, names))
-    found += judge.findings(matrix, index, families, rules, this_day(env))
+    found += judge.findings(matrix, index, families, rules, this_day(env), _called(own, index))
     shown = [one for one in found if not names or one.component in names]
     looked_at = {
         "component": len(families),
@@ -174,6 +174,13 @@ def audited(
     located = lints.located(shown, matrix, files(paths))
     report = AuditReport(index, located, [one.to_json() for one in families], looked_at)
     return told(report, ", ".join(names) or "matrix")
+
+
+def _called(own: Iterable[str], index: Index) -> dict[str, str]:
+    """The component of each package: those of which releases were read, and those that are called otherwise."""
+    from toolmatrix.harvest import families
+
+    return {**{name: name for name in own}, **index.header["packages"], **families.packages()}
 
 
 def _listed(

@@ -212,7 +212,7 @@ def _wanted(said: Document) -> tuple[str, ...]:
 
 
 def _laid_out(found: Resolved | NoAnswer, document: Document, notes: Notes) -> Document:
-    from toolmatrix.report import refusal, tree
+    from toolmatrix.report import beside, refusal, tree
 
     several = len(document["request"]["targets"]) > 1
     if isinstance(found, NoAnswer):
@@ -233,7 +233,10 @@ def _laid_out(found: Resolved | NoAnswer, document: Document, notes: Notes) -> D
             "remarks": [] if ways else [refusal.NO_REPAIR],
         }
     trees = tree.document(found.around.index, found.found, notes)
-    shown: Document = {"trees": trees, "remarks": tree.remarks(found.found)}
+    shown: Document = {
+        "trees": trees,
+        "remarks": [*tree.remarks(found.found), *beside.lines(document)],
+    }
     if isinstance(found, Allowed):
         shown["headline"] = refusal.allowed_headline(document)
         shown["reasons"] = refusal.reasons(document["untested"], notes, several=several)

@@ -161,6 +161,7 @@ def gathered(
     asked = {
         "day": this_day(env),
         "packages": families.packages(),
+        "programs": families.programs(),
         # A worker may run in any folder.
         "place": os.path.abspath(place) if place and executor else place,
         **ground.as_dict("components", "pythons", "lines"),

@@ -64,8 +64,8 @@ def planned(
     names = Names(index)
     # A device that is named twice, as a product and by its capability, is one device.
     asked = {names.device(name): name for name in devices}
-    # Devices of two makers have two toolkits, each with plans of its own.
-    by_toolkit: dict[str, list[Runs]] = {}
+    # Devices of two makers have two toolkits, and a board with a CPU has a target of its own: each has its own plans.
+    groups: dict[tuple[str, tuple[str, ...]], list[Runs]] = {}
     for device, said in asked.items():
         runs = covering.runs(index, device)
         toolkit = arch_plans.toolkit_of(index, runs) if runs else ""
@@ -75,8 +75,14 @@ def planned(
                 expected="a device with facts about codegen archs",
                 found=f"`--device {said}`",
             )
-        by_toolkit.setdefault(toolkit, []).append(runs)
-    found = [_planned(index, read, toolkit, held, asked) for toolkit, held in by_toolkit.items()]
+        groups.setdefault((toolkit, read([said], "source").targets), []).append(runs)
+    several = len({targets for _, targets in groups}) > 1
+    found = [
+        _planned(index, read, toolkit, held, asked).replace(
+            target=",".join(targets) if several else ""
+        )
+        for (toolkit, targets), held in groups.items()
+    ]
     document = report.document(index, found)
     return Report(
         words=partial(report.text, index, document, everything=everything),

@@ -60,7 +60,9 @@ def _lock(context: Context) -> Lock | None:
     if named:
         raise UsageError("`--for` and `--lock` contradict each other", help="leave out one of them")
     index = context.index()
-    request = ask.build(context, index, options.for_)
+    # A driver is planned for what it compiles, whatever device that is for.
+    building = context.replace(options=options.replace(from_=options.from_ or "source"))
+    request = ask.build(building, index, options.for_)
     return locks.solved(index, {DEFAULT: locks.LockRequest(request=request, words=options.for_)})
 
 

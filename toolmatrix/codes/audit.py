@@ -117,3 +117,71 @@ class UntriedAnswer(MatrixFinding):
     python: str
     # ` and numpy 2.0.0` where it is the answer with a newer package.
     newer: str = ""
+
+
+class DeviceCodeOnCpu(MatrixFinding):
+    """Builds that hold code for devices, and are listed as builds for the CPU."""
+
+    code = "TM331"
+    text = (
+        "{some} for {machine} is listed as a build for the CPU ({line}) and holds code for devices"
+    )
+    advice = "`toolmatrix facts '{fact}'` shows what was read inside; correct the line of the build"
+    machine: str
+    line: str
+
+
+class UnreadRequirement(MatrixFinding):
+    """A package that releases require and that is a component, of which no fact of theirs speaks."""
+
+    code = "TM332"
+    text = "releases in {table} require {package}, which is a component, and no column speaks of it"
+    advice = "`toolmatrix harvest` reads it; in a table by hand, add a column"
+    table: str
+    package: str
+
+
+class WheelWithoutFile(MatrixFinding):
+    """Releases that have no wheel for a machine, and that are answered with as wheels there."""
+
+    code = "TM333"
+    text = "no file of {some} is a wheel for {machine}, and no fact refuses it as one"
+    advice = "limit its machine where it is a wheel, or `from` where it has none"
+    machine: str
+
+
+class OldToolkit(MatrixFinding):
+    """Builds with code for archs that the toolkit which they were built with does not make."""
+
+    code = "TM334"
+    text = "{some} was built with {toolkit} {actual} and holds code for {archs}, which that does not make"
+    advice = "`toolmatrix facts '{fact}'` shows the toolkit; one of the two was read wrongly"
+    toolkit: str
+    archs: tuple[str, ...]
+
+
+class TwoLines(MatrixFinding):
+    """Builds whose line is another one in another place."""
+
+    code = "TM335"
+    text = "the build of {some} for {machine} is of the line {line} in one place and of {actual} in another"
+    advice = "`toolmatrix facts '{fact}'` shows one of the two; open the file and correct the other"
+    machine: str
+    line: str
+
+
+class PureUnread(MatrixFinding):
+    """Releases of which nobody read the code for devices, and whose wheels are Python alone."""
+
+    code = "TM336"
+    text = "the code for devices in {some} counts as unread, and its wheels are Python alone"
+    advice = "limit the statement to releases with compiled code"
+
+
+class ReadBefore(MatrixFinding):
+    """A table that cites METADATA and does not say whether all of it was read."""
+
+    code = "TM337"
+    text = "{table} cites METADATA, and does not say what else its releases require"
+    advice = "`toolmatrix harvest` reads it; in a table by hand, add `requirements-read`"
+    table: str

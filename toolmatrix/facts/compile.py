@@ -20,12 +20,14 @@ from toolmatrix.facts.compiled import (
     bits,
     union,
 )
+from toolmatrix.facts.minimums import Minimums
 from toolmatrix.facts.model import (
     Channel,
     Claim,
     Component,
     FactSource,
     InheritanceRule,
+    ReadRequirements,
     Release,
     TableRow,
     Target,
@@ -52,13 +54,17 @@ def compile_matrix(matrix: Matrix) -> Compiled:
     for _, claim in sorted(matrix.claims.items()):
         (soft if claim.kind == "tested" else hard).extend(maker.readings(claim))
     bindings, disputes = _decide(hard, matrix)
+    minimums = Minimums(matrix, maker.scales, maker.dates)
     ranking = [reading for reading in soft if reading.claim.decides]
+    unread = minimums.statements(bindings, ranking)
     return Compiled(
         matrix=matrix,
         digest=digest(matrix),
         scales=maker.scales,
-        bindings=tuple(bindings),
-        soft_constraints=tuple(soft_constraints(ranking, [*matrix.components], maker.dates)),
+        bindings=(*bindings, *unread),
+        soft_constraints=tuple(
+            soft_constraints(minimums.narrowed(ranking), [*matrix.components], maker.dates)
+        ),
         disputes=(*disputes, *_overruled(soft, bindings), *_rivals(soft)),
     )
 
@@ -76,6 +82,7 @@ def digest(matrix: Matrix) -> str:
         (Release, matrix.releases),
         (Claim, matrix.claims),
         (TableRow, matrix.rows),
+        (ReadRequirements, matrix.requirements),
     )
     for kind, group in groups:
         # A node is the place in a file, which says nothing about versions.

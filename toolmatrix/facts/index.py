@@ -1,6 +1,6 @@
 """The compiled index: what a `resolve` reads instead of YAML; `writer` makes it.
 
-One file: a line `toolmatrix-index/6 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
+One file: a line `toolmatrix-index/9 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
 points to: one per component (its releases and what is said with it as the subject), then the records (claims with their
 sources, rows as printed). Long tables lie in records as well, a run of their entries in each; their sections have the
 first key and the number of each run. Sections and records are read one by one as an answer needs them. Each has a
@@ -20,6 +20,7 @@ from toolmatrix.errors import MatrixError, Position
 from toolmatrix.facts.records import (
     KINDS,
     BindingGroup,
+    BreakRecord,
     BuildRecord,
     ChannelRecord,
     CitedClaim,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     """Gives a part by its name and by what it is made from, or makes it."""
     _Name = TypeVar("_Name", int, str)
 
-FORMAT = "toolmatrix-index/6"
+FORMAT = "toolmatrix-index/9"
 
 
 IndexDamaged = Damaged
@@ -233,6 +234,11 @@ class Index:
         # An index of an earlier matrix knows of none.
         known = self.section("support") if "support" in self.header["sections"] else {}
         return [*map(SupportRecord._make, known.get(component, ()))]
+
+    def breaks(self, component: str) -> list[BreakRecord]:
+        """The releases of a component that broke what was made for those before, the oldest first."""
+        known = self.section("breaks") if "breaks" in self.header["sections"] else {}
+        return [*map(BreakRecord._make, known.get(component, ()))]
 
     def products(self) -> list[Product]:
         """Every name that a device is sold under."""

@@ -35,6 +35,7 @@ _FRONT_KEYS = ("schema", "date", "components", "aliases", "targets", "rules", "f
 _FACT_KEYS = (
     *("schema", "sources", "channels", "releases", "tables", "statements", "data", "components"),
 )
+WAYS = ("source", "wheel")
 _FLAGS = ("given", "framework", "hidden", "floor", "open", "flag", "variants")
 
 
@@ -132,7 +133,7 @@ def _components(node: YamlNode, below: Mapping[str, Component]) -> dict[str, Com
 
 def _component(named: YamlNode, node: YamlNode) -> Component:
     name = named.string("a component")
-    known = ("title", "scheme", *_FLAGS, "under", "prefer", "grid", "accelerators")
+    known = ("title", "scheme", *_FLAGS, "under", "prefer", "major", "grid", "way", "accelerators")
     fields = node.only(f"component `{name}`", known, ("title", "scheme"))
     if not _NAME.fullmatch(name):
         named.fail(
@@ -147,7 +148,9 @@ def _component(named: YamlNode, node: YamlNode) -> Component:
         under=pieces.text(fields, "under"),
         grid=pieces.text(fields, "grid"),
         variant_of="",
+        way=pieces.choice(fields, "way", WAYS, ""),
         prefer=pieces.choice(fields, "prefer", ("newest", "oldest"), "newest"),
+        major=fields["major"].integer("major") if "major" in fields else 0,
         accelerators=tuple(
             item.string("accelerator") for item in pieces.items(fields, "accelerators")
         ),
@@ -155,6 +158,11 @@ def _component(named: YamlNode, node: YamlNode) -> Component:
     )
     if "grid" in fields:
         pieces.selector(component, fields["grid"])
+    if "major" in fields and (component.scheme == "names" or component.major < 1):
+        fields["major"].fail(
+            "a major is the first numbers of a version",
+            expected="1 or more, of a component whose releases are versions",
+        )
     return component
 
 

@@ -34,8 +34,14 @@ class Component(Value):
     variant_of: str = ""
     under: str = ""
     prefer: str = "newest"
+    major: int = 0
     grid: str = ""
+    way: str = ""
     accelerators: tuple[str, ...] = ()
+
+
+CODE = ("pure", "run-time", "opened", "unopened")
+"""The kinds of code in a package: Python alone; compiled where it runs; binaries that were read; others."""
 
 
 class Target(Value):
@@ -99,8 +105,12 @@ class Release(Value):
     node: YamlNode
 
 
-LISTS = BUILDS, PRODUCTS, SUPPORT = ("builds", "products", "support")
-"""What rows of a table list: images that were built, the names that devices are sold under, or ends of support."""
+LISTS = BUILDS, PRODUCTS, SUPPORT, BREAKS = ("builds", "products", "support", "breaks")
+"""What rows of a table list: images that were built, the names that devices are sold under, ends of support, or
+releases that broke what was made for those before."""
+
+CODE_LIST = "code"
+"""What rows of a data table list: the kind of code of a package, and what its binaries are compiled against."""
 
 
 class TableRow(Value):
@@ -119,6 +129,19 @@ class TableRow(Value):
     where: str
     note: str
     lists: str = ""
+
+
+class ReadRequirements(Value):
+    """What was read whole: beside components the releases of a table require `others`, packages by their names.
+
+    Of the releases that `unread` admits nobody read everything that they require.
+    """
+
+    table: str
+    component: str
+    others: tuple[str, ...]
+    unread: str
+    node: YamlNode
 
 
 class Claim(Value):
@@ -172,6 +195,7 @@ class Matrix:
         self.channels: dict[str, Channel] = {}
         self.releases: dict[tuple[str, str], Release] = {}
         self.rows: dict[str, TableRow] = {}
+        self.requirements: dict[str, ReadRequirements] = {}
         self.claims: dict[str, Claim] = {}
 
     def put(self, layer: Matrix) -> None:
@@ -189,6 +213,7 @@ class Matrix:
             name: claim for name, claim in self.claims.items() if claim.row not in layer.rows
         } | layer.claims
         self.rows |= layer.rows
+        self.requirements |= layer.requirements
 
     def offer(self, release: Release, sources: Mapping[str, FactSource]) -> None:
         """Record a release; of the same one from two places the better known stays."""

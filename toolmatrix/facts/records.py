@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     """Of files by name: size and time in nanoseconds, 0 where any will do."""
 
     class ComponentHead(TypedDict):
-        """The fields of `model.Component`."""
+        """The fields of `model.Component`, and what is known of the code of its packages.
+
+        `code` is its kind, empty where nothing is known; `against` are the components that its binaries are bound to.
+        """
 
         name: str
         title: str
@@ -32,8 +35,12 @@ if TYPE_CHECKING:
         variant_of: str
         under: str
         prefer: str
+        major: int
         grid: str
+        way: str
         accelerators: Sequence[str]
+        code: str
+        against: Sequence[str]
 
     class TargetHead(TypedDict):
         """The fields of `model.Target` but its name."""
@@ -156,6 +163,10 @@ class Dispute(NamedTuple):
     kind: str
 
 
+MINIMUM = "minimum-of-its-time"
+"""The rule by which what came after a minimum was written is unread, by its name on the front page."""
+
+
 class CitedClaim(NamedTuple):
     """A claim behind a binding or row: its record, its evidence there, and the rules by which it speaks."""
 
@@ -195,7 +206,8 @@ class ComponentFacts(NamedTuple):
 
     `releases` are the records of the releases, `since_days` the days on which series began and `since_masks` the
     releases of all that had by each, `packages` the variants by the package that installs them, `brings` the variants
-    that bring the runtime of an accelerator, `unreviewed` what was harvested for a request.
+    that bring the runtime of an accelerator, `unreviewed` what was harvested for a request, `complete` the releases
+    whose requirements were read whole: what no fact names they do not require.
     """
 
     versions: Sequence[str]
@@ -207,6 +219,7 @@ class ComponentFacts(NamedTuple):
     packages: Mapping[str, int]
     brings: int
     unreviewed: int
+    complete: int
     binding_groups: Sequence[BindingGroup]
     row_groups: Sequence[RowGroup]
     disputes: Sequence[Dispute]
@@ -326,6 +339,18 @@ class SupportRecord(NamedTuple):
     ended_by: str
     branch: str
     evidence: str
+
+
+class BreakRecord(NamedTuple):
+    """A release that broke what was made for those before it; `fact` is the id of the row that says so.
+
+    `known` is the day from which makers could know, and `breaks` what it broke, as the end of a sentence.
+    """
+
+    fact: str
+    release: str
+    known: str
+    breaks: str
 
 
 class Product(NamedTuple):

@@ -7,7 +7,7 @@ from toolmatrix.facts.compiled import SoftConstraint, Terms, bits, union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.facts.compiled import CompiledClaim
 
@@ -16,7 +16,7 @@ _Said = tuple[str, Terms, tuple[tuple[str, int, str], ...], str, bool]
 
 
 def soft_constraints(
-    soft: list[CompiledClaim], order: list[str], dates: Mapping[str, Sequence[str]]
+    soft: Iterable[CompiledClaim], order: list[str], dates: Mapping[str, Sequence[str]]
 ) -> Iterator[SoftConstraint]:
     """Gather the cells of a row, then the rows that differ in their subject alone."""
     rows: dict[tuple[str, Terms, str], list[CompiledClaim]] = {}
@@ -80,16 +80,20 @@ def _by_then(cell: CompiledClaim, subject: int, dates: Mapping[str, Sequence[str
     # What was run was there when it was run.
     if cell.claim.carried or cell.evidence == "ran":
         return cell.allowed
-    own = dates[cell.when[0][0]]
-    named = cell.written_for or subject
-    # A row about a release was written with it; widened to another release, it was written with the one it names.
-    days = [own[bit.bit_length() - 2] for bit in bits(subject if subject & named else named)]
-    if not all(days):
+    day = written(cell, subject, dates[cell.when[0][0]])
+    if not day:
         return cell.allowed
-    day = max(days)
     released = dates[cell.claim.component]
     named = cell.allowed & ~1
     return cell.allowed & ~union(b for b in bits(named) if released[b.bit_length() - 2] > day)
+
+
+def written(reading: CompiledClaim, subject: int, dates: Sequence[str]) -> str:
+    """The day on which what is said of a release was written, by the dates of its subject; empty if one is unknown."""
+    named = reading.written_for or subject
+    # A row about a release was written with it; widened to another release, it was written with the one it names.
+    days = [dates[bit.bit_length() - 2] for bit in bits(subject if subject & named else named)]
+    return max(days) if all(days) else ""
 
 
 def _term(cell: CompiledClaim, first: str) -> tuple[str, int, str]:

@@ -6,11 +6,11 @@ Raises MatrixError with the position of the value or key at fault.
 from __future__ import annotations
 
 from toolmatrix.facts import pieces
-from toolmatrix.facts.model import Claim, TableRow
+from toolmatrix.facts.model import CODE, CODE_LIST, Claim, TableRow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.pieces import Recorder
     from toolmatrix.facts.yamlfile import YamlNode
@@ -28,7 +28,8 @@ _SHOWN = (
     "unreleased",
 )
 _STATEMENT = ("id", "evidence", "source", "where", "note", *_SHOWN)
-_DATA = ("id", "about", "source", "where", "evidence", "columns", "rows", "note")
+_DATA = ("id", "about", "source", "where", "evidence", "columns", "rows", "note", "lists")
+_CODE = ("component", "kind", "against")
 
 
 def statement(recorder: Recorder, node: YamlNode) -> None:
@@ -105,13 +106,23 @@ def _claims(recorder: Recorder, fields: Mapping[str, YamlNode], base: Claim) -> 
 
 
 def data(recorder: Recorder, node: YamlNode) -> None:
-    """Read sourced rows about what is no component; a row is known by its place in the table."""
+    """Read sourced rows about what is no component; a row is known by its place in the table.
+
+    With `lists: code` each row is about the code of one component, and is known by its name.
+    """
     fields = node.only(
         "a data table", _DATA, ("id", "source", "where", "evidence", "columns", "rows")
     )
     name = recorder.group(fields)
     origin = pieces.Provenance.read(fields, recorder.known)
     columns = [part.string("a column") for part in fields["columns"].sequence("columns")]
+    lists = pieces.choice(fields, "lists", (CODE_LIST,))
+    if lists and tuple(columns[: len(_CODE)]) != _CODE:
+        fields["columns"].fail(
+            "a list of code has other columns",
+            expected=", ".join(_CODE),
+            found=", ".join(columns) or "none",
+        )
     about = pieces.text(fields, "about", name)
     for place, row in enumerate(fields["rows"].sequence("rows")):
         cells = row.sequence("a row")
@@ -122,15 +133,36 @@ def data(recorder: Recorder, node: YamlNode) -> None:
                 expected=f"{len(columns)} cells",
                 found=f"{len(cells)} cells",
             )
+        if lists:
+            _check_code(recorder, row, cells)
         shown = zip(columns, cells, strict=False)
         recorder.row(
             row,
             TableRow(
-                id=f"{name}/{place + 1}",
+                id=f"{name}/{pieces.printed(cells[0]) if lists else place + 1}",
                 table=name,
                 about=about,
                 subject=name,
                 cells=tuple((column, pieces.printed(cell)) for column, cell in shown),
+                lists=lists,
                 **origin.as_dict(),
             ),
+        )
+
+
+def _check_code(recorder: Recorder, row: YamlNode, cells: Sequence[YamlNode]) -> None:
+    if len(cells) < 2:
+        row.fail("a row of code is too short", expected="a component and the kind of its code")
+    pieces.known_component(cells[0], recorder.components)
+    kind = cells[1].choice("a kind of code", CODE)
+    # Silence about what binaries are bound to would read as if they were bound to nothing.
+    against = cells[2].several() if len(cells) > len(_CODE) - 1 else []
+    for one in against:
+        pieces.known_component(one, recorder.components)
+    if (kind == "pure") == bool(against):
+        row.fail(
+            f"code of the kind `{kind}` "
+            + ("has no binaries" if against else "is compiled against something"),
+            expected="no third cell" if against else "a list of components in the third cell",
+            found=pieces.printed(cells[2]) if against else "none",
         )

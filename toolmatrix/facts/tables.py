@@ -9,25 +9,38 @@ import re
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import pieces, versions
-from toolmatrix.facts.model import KINDS, LISTS, PRODUCTS, SUPPORT, Claim, TableRow
+from toolmatrix.facts.model import (
+    BREAKS,
+    KINDS,
+    LISTS,
+    PRODUCTS,
+    SUPPORT,
+    Claim,
+    Component,
+    ReadRequirements,
+    TableRow,
+)
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from toolmatrix.facts.model import Component
     from toolmatrix.facts.pieces import Conditions, Provenance, Recorder
     from toolmatrix.facts.yamlfile import YamlNode
 
 TABLE = (
     *("id", "about", "source", "where", "evidence", "context", "key", "stands-for", "columns"),
-    *("rows", "defines", "lists", "note", "extends"),
+    *("rows", "defines", "lists", "note", "extends", "requirements-read"),
 )
 _COLUMN = (
     *("as", "component", "topic", "context", "rule", "says", "unreleased", "evidence", "rival"),
     "beside",
     "complete",
 )
+_READ = ("others", "unread")
+_PACKAGE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 UNKNOWN = "unknown"
 """A cell that says that nobody read it."""
 _CELL = ("is", "when", "evidence", "where", "note", "decides", "unreleased", "source", "at-least")
@@ -78,6 +91,10 @@ def table(recorder: Recorder, node: YamlNode) -> None:
     fields = node.only("a table", TABLE, ("id", "source", "evidence", "key", "columns", "rows"))
     # A column that is called as a key of every row could not be told from it.
     common = head(recorder, fields, ROW)
+    if "requirements-read" in fields:
+        component = recorder.components[common.key]
+        read = _requirements(fields["requirements-read"], common.id, component)
+        recorder.layer.requirements[common.id] = read
     for row in fields["rows"].sequence("rows"):
         _row(recorder, row, common)
 
@@ -114,6 +131,25 @@ def head(recorder: Recorder, fields: Mapping[str, YamlNode], taken: tuple[str, .
         defines="defines" in fields,
         lists=lists,
         by_device=pieces.flag(fields, "extends"),
+    )
+
+
+def _requirements(node: YamlNode, table: str, component: Component) -> ReadRequirements:
+    fields = node.only("requirements that were read", _READ, ("others",))
+    others = fields["others"].sequence("others")
+    for other in others:
+        if not _PACKAGE.fullmatch(other.string("a package")):
+            other.fail(
+                "this is no name of a package",
+                expected="its normalized name (PEP 503): a-z, 0-9 and `-`",
+            )
+    unread = fields.get("unread")
+    return ReadRequirements(
+        table=table,
+        component=component.name,
+        others=tuple(sorted(other.string("a package") for other in others)),
+        unread=pieces.selector(component, unread) if unread is not None else versions.ABSENT,
+        node=node,
     )
 
 
@@ -158,6 +194,8 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable) -> None:
         recorder.release(component, fields[table.key], name, row.origin, fields, told)
     if table.lists == SUPPORT:
         _end(node, fields)
+    if table.lists == BREAKS:
+        _break(node, fields, component)
     row.claims((table.key, subject))
 
 
@@ -170,6 +208,19 @@ def _end(node: YamlNode, fields: Mapping[str, YamlNode]) -> None:
     # Many sources name a month alone.
     if not _DAY.fullmatch(day):
         told[0].fail("this is no day and no month", expected="YYYY-MM-DD or YYYY-MM", found=day)
+
+
+def _break(node: YamlNode, fields: Mapping[str, YamlNode], component: Component) -> None:
+    """Fail unless a row names one release, the day from which makers could know of it, and what it broke."""
+    release = fields[component.name]
+    try:
+        versions.key(release.string("a release"))
+    except versions.SelectorError as error:
+        release.fail("a row of breaks names one release", expected="a version", found=str(error))
+    for name, expected in (("known", "a day"), ("breaks", "a few words")):
+        if name not in fields:
+            node.fail(f"a row of breaks has no `{name}`", expected=expected, found="no such key")
+    pieces.date(fields["known"], "known")
 
 
 class PrintedRow:

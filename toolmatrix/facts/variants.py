@@ -94,6 +94,12 @@ def table(recorder: Recorder, node: YamlNode) -> None:
     """Read a table of variants into releases of the variant component and what is said of them."""
     required = ("id", "source", "evidence", "key", "columns", "rows")
     fields = node.only("a table", TABLE, required)
+    if "requirements-read" in fields:
+        fields["requirements-read"].fail(
+            "a table of variants cannot say that requirements were read",
+            expected="the key in the table of their releases",
+            help="a release has one answer, and builds of it may require different packages",
+        )
     common = tables.head(recorder, fields, (*tables.ROW, *_OWN))
     if not recorder.components[common.key].variants:
         fields["key"].fail(

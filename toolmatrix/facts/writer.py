@@ -6,10 +6,10 @@ import itertools
 import json
 import math
 
-from toolmatrix.facts import records, versions
+from toolmatrix.facts import minimums, records, versions
 from toolmatrix.facts.compiled import union
 from toolmatrix.facts.index import CRC_BYTES, FORMAT, LENGTH_BITS, sealed
-from toolmatrix.facts.model import BUILDS, PRODUCTS, SUPPORT, Component
+from toolmatrix.facts.model import BUILDS, CODE_LIST, PRODUCTS, SUPPORT, Component
 from toolmatrix.pack import joined, places
 
 TYPE_CHECKING = False
@@ -100,6 +100,7 @@ class _Writer:
         bindings = _by(self.compiled.bindings, lambda binding: binding.when[0][0])
         soft_constraints = _by(self.compiled.soft_constraints, lambda soft: soft.terms[0][0])
         disputes = _by(self.compiled.disputes, lambda dispute: dispute.rival.when[0][0])
+        complete = self.complete()
         for name, scale in self.compiled.scales.items():
             releases = [matrix.releases[name, version] for version in scale.versions]
             dates = [release.date for release in releases]
@@ -118,11 +119,27 @@ class _Writer:
                         scale,
                         (one for one in releases if records.UNREVIEWED & one.attributes.keys()),
                     ),
+                    complete=complete.get(name, 0),
                     binding_groups=self.binding_groups(bindings.get(name, ())),
                     row_groups=self.row_groups(soft_constraints.get(name, ())),
                     disputes=[*map(self.dispute, disputes.get(name, ()))],
                 )
             )
+
+    def complete(self) -> dict[str, int]:
+        """The releases of which the requirements were read whole, by component: those in rows of such tables."""
+        matrix = self.compiled.matrix
+        found: dict[str, int] = {}
+        for row in matrix.rows.values():
+            read = matrix.requirements.get(row.table)
+            if read is not None:
+                scale = self.compiled.scales[read.component]
+                named = row.subject.partition(" ")[2]
+                # `0.9.0` also admits 0.9.0.1, which has a row of its own.
+                mask = scale.bit(named) or scale.select(named)
+                mask &= ~scale.select(read.unread)
+                found[read.component] = found.get(read.component, 0) | mask
+        return found
 
     def binding_groups(self, bindings: Sequence[CompiledBinding]) -> list[records.BindingGroup]:
         # Neighbours alone: the order of bindings is that in which facts are told.
@@ -187,6 +204,7 @@ class _Writer:
         self.sections["builds"] = self.table(self.builds())
         self.sections["products"] = _dump(self.products())
         self.sections["support"] = _dump(self.support())
+        self.sections["breaks"] = _dump(minimums.breaks(matrix))
         self.sections["sources"] = self.table(
             {name: _record(records.SourceRecord, part, {}) for name, part in matrix.sources.items()}
         )
@@ -250,8 +268,21 @@ class _Writer:
                 found[package] = of
         return found
 
+    def code(self) -> dict[str, dict[str, Any]]:
+        """The kind of code of a component and what it is compiled against: the rows of tables that list code."""
+        found: dict[str, dict[str, Any]] = {}
+        # By id, so that of two rows about one component the same one counts in whatever order files were read.
+        for _, row in sorted(self.compiled.matrix.rows.items()):
+            if row.lists == CODE_LIST:
+                cells = dict(row.cells)
+                against = [one.strip() for one in cells.get("against", "").split(";")]
+                known = {"code": cells["kind"], "against": [*filter(None, against)]}
+                # Without what is usual, as the other fields of a component.
+                found[cells["component"]] = {key: value for key, value in known.items() if value}
+        return found
+
     def head(self) -> dict[str, Any]:
-        matrix = self.compiled.matrix
+        matrix, code = self.compiled.matrix, self.code()
         return {
             "digest": self.compiled.digest,
             "date": matrix.date,
@@ -263,10 +294,11 @@ class _Writer:
                     for key, value in part.as_dict().items()
                     if value != part._defaults.get(key)
                 }
+                | code.get(name, {})
                 for name, part in matrix.components.items()
             },
             # Most components have most of these: written once, they are put back where the header is read.
-            "usual": dict(Component._defaults),
+            "usual": {**Component._defaults, "code": "", "against": ()},
             "targets": {
                 name: {
                     "context": dict(sorted(part.context.items())),

@@ -55,6 +55,8 @@ class Errand(Value):
     day: date
     # The component for each package of an index, by its normalized name (PEP 503).
     packages: Mapping[str, str] = {}
+    # Those of them that are programs, which a machine may have in another way.
+    programs: frozenset[str] = frozenset()
     # Components of the matrix, None where a file needs to declare none.
     components: frozenset[str] | None = None
     # The Python series of the matrix, the oldest first.
@@ -91,7 +93,8 @@ def packages(path: str = "") -> dict[str, str]:
     fields = _read(path)
     found = {
         name: node.string("a component")
-        for name, node in pieces.entries(fields, "packages").items()
+        for key in ("packages", "programs")
+        for name, node in pieces.entries(fields, key).items()
     }
     for family in fields["families"].mapping("families").values():
         own = family.fields or {}
@@ -102,9 +105,16 @@ def packages(path: str = "") -> dict[str, str]:
     return found
 
 
+def programs(path: str = "") -> frozenset[str]:
+    """The components of packages that bring a program. Raises MatrixError."""
+    return frozenset(
+        node.string("a component") for node in pieces.entries(_read(path), "programs").values()
+    )
+
+
 def _read(path: str) -> dict[str, YamlNode]:
     root = yamlfile.read(path or families_path(), of=FAMILIES)
-    known = ("schema", "packages", "families")
+    known = ("schema", "packages", "programs", "families")
     fields = root.only("the file of families", known, ("schema", "families"))
     fields["schema"].choice("schema", (SCHEMA,))
     return fields

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from toolmatrix.facts import pieces, versions
 from toolmatrix.harvest import metadata, package_facts, project, settings
-from toolmatrix.harvest.package_facts import Package, PackageRead, ReleaseRead
+from toolmatrix.harvest.package_facts import BuildLine, Package, PackageRead, ReleaseRead
 from toolmatrix.harvest.project import MACHINES
 
 TYPE_CHECKING = False
@@ -61,7 +61,8 @@ def _package(name: str, node: YamlNode) -> Package:
         f"package `{name}`",
         (
             *("component", "title", "since", "requires", "extras", "line", "install"),
-            *("cuda", "beside", "device-code", "newest", "besides", "unreviewed", "from-source"),
+            *("cuda", "beside", "device-code", "compiled", "newest", "besides", "unreviewed"),
+            *("from-source", "lines"),
         ),
     )
     return Package(
@@ -72,15 +73,23 @@ def _package(name: str, node: YamlNode) -> Package:
         requires=_names(fields["requires"]) if "requires" in fields else None,
         extras=_names(fields["extras"]) if "extras" in fields else (),
         line=pieces.text(fields, "line"),
+        lines=tuple(map(_line, pieces.items(fields, "lines"))),
         install=pieces.text(fields, "install", f"{name}=={{release}}"),
         cuda=pieces.text(fields, "cuda"),
         beside=pieces.flag(fields, "beside"),
         unread=pieces.choice(fields, "device-code", ("compiled", "unread")) == "unread",
+        compiled=pieces.text(fields, "compiled"),
         newest=fields["newest"].integer("newest") if "newest" in fields else 0,
         besides=pieces.text(fields, "besides"),
         unreviewed=pieces.flag(fields, "unreviewed"),
         source=pieces.choice(fields, "from-source", ("read", "unread")),
     )
+
+
+def _line(node: YamlNode) -> BuildLine:
+    keys = "releases", "machine", "line"
+    told = {key: pieces.text(node.only("the line of some builds", keys, keys), key) for key in keys}
+    return BuildLine(**told)
 
 
 def _names(node: YamlNode) -> tuple[str, ...]:
@@ -139,7 +148,7 @@ class _Reader:
             wheel
             for one in asked
             for wheels in _ladders(one)
-            if self.known[wheels[0].name].requires != self.known[wheels[-1].name].requires
+            if self.known[wheels[0].name].lines != self.known[wheels[-1].name].lines
             for wheel in wheels
         )
         return [

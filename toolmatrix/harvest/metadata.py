@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from packaging.metadata import RawMetadata
     from packaging.requirements import Requirement
     from packaging.specifiers import Specifier
 
@@ -27,6 +28,8 @@ LARGEST = 4 << 20
 LARGEST_SOURCE = 64 << 20
 """Bytes of a packed source archive that are read to find what it says of itself."""
 _SOURCE = ".tar.gz"
+# The version of metadata in which sources say what may change when they are built (PEP 643).
+_SETTLED = (2, 2)
 # Lower bounds before upper ones, as people read them.
 _ORDER = (">=", ">", "===", "==", "~=", "<=", "<", "!=")
 _EXACT = ("==", "!=")
@@ -43,12 +46,19 @@ _NUMBERS = 3
 class Metadata(Value):
     """What a wheel requires of packages that somebody asks about: lines of Requires-Dist, with their components.
 
-    `others` are the lines about packages that stand for no component, and those that nobody can read.
+    `others` are the lines about packages that stand for no component, and those that nobody can read. `whole`: it says
+    everything that is required.
     """
 
     wheel: Wheel
     requires: tuple[tuple[str, str], ...]
     others: tuple[str, ...] = ()
+    whole: bool = True
+
+    @property
+    def lines(self) -> tuple[object, ...]:
+        """Everything that it says."""
+        return self.requires, self.others
 
 
 def read(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metadata:
@@ -60,7 +70,7 @@ def read(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metad
     text = _text(session, wheel)
     if not text and wheel.name.endswith(_SOURCE):
         # It fetches a wheel from elsewhere when it is built, or is older than PKG-INFO.
-        return Metadata(wheel=wheel, requires=())
+        return Metadata(wheel=wheel, requires=(), whole=False)
     told, _ = parse_email(text)
     named = canonicalize_name(wheel.package)
     # METADATA that was read apart from its wheel has no digest here to be held against: its name is all that tells
@@ -73,11 +83,13 @@ def read(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metad
             found=f"`{told.get('name', '')}`",
         )
     requires, others = [], []
+    whole = not wheel.name.endswith(_SOURCE) or _is_settled(told)
     for line in told.get("requires_dist", []):
         try:
             requirement = Requirement(line)
         except InvalidRequirement:
             others.append(line)
+            whole = False
             continue
         package = canonicalize_name(requirement.name)
         if package == named and requirement.extras:
@@ -87,7 +99,19 @@ def read(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metad
             requires.append((components[package], line))
         elif package != named:
             others.append(line)
-    return Metadata(wheel=wheel, requires=tuple(sorted(requires)), others=tuple(others))
+    return Metadata(
+        wheel=wheel, requires=tuple(sorted(requires)), others=tuple(sorted(others)), whole=whole
+    )
+
+
+def _is_settled(told: RawMetadata) -> bool:
+    """Whether PKG-INFO of a source says all that it requires."""
+    # Tools that leave requirements to the build leave out all of them. Since PEP 643 none may mean that there is none.
+    form = tuple(
+        int(part) for part in told.get("metadata_version", "").split(".") if part.isdigit()
+    )
+    dynamic = [name.lower() for name in told.get("dynamic", ())]
+    return bool(told.get("requires_dist")) or (form >= _SETTLED and "requires-dist" not in dynamic)
 
 
 def _text(session: Session, wheel: Wheel) -> bytes:
@@ -158,39 +182,46 @@ def required(
     from packaging.requirements import Requirement
 
     environment = _environment(machine, python)
-    lines = [(component, Requirement(line)) for component, line in metadata.requires]
-
-    def holds(requirement: Requirement, wanted: Iterable[str]) -> bool:
-        # A marker compares `extra` with one name (PEP 508): each is put to it alone, and none for what always holds.
-        marker = requirement.marker
-        return marker is None or any(
-            marker.evaluate(environment | {"extra": extra}) for extra in ("", *wanted)
-        )
-
-    wanted = set(extras)
-    while True:
-        # An extra may be made of others (`app[more]; extra == "all"`), and these again, so that one pass is not enough.
-        more = {
-            extra
-            for component, requirement in lines
-            if not component and holds(requirement, wanted)
-            for extra in requirement.extras
-        }
-        if more <= wanted:
-            break
-        wanted |= more
+    wanted = _wanted(metadata, environment, extras)
     found: dict[str, list[Requirement]] = {}
-    for component, requirement in lines:
-        if component and holds(requirement, wanted):
+    for component, line in metadata.requires:
+        requirement = Requirement(line)
+        if component and _holds(requirement, environment, wanted):
             found.setdefault(component, []).append(requirement)
     return {component: _selector(several) for component, several in found.items()}
+
+
+def named(
+    metadata: Metadata, machine: str, python: str, extras: Sequence[str] = ()
+) -> dict[str, str]:
+    """The packages that are required on Linux, without extras but these, each with its component, "" where it has none.
+
+    Lines that nobody can read name nothing.
+    """
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    environment = _environment(machine, python)
+    wanted = _wanted(metadata, environment, extras)
+    found: dict[str, str] = {}
+    for component, line in (
+        *(one for one in metadata.requires if one[0]),
+        *(("", line) for line in metadata.others),
+    ):
+        try:
+            requirement = Requirement(line)
+        except InvalidRequirement:
+            continue
+        if _holds(requirement, environment, wanted):
+            found[canonicalize_name(requirement.name)] = component
+    return found
 
 
 def besides(metadata: Metadata, machine: str, python: str) -> set[str]:
     """What is required on Linux beside components, without extras; a line that nobody can read is as it stands."""
     from packaging.requirements import InvalidRequirement, Requirement
 
-    environment = _environment(machine, python) | {"extra": ""}
+    environment = _environment(machine, python)
     found = set()
     for line in metadata.others:
         try:
@@ -198,10 +229,37 @@ def besides(metadata: Metadata, machine: str, python: str) -> set[str]:
         except InvalidRequirement:
             found.add(line)
             continue
-        marker, requirement.marker = requirement.marker, None
-        if marker is None or marker.evaluate(environment):
+        if _holds(requirement, environment, ()):
+            requirement.marker = None
             found.add(str(requirement))
     return found
+
+
+def _wanted(metadata: Metadata, environment: Mapping[str, str], extras: Iterable[str]) -> set[str]:
+    """Some extras, with those that they are made of."""
+    from packaging.requirements import Requirement
+
+    own = [Requirement(line) for component, line in metadata.requires if not component]
+    wanted = set(extras)
+    while True:
+        # An extra may be made of others (`app[more]; extra == "all"`), and these again, so that one pass is not enough.
+        more = {
+            extra
+            for requirement in own
+            if _holds(requirement, environment, wanted)
+            for extra in requirement.extras
+        }
+        if more <= wanted:
+            return wanted
+        wanted |= more
+
+
+def _holds(requirement: Requirement, environment: Mapping[str, str], extras: Iterable[str]) -> bool:
+    # A marker compares `extra` with one name (PEP 508): each is put to it alone, and none for what always holds.
+    marker = requirement.marker
+    return marker is None or any(
+        marker.evaluate({**environment, "extra": extra}) for extra in ("", *extras)
+    )
 
 
 def _environment(machine: str, python: str) -> dict[str, str]:

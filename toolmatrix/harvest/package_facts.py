@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.facts.versions import Scale
 from toolmatrix.harvest import cells, metadata
 from toolmatrix.harvest.project import MACHINES
 from toolmatrix.value import Value
@@ -22,6 +23,14 @@ _DIGITS = 16
 """Digits of a sha256 that name a file."""
 
 
+class BuildLine(Value):
+    """The line of the builds of some releases for a machine, where it is another than that of what they require."""
+
+    releases: str
+    machine: str
+    line: str
+
+
 class Package(Value):
     """A package of a family, as its keys say it."""
 
@@ -36,12 +45,15 @@ class Package(Value):
     # The line of its builds; `COMPONENT` for that of the build of a component that it requires exactly; "" for a
     # package that computes on no accelerator by itself.
     line: str
+    lines: tuple[BuildLine, ...]
     install: str
     # The CUDA that its name stands for, "" for none, and whether that has to be there beside it.
     cuda: str
     beside: bool
     # Nobody read which devices the code inside is for.
     unread: bool
+    # The releases with such code, "" for all.
+    compiled: str = ""
     # So many of the newest releases are read, 0 for all, and as many of those that a selector admits besides.
     newest: int = 0
     besides: str = ""
@@ -112,11 +124,11 @@ def _unread(component: str, read: PackageRead) -> Iterator[dict[str, Any]]:
             **about,
             "where": "file list: what a build from source takes was not read",
         }
-    if package.unread and not (package.unreviewed and _is_pure(read)):
+    if package.unread and not (package.unreviewed and all(map(_is_pure, read.releases))):
         code = "may have code" if package.unreviewed else "has code"
         yield {
             "id": f"{component}-devices",
-            "when": {component: "*"},
+            "when": {component: package.compiled or "*"},
             "limits": {"device": "absent"},
             "says": f"{code} for devices that nobody read",
             **about,
@@ -124,13 +136,10 @@ def _unread(component: str, read: PackageRead) -> Iterator[dict[str, Any]]:
         }
 
 
-def _is_pure(read: PackageRead) -> bool:
+def _is_pure(held: ReleaseRead) -> bool:
     # Wheels that are the same for every machine hold no code for any.
-    return all(
-        held.release.wheels
-        and not any(one.machine for wheel in held.release.wheels for one in wheel.serves)
-        for held in read.releases
-    )
+    wheels = held.release.wheels
+    return bool(wheels) and not any(one.machine for wheel in wheels for one in wheel.serves)
 
 
 def _source(package: Package) -> str:
@@ -145,6 +154,12 @@ class _Tables:
         self.read = read
         self.errand = errand
         self.has_builds = any(one.package.line for one in read)
+        self.built = {
+            held.release.version
+            for one in read
+            for held in one.releases
+            if any(self.builds(one.package, held))
+        }
 
     def all(self) -> Iterator[dict[str, Any]]:
         yield self.releases()
@@ -163,7 +178,28 @@ class _Tables:
                 known = rows.setdefault(held.release.version, row)
                 if known is not row:
                     known["date"] = min(known.get("date", ""), row.get("date", ""))
-        return self.table(f"{self.component}-releases", self.read[0].package, list(rows.values()))
+        made = self.table(f"{self.component}-releases", self.read[0].package, list(rows.values()))
+        if all(one.package.requires != () for one in self.read):
+            named = made.pop("rows")
+            made |= {"requirements-read": self.requirements_read(), "rows": named}
+        return made
+
+    def requirements_read(self) -> dict[str, Any]:
+        """The packages that are required and have no cell, and the releases whose METADATA does not say all."""
+        others: set[str] = set()
+        unread: dict[str, None] = {}
+        for one in self.read:
+            for held in one.releases:
+                known = {self.component, *self.required(one.package, held)}
+                for place, told in held.metadata.items():
+                    named = metadata.named(told, *place, one.package.extras)
+                    others |= {
+                        package for package, component in named.items() if component not in known
+                    }
+                if not held.metadata or not all(told.whole for told in held.metadata.values()):
+                    unread[self.alone(held.release.version)] = None
+        selector = {"unread": " ".join(unread)} if unread else {}
+        return {"others": sorted(others), **selector}
 
     def release(self, read: PackageRead, held: ReleaseRead) -> dict[str, Any]:
         release = held.release
@@ -173,7 +209,15 @@ class _Tables:
         row["requires-python"] = metadata.ordered(release.requires_python)
         if not self.has_builds:
             row |= self.installed(held)
-            row["machine"] = _machines(held) if read.package.source else ""
+        if read.package.source and not self.has_builds:
+            row["machine"] = _machines(held)
+        # What has a line of its own has channels of its own as well, of which this index says nothing.
+        elif read.package.unread or (
+            read.package.line in self.errand.lines and release.version not in self.built
+        ):
+            row["wheel-machine" if release.wheels else "from"] = (
+                _machines(held) if release.wheels else "source"
+            )
         if read.package.unreviewed:
             row |= self.unreviewed(held)
         if len(self.read) > 1:
@@ -250,7 +294,7 @@ class _Tables:
         requires = self.required(package, held)
         for machine in MACHINES:
             pythons = self.pythons(held, machine)
-            line, accelerator = self.line(package, requires, machine)
+            line, accelerator = self.line(package, held.release.version, requires, machine)
             if not (package.line and pythons and line):
                 continue
             row = {
@@ -276,8 +320,13 @@ class _Tables:
         known = [held.release.version for one in self.read for held in one.releases]
         return f"==={version}" if any(one.startswith(f"{version}.") for one in known) else version
 
-    def line(self, package: Package, requires: Mapping[str, Any], machine: str) -> tuple[str, str]:
+    def line(
+        self, package: Package, release: str, requires: Mapping[str, Any], machine: str
+    ) -> tuple[str, str]:
         """The line of a build and what it computes on: that of the package's name, or of what it requires exactly."""
+        for one in package.lines:
+            if one.machine == machine and Scale("pep440", [release]).select(one.releases):
+                return one.line, ""
         if package.line not in self.errand.lines:
             return package.line, "none" if package.line in ("", "cpu") else ""
         pinned = requires.get(package.line, "")
@@ -317,7 +366,8 @@ class _Tables:
             **{column: meaning for column, meaning in known.items() if column in present},
             **{
                 column: {
-                    "as": "requires",
+                    # A program need not come from the index, so that nothing brings it along.
+                    "as": "limits" if column in self.errand.programs else "requires",
                     "says": "requires {component} {value}",
                     # What a package asks for need not be there: it may be yet to come, or may have been withdrawn.
                     "unreleased": True,
@@ -342,6 +392,13 @@ _COLUMNS: dict[str, dict[str, Any]] = {
     "harvested": {"as": "attribute"},
     "also-requires": {"as": "attribute"},
     "machine": {"as": "limits", "says": "has files for machine {value}"},
+    "from": {"as": "limits", "says": "has no wheel on the default index"},
+    "wheel-machine": {
+        "component": "machine",
+        "as": "limits",
+        "context": {"from": "wheel"},
+        "says": "has wheels for machine {value}",
+    },
     "requires-python": {
         "component": "python",
         "topic": "requires-python",

@@ -9,6 +9,7 @@ from os.path import basename, dirname
 from toolmatrix.codes import audit as codes
 from toolmatrix.errors import MatrixError
 from toolmatrix.facts import yamlfile
+from toolmatrix.judge import contradictions
 from toolmatrix.judge.lints import cited, disputes
 from toolmatrix.resources import audit_path
 from toolmatrix.value import Value
@@ -94,12 +95,18 @@ def rules(path: str = "") -> AuditRules:
 
 
 def findings(
-    matrix: Matrix, index: Index, families: Iterable[FamilyCoverage], held: AuditRules, today: date
+    matrix: Matrix,
+    index: Index,
+    families: Iterable[FamilyCoverage],
+    held: AuditRules,
+    today: date,
+    packages: Mapping[str, str],
 ) -> Iterator[Finding]:
-    """Everything that can be found wrong without asking a source."""
+    """Everything that can be found wrong without asking a source; `packages` are the components of packages."""
     yield from uncovered(families, held)
     yield from aged(matrix, held, today)
     yield from otherwise(matrix, index)
+    yield from contradictions.findings(matrix, index, packages)
 
 
 def uncovered(families: Iterable[FamilyCoverage], held: AuditRules) -> Iterator[Finding]:

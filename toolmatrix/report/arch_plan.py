@@ -37,13 +37,22 @@ _RANGES, _FEW, _SOURCES = 8, 3, 3
 
 
 class Planned(Value):
-    """The plans for the devices of one toolkit, which stand with the names that they were asked for by."""
+    """The plans for the devices of one toolkit, which stand with the names that they were asked for by.
+
+    `target` is the one that these devices imply, where others imply another.
+    """
 
     toolkit: str
     devices: tuple[tuple[str, str], ...]
     plans: tuple[ArchPlan, ...]
     missing: tuple[NoPlan, ...]
     frameworks: tuple[Framework, ...] = ()
+    target: str = ""
+
+    @property
+    def placed(self) -> Entry:
+        """The target as it stands in a document."""
+        return {"target": self.target} if self.target else {}
 
 
 class Framework(Value):
@@ -60,7 +69,7 @@ def document(index: Index, found: Sequence[Planned]) -> Entry:
         "schema": SCHEMA,
         "matrix": answer.head(index),
         "devices": [
-            {"device": device, "asked": asked, "toolkit": part.toolkit}
+            {"device": device, "asked": asked, "toolkit": part.toolkit} | part.placed
             for part in found
             for device, asked in part.devices
         ],
@@ -74,6 +83,7 @@ def document(index: Index, found: Sequence[Planned]) -> Entry:
                     for device, mask in one.toolkits.items()
                 },
                 "open": index.scale(part.toolkit).named(one.open),
+                **part.placed,
             }
             for part in found
             for one in part.missing
@@ -96,6 +106,7 @@ def _plan(index: Index, part: Planned, plan: ArchPlan) -> Entry:
     names = archs.named(plan.archs)
     return {
         "toolkit": toolkit,
+        **part.placed,
         "kinds": list(plan.kinds),
         "archs": names,
         "devices": {
@@ -171,6 +182,10 @@ def text(index: Index, held: Entry, screen: Terminal, *, everything: bool = Fals
     return terminal.blocks(blocks)
 
 
+def _on(entry: Entry) -> str:
+    return f"on {entry['target']}, " if "target" in entry else ""
+
+
 class _Page:
     def __init__(self, index: Index, screen: Terminal, everything: bool) -> None:
         self.index = index
@@ -180,7 +195,7 @@ class _Page:
 
     def plan(self, plan: Entry) -> list[str]:
         toolkit = plan["toolkit"]
-        titles = ", ".join(_TITLES[kind] for kind in plan["kinds"])
+        titles = _on(plan) + ", ".join(_TITLES[kind] for kind in plan["kinds"])
         lines = [f"{titles}: {' '.join(plan['archs'])}"]
         run: dict[str, list[str]] = {}
         for device, one in plan["devices"].items():
@@ -230,7 +245,7 @@ class _Page:
         ]
         # Where no fact keeps a release from making it, nobody says no either.
         word = "is known to make" if one["open"] else "that was asked for makes"
-        said = f"{_TITLES[one['kind']]}: no release of {toolkit} {word} code for all: "
+        said = f"{_on(one)}{_TITLES[one['kind']]}: no release of {toolkit} {word} code for all: "
         return self.screen.wrap(said + "; ".join(known))
 
     def builds(self, one: Entry) -> list[str]:

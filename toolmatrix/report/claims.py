@@ -298,8 +298,28 @@ def silence(index: Index, ground: Incompatibility) -> str:
         return nobody_knows(index, ground, offered=False)
     record = index.claim(index.number(ground.facts[0]))
     words = nobody_knows(index, ground, offered=record.kind == "offers")
-    # What was read in part is known as well as any other fact.
-    return words if record.evidence == UNKNOWN else f"{words} besides {shortened(record.selector)}"
+    if record.evidence == UNKNOWN:
+        return words
+    # What was read in part is known as well as any other fact; of what came after a minimum nobody knows.
+    if ground.evidence != UNKNOWN:
+        return f"{words} besides {shortened(record.selector)}"
+    return _outdated(index, ground, record)
+
+
+def _outdated(index: Index, ground: Incompatibility, record: ClaimRecord) -> str:
+    """A minimum, the day on which it was written, and what it cannot know."""
+    from toolmatrix.facts import minimums
+
+    day = minimums.day(index, record, ground.releases)
+    later = minimums.later(minimums.of_index(index, ground.component), record.selector, day)
+    releases = terminal.few(ranged(index, ground.subject, ground.releases), _NAMES)
+    asks = "" if record.selector == "*" else f" {shortened(record.selector)}"
+    words = f"{named_as(index, ground.subject)} {releases} goes with {ground.component}{asks}, written {day}"
+    if later is None:
+        return words
+    title = index.header["components"][ground.component]["title"].partition(" (")[0]
+    before = f"before {title} {later.release}"
+    return f"{words}, {before}, which {later.breaks}" if later.breaks else f"{words}, {before}"
 
 
 def named_as(index: Index, component: str) -> str:

@@ -81,11 +81,11 @@ def _not_taken(found: Resolution, choice: Choice) -> list[dict[str, Any]]:
         # Builds of one release are told apart by rules of preference, which differ from one to the next.
         if build and group.kind in ("older", "outranked"):
             for name in group.releases:
-                why = variants.preferred(index, found, choice, name)
-                groups.setdefault((group.kind, why), []).append(name)
+                rule = variants.preferred(index, found, choice, name)
+                groups.setdefault((group.kind, rule), []).append(name)
         else:
-            why = _why(found, choice, group)
-            groups.setdefault((group.kind, why), []).extend(group.releases)
+            reason = why(found, choice, group)
+            groups.setdefault((group.kind, reason), []).extend(group.releases)
     age = index.scale(choice.component).versions.index
     # People ask first why they do not have the newest.
     newest_first = sorted(
@@ -96,17 +96,20 @@ def _not_taken(found: Resolution, choice: Choice) -> list[dict[str, Any]]:
             "releases": sorted(releases, key=age),
             "range": claims.ranged(index, choice.component, releases),
             "kind": kind,
-            "why": why,
+            "why": reason,
         }
-        for (kind, why), releases in newest_first
+        for (kind, reason), releases in newest_first
     ]
 
 
-def _why(found: Resolution, choice: Choice, group: Alternative) -> str:
+def why(found: Resolution, choice: Choice, group: Alternative) -> str:
+    """Why the releases of a group were not taken."""
     if group.kind == "older":
         return "nothing tells them apart but age" if group.releases else ""
     if group.kind == "outranked":
         return f"no row vouches for them so well as for {choice.version}"
+    if group.kind == "apart":
+        return f"no source joins them with {terminal.listing(group.anchors)}"
     told = cores.sentences(found.index, group.core, choice.component)
     if group.kind == "entangled":
         return "no combination has them: " + " and ".join([*told, "nothing else leads around it"])

@@ -48,8 +48,9 @@ def text(
     screen: Terminal,
     *,
     depth: int | None = None,
+    further: Sequence[str] = (),
 ) -> str:
-    """The answer as trees, notes and one closing line."""
+    """The answer as trees, notes, one closing line and further ones."""
     notes = claims.Notes(index)
     parts = []
     for target in resolution.targets:
@@ -59,7 +60,7 @@ def text(
         else:
             parts.append([*_tree(root, notes, screen, depth)])
     below = notes.lines(screen.width)
-    for remark in remarks(resolution):
+    for remark in (*remarks(resolution), *further):
         below += screen.wrap(remark)
     return terminal.blocks([*parts, below])
 

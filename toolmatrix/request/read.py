@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.facts.evidence import UNKNOWN
+from toolmatrix.request import origin
 from toolmatrix.request.fields import Fields, given, settled
 from toolmatrix.request.names import OPERATORS, Names, is_piece, joined
 from toolmatrix.solve.parts import SEVERAL
-from toolmatrix.solve.preferences import stands_on_framework
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import Resolution, attempt, possible
 from toolmatrix.value import Value
@@ -41,13 +41,17 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
     targets = tuple(dict.fromkeys(fields.target)) or (
         _target(asked, names, computes, devices, products),
     )
-    from_ = fields.from_ or _from([ask for ask in asked if not ask.option], names, fields.recipe)
     several = len(targets) > 1
+    # A device of one of several targets says nothing of the others.
+    alone = "" if several else codegen
     contexts = {target: context(target, fields, index) for target in targets}
+
+    def computing(target: str, way: str) -> str:
+        return fields.accelerator or _accelerator(target, asked, way, names, alone)
+
+    from_ = fields.from_ or origin.default(asked, names, fields, targets, devices, computing)
     for target in () if "accelerator" in named else targets:
-        # A device of one of several targets says nothing of the others.
-        default = _accelerator(target, asked, from_, names, "" if several else codegen)
-        chosen = fields.accelerator or default
+        chosen = computing(target, from_)
         contexts[target].append(
             option("accelerator", chosen, target, implied=not fields.accelerator)
         )
@@ -273,7 +277,7 @@ def _accelerator(target: str, asks: Sequence[Ask], from_: str, names: Names, cod
         return own
     for ask in asks:
         # A wheel may not compute on what its source does.
-        if own in names.components[ask.component]["accelerators"] and _admits(
+        if own in names.components[ask.component]["accelerators"] and origin.admits(
             ask, "accelerator", own, names, {"from": from_}
         ):
             return own
@@ -317,40 +321,6 @@ def _codegen_accelerator(names: Names, archs: Sequence[str], devices: Sequence[s
         if group.kind == "requires" and group.releases & made:
             found |= set(names.components[group.component]["accelerators"])
     return found.pop() if len(found) == 1 else ""
-
-
-def _from(asks: Sequence[Ask], names: Names, recipe: str) -> str:
-    """Source, but for what there is as a wheel alone, for a build that is named, and for what brings a framework."""
-    if recipe:
-        from toolmatrix.request import recipes
-
-        # A build that is named then is one to build against.
-        if recipes.recipe(recipe, names.index).builds:
-            return "source"
-    asked = [(ask, names.components[ask.component]) for ask in asks]
-    if any(part["variant_of"] for _, part in asked):
-        return "wheel"
-    # Who asks for a package that stands on a framework installs both.
-    if not any(part["framework"] for _, part in asked) and any(
-        stands_on_framework(names.index, ask.component) for ask in asks
-    ):
-        return "wheel"
-    built = all(_admits(ask, "from", "source", names, {}) for ask in asks)
-    return "source" if built else "wheel"
-
-
-def _admits(ask: Ask, component: str, release: str, names: Names, given: Mapping[str, str]) -> bool:
-    # Its own facts alone are asked, which takes no solving: this runs before every answer.
-    left = names.scale(ask.component).select(ask.selector)
-    wanted = names.scale(component).bit(release)
-    for binding in names.index.component(ask.component).about(component, left):
-        holds = all(
-            name in given and mask & names.scale(name).bit(given[name])
-            for name, mask in binding.conditions.items()
-        )
-        if holds and not binding.allowed & wanted:
-            left &= ~binding.mask
-    return bool(left)
 
 
 def _apart(request: Request, names: Names) -> tuple[tuple[str, str], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.solve import anchors
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine.conflict import excludes, excluding
 from toolmatrix.solve.engine.enumeration import combinations
@@ -12,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from toolmatrix.solve.anchors import Anchor
     from toolmatrix.solve.engine import Problem
     from toolmatrix.solve.grounds import CoreLine
     from toolmatrix.solve.parts import TestedRow, Variable
@@ -27,16 +29,18 @@ class Alternative(Value):
     `kind`: `forbidden` (by the nogoods of `core`, given the request), `entangled` (no combination has them, for a
     reason that takes many facts; `core` is what stands against them in the answer as it is), `later` (they go with
     other choices than those made before; `core` is what stands against them then), `outranked` (a row speaks for what
-    was taken), `older` (nothing tells them apart but age).
+    was taken), `apart` (no source joins them with these `anchors`, as one does what was taken), `older` (nothing tells
+    them apart but age).
     """
 
     kind: str
     releases: tuple[str, ...]
     core: tuple[CoreLine, ...] = ()
+    anchors: tuple[str, ...] = ()
 
 
-def alternatives(found: Resolution, choice: Choice) -> list[Alternative]:
-    """Group every release of a component but the chosen one by why it was not taken."""
+def alternatives(found: Resolution, choice: Choice, within: int = -1) -> list[Alternative]:
+    """Group the releases of a component but the chosen one by why each was not taken; of all, or of a mask."""
     assembly, values = Assembly(found.index, found.request), found.values
     # What the answer lets go has no say in it, and what nobody knows has none in what was asked for.
     let_go = assembly.broken(values)
@@ -46,16 +50,22 @@ def alternatives(found: Resolution, choice: Choice) -> list[Alternative]:
     variable = assembly.variable(choice.target, choice.component, choice.instance)
     number = variable.number
     problem = assembly.problem()
+    narrowed = problem.forbidding(problem.nogoods)
+    narrowed.domains = [*problem.domains]
+    narrowed.domains[number] &= within
     rows = assembly.tested_rows
     # Two questions: with which releases is there an answer at all, and with which beside all that was chosen before?
-    possible = {first for first, *_ in combinations(problem, [number])}
-    decided = problem.fixing(dict(enumerate(values[:number])), problem.nogoods)
+    possible = {first for first, *_ in combinations(narrowed, [number])}
+    decided = narrowed.fixing(dict(enumerate(values[:number])), problem.nogoods)
     near = {first for first, *_ in combinations(decided, [number])}
+    anchored = _anchored(assembly, choice, values[number])
     best = _level(rows, values, number, values[number])
-    lower: dict[str, list[str]] = {"outranked": [], "older": []}
+    lower: dict[tuple[str, tuple[str, ...]], list[str]] = {("outranked", ()): [], ("older", ()): []}
     later: dict[tuple[int, ...], list[str]] = {}
     refused = []
     for candidate in range(1, variable.count + 1):
+        if not within >> candidate & 1:
+            continue
         release = assembly.version(variable, candidate) or ""
         if candidate not in possible:
             refused.append(candidate)
@@ -65,8 +75,14 @@ def alternatives(found: Resolution, choice: Choice) -> list[Alternative]:
             later.setdefault(broken, []).append(release)
         elif candidate != values[number]:
             kind = "outranked" if _level(rows, values, number, candidate) < best else "older"
-            lower[kind].append(release)
-    groups = [Alternative(kind=kind, releases=tuple(held)) for kind, held in lower.items() if held]
+            lacking = tuple(one.text for one in anchored if not one.joined >> candidate & 1)
+            reason = ("apart", lacking) if kind == "older" and lacking else (kind, ())
+            lower.setdefault(reason, []).append(release)
+    groups = [
+        Alternative(kind=kind, releases=tuple(held), anchors=lacking)
+        for (kind, lacking), held in lower.items()
+        if held
+    ]
     groups += _grouped(assembly, "later", later)
     return groups + _refused(assembly, problem, values, variable, refused)
 
@@ -103,10 +119,26 @@ def _refused(
         if len({*core} - {*asked}) <= _SHORT:
             groups += _grouped(assembly, "forbidden", {core: [*releases.values()]})
             continue
+        ends = _ends(assembly, core, variable.component)
         for candidate, release in releases.items():
-            broken = _broken(problem, values, number, candidate, last=len(values))
+            broken = ends or _broken(problem, values, number, candidate, last=len(values))
             entangled.setdefault(broken, []).append(release)
     return groups + _grouped(assembly, "entangled", entangled)
+
+
+def _ends(assembly: Assembly, core: Sequence[int], component: str) -> tuple[int, ...]:
+    """Of a long core the facts about what else the request names: there its chain ends."""
+    request = assembly.request
+    named = {ask.component for ask in request.asks if not ask.implied} - {component}
+    named |= {"device"} if request.devices else set()
+    return tuple(
+        number
+        for number in core
+        if assembly.statements[number].binding
+        and not named.isdisjoint(
+            (assembly.statements[number].subject, assembly.statements[number].component)
+        )
+    )
 
 
 def _broken(
@@ -119,6 +151,14 @@ def _broken(
         if all(place <= last and mask >> changed[place] & 1 for place, mask in nogood):
             return (number,)
     return ()
+
+
+def _anchored(assembly: Assembly, choice: Choice, value: int) -> list[Anchor]:
+    """The anchors that sources join with what was taken."""
+    if choice.component not in assembly.request.wanted:
+        return []
+    found = anchors.anchors(assembly, choice.target, choice.component)
+    return [anchor for anchor in found if anchor.joined >> value & 1]
 
 
 def _level(

@@ -9,6 +9,7 @@ accelerator alone; beside a build that brings its runtime, an image without one.
 from __future__ import annotations
 
 from toolmatrix.facts.evidence import UNKNOWN
+from toolmatrix.solve import anchors
 from toolmatrix.solve.engine import Support
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.parts import EVIDENCE
@@ -50,6 +51,7 @@ class Supports:
             for target in assembly.request.targets:
                 yield from assembly.sheaves(target)
             yield from of_its_time(assembly)
+            yield from joined(assembly)
 
 
 def kept(assembly: Assembly) -> Iterator[Support]:
@@ -67,6 +69,17 @@ def kept(assembly: Assembly) -> Iterator[Support]:
         mask = assembly.scale(component).bit(version) if known else 0
         if variable is not None and anchor is not None and mask and variable is not anchor:
             yield _support(anchor, variable, mask, most + less)
+
+
+def joined(assembly: Assembly) -> Iterator[Support]:
+    """The releases of what is wanted that sources join with what the request names beside it."""
+    for target in assembly.request.targets:
+        anchor = assembly.pick(target, "target")
+        for name in assembly.request.wanted:
+            variable = assembly.pick(target, name)
+            if anchor is not None and variable is not None:
+                for mask, count in anchors.ranked(assembly, target, name):
+                    yield _support(anchor, variable, mask, count)
 
 
 def builds(assembly: Assembly) -> Iterator[Support]:
@@ -106,7 +119,7 @@ def _native(assembly: Assembly, target: str, variable: Variable, weight: int) ->
     for _, name in devices:
         runs = limits(assembly.index, "device", "arch", assembly.scale("device").bit(name))
         holding = 0
-        for when, allowed in _limiting(assembly.index, variable.component, "arch"):
+        for when, allowed in limiting(assembly.index, variable.component, "arch"):
             if allowed & runs & machine_code:
                 holding |= when
         native &= holding
@@ -123,14 +136,15 @@ def _for_it_alone(
         return
     asked = assembly.remaining[target]["accelerator"]
     alone = 0
-    for when, allowed in _limiting(assembly.index, variable.component, "accelerator"):
+    for when, allowed in limiting(assembly.index, variable.component, "accelerator"):
         # A build that can do more than is used, such as one for CUDA where none was asked for, is larger for nothing.
         if allowed & ~1 == asked & (2 << anchor.count) - 2:
             alone |= when
     yield _support(anchor, variable, alone, weight)
 
 
-def _limiting(index: Index, subject: str, about: str) -> Iterator[tuple[int, int]]:
+def limiting(index: Index, subject: str, about: str) -> Iterator[tuple[int, int]]:
+    """What facts limit a component to, by the releases of a subject for which they do."""
     for group in index.component(subject).binding_groups:
         if group.kind == "limits" and group.component == about:
             for mask, allowed in zip(group.masks, group.alloweds, strict=True):
@@ -142,7 +156,7 @@ def _limiting(index: Index, subject: str, about: str) -> Iterator[tuple[int, int
 def limits(index: Index, subject: str, about: str, bit: int) -> int:
     """The releases that facts limit a component to for one release of a subject, as a mask."""
     found = -1
-    for when, allowed in _limiting(index, subject, about):
+    for when, allowed in limiting(index, subject, about):
         if when & bit:
             found &= allowed
     return found

@@ -6,6 +6,7 @@ Deaf and mute: what comes out are values and numbers of records in the index; wo
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.records import MINIMUM
 from toolmatrix.solve import defaults, ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, soft, solve
@@ -130,11 +131,11 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
     else:
         return assembly.silenced(unread)
     if unread:
-        found = soft.settle(assembly.problem(), unread, _anchors(assembly), found)
+        found = soft.settle(assembly.problem(), unread, _anchors(assembly, found.values), found)
     return judge(assembly, found.values)
 
 
-def _anchors(assembly: Assembly) -> list[int]:
+def _anchors(assembly: Assembly, values: tuple[int, ...]) -> list[int]:
     """The variables that nothing unread moves: of what is wanted the first, and what is named by no series."""
     request = assembly.request
     # Who asks for some evidence asks for what is known, however old it is.
@@ -143,10 +144,24 @@ def _anchors(assembly: Assembly) -> list[int]:
     series = {ask.component for ask in request.asks if ask.selector.startswith("==")}
     wanted = [part for part in assembly.variables if part.component in request.wanted]
     first = wanted[0].component if wanted else ""
-    # Of the series beside it, as in `torch cuda==13.2`, a release that is known will do.
+    # Of the series beside it, as in `torch cuda==13.2`, a release that is known will do; so it will of what is named
+    # without a release, as in `apache-tvm llvm`, where it came after a minimum was written.
+    loose = series | (
+        _outdated(assembly, values) - {ask.component for ask in request.asks if ask.selector != "*"}
+    )
     return [
-        part.number for part in wanted if part.component == first or part.component not in series
+        part.number for part in wanted if part.component == first or part.component not in loose
     ]
+
+
+def _outdated(assembly: Assembly, values: tuple[int, ...]) -> set[str]:
+    """The components whose releases came after a minimum was written that speaks of them."""
+    return {
+        statement.component
+        for statement in map(assembly.statements.__getitem__, assembly.broken(values))
+        if statement.binding
+        and any(MINIMUM in cite.rules for cite in assembly.index.cites(statement.binding.cites))
+    }
 
 
 def possible(index: Index, request: Request) -> Resolution | None:
@@ -170,6 +185,7 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         targets[target] = judged.choices()
     weakest = words.weakest(choice.evidence for held in targets.values() for choice in held)
     unread = assembly.broken(values)
+    hidden = tuple(_hidden(assembly, chosen))
     grounds: tuple[Incompatibility, ...] = ()
     if unread:
         from toolmatrix.solve import grounds as reading
@@ -179,12 +195,12 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
             for target, choices in targets.items()
             for choice in choices
         ]
-        grounds = reading.grounds(assembly, unread, held)
+        grounds = reading.grounds(assembly, unread, [*held, *hidden])
     return Resolution(
         index=assembly.index,
         request=assembly.request,
         targets=targets,
-        hidden=tuple(_hidden(assembly, chosen)),
+        hidden=hidden,
         # An answer is no better known than the least known of its choices.
         evidence=words.UNKNOWN if unread else weakest,
         values=values,
@@ -395,7 +411,10 @@ class _Target:
         return [
             Cite(cited.record, cited.evidence, tuple(cited.rules))
             for cited in self.index.cites(record)
-            if cited.covers(place) and (about is None or self.offered(cited.record, about))
+            if cited.covers(place)
+            # What a minimum leaves unread says nothing of what it admits.
+            and MINIMUM not in cited.rules
+            and (about is None or self.offered(cited.record, about))
         ]
 
     def offered(self, claim: int, about: Variable) -> bool:

@@ -1,0 +1,120 @@
+"""What stands beside an answer: how a framework gets there by default, what was skipped, and what is fully known."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+WAYS = {
+    "tensorflow==2.6.5": "source",
+    "tensorflow==2.6.5 --device 8.6": "wheel",
+    "tensorflow==2.6.5 --with driver==535": "wheel",
+    # Who names a build tool or an arch builds.
+    "tensorflow==2.6.5 --device 8.6 --with gcc==7": "source",
+    "tensorflow==2.6.5 --device 8.6 --arch sm_80": "source",
+    "tensorflow bazel==6.5.0 --with driver==535": "source",
+    # No wheel computes on it: TensorFlow's for ARM have no CUDA, and torch 1.13 has no code for Blackwell.
+    "tensorflow --device GB10": "source",
+    "torch==1.13.1 --device 'RTX 5090'": "source",
+    "torch --device GB10": "wheel",
+    "torch --device MI300X": "wheel",
+    # No source says that there are wheels of MindSpore for GPUs.
+    "mindspore --device H100": "source",
+    # Packages that stand on a framework are installed with it, wherever its name stands.
+    "deepspeed torch==2.8.0": "wheel",
+    "deepspeed --with torch==2.8.0": "wheel",
+    "peft==0.3.0 apache-tvm==0.14.0": "source",
+    "peft==0.3.0 --with apache-tvm==0.14.0": "source",
+}
+"""A question without `--from`, and how the framework gets there."""
+SKIPPED = {
+    "vllm --with driver==535": ("vllm", "they need driver >=580.65.06"),
+    "torch --with python==3.8": ("torch", "they need python 3.9-3.15"),
+    "tensorflow --with cuda==11.2": ("tensorflow", "no source joins them with cuda==11.2"),
+}
+"""A question, the component that is not at its newest release, and why."""
+
+
+def _document(cli: Cli, command: str, line: str) -> dict[str, Any]:
+    document: dict[str, Any] = cli(command, *shlex.split(line), "--json").json()
+    return document
+
+
+@pytest.mark.parametrize("line", WAYS)
+def test_the_default_way_is_one_rule_for_every_command(real: Cli, line: str) -> None:
+    for command in ("resolve", "why-not"):
+        assert _document(real, command, line)["request"]["from"] == WAYS[line], command
+
+
+@pytest.mark.parametrize("line", SKIPPED)
+def test_newer_releases_that_were_not_taken_are_one_line(real: Cli, line: str) -> None:
+    component, why = SKIPPED[line]
+    (skipped,) = _document(real, "resolve", line)["skipped"]
+    assert (skipped["component"], skipped["why"]) == (component, why)
+    text = " ".join(real("resolve", *shlex.split(line)).out.split())
+    assert f"skipped {component} {skipped['range']}: {why}" in text
+
+
+def test_what_holds_the_newest_skips_nothing(real: Cli) -> None:
+    for line in ("tensorflow", "torch==2.8.0", "numpy", "vllm --device H100"):
+        assert _document(real, "resolve", line)["skipped"] == [], line
+
+
+def test_what_is_built_names_the_wheel_of_the_same_release(real: Cli) -> None:
+    other = _document(real, "resolve", "tensorflow==2.6.5")["other_way"]
+    assert other["build"]["name"] == "2.6.5+cu112"
+    assert other["install"]["pip"] == ["pip install tensorflow==2.6.5"]
+
+
+def test_no_wheel_is_named_that_gives_up_what_stands_beside_it(real: Cli) -> None:
+    assert "other_way" not in _document(real, "resolve", "torch==2.8.0 cuda==11.8")
+
+
+def test_what_is_installed_names_the_command_that_builds_it(real: Cli) -> None:
+    other = _document(real, "resolve", "torch --device H100")["other_way"]
+    words = shlex.split(other["command"])
+    assert words[0] == "toolmatrix"
+    assert real(*words[1:], "--json").json()["request"]["from"] == "source"
+
+
+def test_who_says_the_way_is_told_of_no_other(real: Cli) -> None:
+    for way in ("source", "wheel"):
+        assert "other_way" not in _document(real, "resolve", f"tensorflow==2.6.5 --from {way}")
+
+
+def test_what_is_fully_known_runs_as_printed(real: Cli) -> None:
+    """The newest release stays the answer, and the one of which everything is known is offered."""
+    known = _document(real, "resolve", "sglang --device V100")["fully_known"]
+    outcome = real(*shlex.split(known["command"])[1:], "--json")
+    assert outcome.code == 0
+    target = outcome.json()["targets"]["x86"]
+    assert target["components"]["sglang"]["version"] == known["release"]
+    assert "fully_known" not in _document(real, "resolve", "tensorflow==2.6.5")
+
+
+def test_a_plan_of_a_mix_answers_by_target(real: Cli) -> None:
+    """A board with a CPU has a target of its own; a target that is named holds for all."""
+    mixed = real("plan", "--device", "GB10,H100", "--json").json()
+    assert {(plan["target"], *plan["archs"]) for plan in mixed["plans"]} == {
+        ("arm", "sm_121"),
+        ("x86", "sm_90"),
+    }
+    assert "on arm, for each its own" in real("plan", "--device", "GB10,H100").out
+    named = real("plan", "--device", "GB10,H100", "--target", "arm", "--json").json()
+    assert all("target" not in plan for plan in named["plans"])
+    assert ["sm_90", "sm_121"] in [plan["archs"] for plan in named["plans"]]
+
+
+IMPLIED = {"GB10": "arm", "Jetson Orin": "arm", "GH200": "arm", "MI300X": "amd", "H100": "x86"}
+
+
+@pytest.mark.parametrize("device", IMPLIED)
+@pytest.mark.parametrize("command", ["resolve", "why-not"])
+def test_a_device_implies_its_target(real: Cli, command: str, device: str) -> None:
+    document = real(command, "torch", "--device", device, "--json").json()
+    assert document["request"]["targets"] == [IMPLIED[device]]

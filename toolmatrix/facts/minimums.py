@@ -1,0 +1,280 @@
+"""The rule by which a minimum without an upper bound speaks of what its writers could know, and of nothing later.
+
+A component that counts majors (the key `major`) is known up to the newest one of the day on which the minimum was
+written; any other up to the first release that a table of breaks lists, of those that came later. What lies beyond is
+unread: a statement of evidence `unknown` says so beside the minimum, which stays as it is.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.facts import versions
+from toolmatrix.facts.compiled import CompiledBinding, bits, union
+from toolmatrix.facts.model import BREAKS
+from toolmatrix.facts.records import MINIMUM, BreakRecord
+from toolmatrix.facts.soft import written
+from toolmatrix.value import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from toolmatrix.facts.compiled import CompiledClaim, Terms
+    from toolmatrix.facts.index import Index
+    from toolmatrix.facts.model import Matrix
+    from toolmatrix.facts.records import ClaimRecord
+    from toolmatrix.facts.versions import Scale, Selector
+
+_LOWER = {">=", ">"}
+_UPPER = {"<", "<=", "upto", "==", "===", "~=", "name", "absent"}
+
+
+class Later(NamedTuple):
+    """What came after a minimum: what it admits and does not speak of, the first of that, and what this broke."""
+
+    mask: int
+    release: str
+    breaks: str
+
+
+def later(part: Counterpart, selector: str, day: str) -> Later | None:
+    """What came after the day on which a minimum was written, if the selector is one and anything did."""
+    scale = part.scale
+    found = Later(0, "", "")
+    for one in scale.parse(selector):
+        mask = scale.mask((one,)) & ~1
+        if mask and _open((one,), minimum=part.major > 0):
+            place, release, broke = _first(part, (mask & -mask).bit_length() - 2, day)
+            beyond = mask & -(2 << place)
+            found = Later(found.mask | beyond, release, broke) if beyond else found
+    return found if found.mask else None
+
+
+def _first(part: Counterpart, least: int, day: str) -> tuple[int, str, str]:
+    """The place of the first release that came later than a day, behind the one at `least`, and what to call it."""
+    names = part.scale.versions
+    # A release without a date may have been there.
+    if part.major:
+        own = [versions.key(name)[0][: part.major] for name in names]
+        for place in range(least + 1, len(names)):
+            if own[place] != own[place - 1] and part.dates[place] > day:
+                return place, ".".join(map(str, own[place])), ""
+    for one in part.breaks:
+        mask = part.scale.select(f">={one.release}")
+        place = (mask & -mask).bit_length() - 2
+        if least < place and one.known > day:
+            return place, one.release, one.breaks
+    return len(names), "", ""
+
+
+class Counterpart(NamedTuple):
+    """A component as minimums of it are read: its releases, their days, what counts as a major, and what broke."""
+
+    scale: Scale
+    dates: Sequence[str]
+    major: int
+    breaks: Sequence[BreakRecord]
+
+
+def of_index(index: Index, component: str) -> Counterpart:
+    """A component of an index as minimums of it are read."""
+    head = index.header["components"][component]
+    dates = index.component(component).dates
+    return Counterpart(index.scale(component), dates, head["major"], index.breaks(component))
+
+
+def day(index: Index, record: ClaimRecord, releases: Sequence[str]) -> str:
+    """The last day on which what a claim says of some releases of its subject was written."""
+    name = record.subject
+    scale, facts = index.scale(name), index.component(name)
+    dates, head = facts.dates, index.header["components"][name]
+    if head["variant_of"]:
+        own = index.component(head["variant_of"])
+        dates = [
+            own.dates[own.versions.index(index.release(number).attributes["release"])]
+            for number in facts.releases
+        ]
+    elif head["scheme"] == "names":
+        dates = ()
+    named = scale.select(record.releases)
+    days = [
+        dates[bit.bit_length() - 2] if dates else ""
+        for release in releases
+        for bit in bits(scale.bit(release) if scale.bit(release) & named else named)
+    ]
+    return max(days) if days and all(days) else index.source(record.source).read
+
+
+def breaks(matrix: Matrix) -> dict[str, list[BreakRecord]]:
+    """By component the releases that are known to have broken their users, the oldest first."""
+    found: dict[str, list[BreakRecord]] = {}
+    for _, row in sorted(matrix.rows.items()):
+        if row.lists == BREAKS:
+            component, _, release = row.subject.partition(" ")
+            cells = dict(row.cells)
+            record = BreakRecord(row.id, release, cells["known"], cells["breaks"])
+            found.setdefault(component, []).append(record)
+    for rows in found.values():
+        rows.sort(key=lambda row: versions.order(versions.key(row.release)))
+    return found
+
+
+class Minimums:
+    """The minimums of a matrix: what each leaves unread, release by release of its subject."""
+
+    def __init__(
+        self, matrix: Matrix, scales: Mapping[str, Scale], dates: Mapping[str, Sequence[str]]
+    ) -> None:
+        self.matrix = matrix
+        self.scales = scales
+        self.dates = dates
+        self.breaks = breaks(matrix)
+        self._found: dict[tuple[str, str, str], int] = {}
+        self._parts: dict[str, Counterpart] = {}
+        self._days: dict[str, Sequence[str]] = {}
+
+    def statements(
+        self, bindings: Sequence[CompiledBinding], tested: Sequence[CompiledClaim]
+    ) -> Iterator[CompiledBinding]:
+        """What nobody knows beside what binds and what ranks."""
+        if MINIMUM not in self.matrix.rules:
+            return
+        binding = [
+            (mask, reading)
+            for one in bindings
+            if one.kind in ("requires", "limits") and one.evidence != words.UNKNOWN
+            for mask, reading in one.cites
+        ]
+        speaking = [*binding, *((reading.when[0][1], reading) for reading in tested)]
+        bounds = self._bounds(speaking)
+        found: dict[tuple[Terms, str, int], list[tuple[int, CompiledClaim]]] = {}
+        for mask, reading in speaking:
+            for beyond, part in self.beyond(reading, mask).items():
+                for left, held in self._left(reading, beyond, part, bounds).items():
+                    head = (
+                        ((reading.when[0][0], 0), *reading.when[1:]),
+                        reading.claim.component,
+                        left,
+                    )
+                    found.setdefault(head, []).append((held, reading))
+        for (when, component, left), cites in sorted(found.items(), key=repr):
+            yield CompiledBinding(
+                kind="limits",
+                when=((when[0][0], union(mask for mask, _ in cites)), *when[1:]),
+                component=component,
+                allowed=(self.scales[component].everything | 1) & ~left,
+                alternatives=(),
+                evidence=words.UNKNOWN,
+                cites=tuple(
+                    (mask, one.replace(evidence=words.UNKNOWN, rules=(*one.rules, MINIMUM)))
+                    for mask, one in cites
+                ),
+            )
+
+    def narrowed(self, tested: Iterable[CompiledClaim]) -> Iterator[CompiledClaim]:
+        """The readings of tested rows without what a minimum in them says nothing of."""
+        for reading in tested:
+            subject, whole = reading.when[0]
+            rest = whole
+            for beyond, mask in self.beyond(reading, whole).items():
+                rest &= ~mask
+                mine = ((subject, mask), *reading.when[1:])
+                yield reading.replace(when=mine, allowed=reading.allowed & ~beyond)
+            if rest:
+                yield reading.replace(when=((subject, rest), *reading.when[1:]))
+
+    def beyond(self, reading: CompiledClaim, mask: int) -> dict[int, int]:
+        """What a reading leaves unread of what it admits, each with the releases of the subject that it does so for."""
+        name = reading.claim.component
+        found: dict[int, int] = {}
+        counted = self.matrix.components[name].major or name in self.breaks
+        if MINIMUM not in self.matrix.rules or not counted or reading.claim.kind == "needs":
+            return found
+        subject = reading.when[0][0]
+        for bit in bits(mask):
+            day = written(reading, bit, self.days(subject))
+            day = day or self.matrix.sources[reading.claim.source].read
+            beyond = self.after(name, reading.claim.selector, day)
+            if beyond:
+                found[beyond] = found.get(beyond, 0) | bit
+        return found
+
+    def after(self, name: str, selector: str, day: str) -> int:
+        """The releases of a component that a minimum of a day admits and does not speak of."""
+        if (name, selector, day) not in self._found:
+            found = later(self.part(name), selector, day)
+            self._found[name, selector, day] = found.mask if found else 0
+        return self._found[name, selector, day]
+
+    def part(self, name: str) -> Counterpart:
+        """A component as minimums of it are read."""
+        if name not in self._parts:
+            major, broke = self.matrix.components[name].major, self.breaks.get(name, ())
+            self._parts[name] = Counterpart(self.scales[name], self.dates[name], major, broke)
+        return self._parts[name]
+
+    def days(self, subject: str) -> Sequence[str]:
+        """By release of a subject the day on which what it says was written; a build was written with its release."""
+        if subject not in self._days:
+            part, own = self.matrix.components[subject], self.dates[subject]
+            if part.variant_of:
+                told = (
+                    self.matrix.releases[subject, name] for name in self.scales[subject].versions
+                )
+                of = (one.attributes["release"] for one in told)
+                own = [self.matrix.releases[part.variant_of, release].date for release in of]
+            # The day of a name, such as that of a device or a distribution, is no day on which somebody wrote.
+            elif part.scheme == "names":
+                own = [""] * len(own)
+            self._days[subject] = own
+        return self._days[subject]
+
+    def _bounds(
+        self, speaking: Iterable[tuple[int, CompiledClaim]]
+    ) -> dict[tuple[str, str], list[tuple[int, CompiledClaim]]]:
+        """By subject and component what was said with an upper bound: that is read as it is."""
+        found: dict[tuple[str, str], list[tuple[int, CompiledClaim]]] = {}
+        for mask, reading in speaking:
+            claim = reading.claim
+            scale = self.scales[claim.component]
+            if scale.scheme != "names" and not _open(scale.parse(claim.selector), minimum=False):
+                found.setdefault((reading.when[0][0], claim.component), []).append((mask, reading))
+        return found
+
+    def _left(
+        self,
+        reading: CompiledClaim,
+        beyond: int,
+        mask: int,
+        bounds: Mapping[tuple[str, str], Sequence[tuple[int, CompiledClaim]]],
+    ) -> dict[int, int]:
+        """What is left unread where others speak of the same two: by what is left the releases of the subject."""
+        beside = bounds.get((reading.when[0][0], reading.claim.component), ())
+        here = [(told, one) for told, one in beside if told & mask]
+        found: dict[int, int] = {}
+        for bit in bits(mask):
+            left = beyond
+            for told, one in here:
+                if told & bit:
+                    # What bounds it wherever it holds leaves nothing open.
+                    left &= 0 if _wherever(one, reading) else ~one.allowed
+            if left:
+                found[left] = found.get(left, 0) | bit
+        return found
+
+
+def _open(selector: Selector, *, minimum: bool) -> bool:
+    """True if an alternative has no end; with `minimum` one that has a beginning."""
+    for clauses in selector:
+        operators = {clause.operator for clause in clauses}
+        if not operators & _UPPER and (operators & _LOWER or not minimum):
+            return True
+    return False
+
+
+def _wherever(bound: CompiledClaim, reading: CompiledClaim) -> bool:
+    """True if what bounds holds wherever a reading does, and binds."""
+    terms = dict(reading.when[1:])
+    return bound.claim.kind != "tested" and all(
+        not terms.get(component, -1) & ~mask for component, mask in bound.when[1:]
+    )

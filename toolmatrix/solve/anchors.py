@@ -1,0 +1,112 @@
+"""What is named beside a wanted component anchors it: a release that a source joins with that comes before a newer one.
+
+A component that the request names with a release or range is an anchor. A release of a wanted component is joined to it
+where a row names both, or where a fact about both admits them. What is joined to more anchors comes first, and age
+decides among equals. A pair that no row names has no anchor: its facts refuse what does not fit, and where they are
+silent the two have nothing to do with each other.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts.evidence import UNKNOWN
+from toolmatrix.solve.parts import SEVERAL
+from toolmatrix.value import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolmatrix.solve.assemble import Reached
+
+_CONTEXT = (*SEVERAL, "distro")
+"""Where the result runs: nothing older is wanted for it, and facts refuse what does not run there."""
+MOST = 8
+"""So many anchors are told apart: with all of them a release ranks below what any row says of chosen components."""
+
+
+class Anchor(NamedTuple):
+    """What is named beside a wanted component, in the words of the request, and which releases are joined to it."""
+
+    component: str
+    text: str
+    joined: int
+
+
+def anchors(reached: Reached, target: str, wanted: str) -> list[Anchor]:
+    """The anchors of a wanted component on a target, in the order of the request."""
+    components = reached.header["components"]
+    left = reached.asked.get((target, wanted), -1) & ~1
+    found = []
+    # A release that is named exactly needs no anchor.
+    for ask in (
+        reached.asks(target) if reached.request.prefer != "newest" and left & left - 1 else ()
+    ):
+        name = ask.component
+        named = ask.selector != "*" and name != wanted
+        if named and not components[name]["given"] and name not in _CONTEXT:
+            joined = _joined(reached, target, wanted, name)
+            if joined:
+                found.append(Anchor(name, ask.text, joined))
+    return list({anchor.component: anchor for anchor in found}.values())
+
+
+def ranked(reached: Reached, target: str, wanted: str) -> Iterator[tuple[int, int]]:
+    """The releases of a wanted component that are joined to so many anchors at least, and how many these are."""
+    least = [-1]
+    for anchor in anchors(reached, target, wanted)[:MOST]:
+        least = [
+            before | (least[place - 1] & anchor.joined if place else 0)
+            for place, before in enumerate([*least, 0])
+        ]
+    for count, mask in enumerate(least):
+        if count and mask:
+            yield mask, count
+
+
+def _joined(reached: Reached, target: str, wanted: str, other: str) -> int:
+    beside = reached.asked[target, other]
+    found, spoken = 0, False
+    for owner, name in reached.by_name:
+        for group in reached.component(name).row_groups if owner == target else ():
+            names = group.components
+            if wanted not in names or other not in names or group.evidence == UNKNOWN:
+                continue
+            if group.conditions and not reached.possible(target, group.conditions):
+                continue
+            spoken = True
+            columns = group.columns[names.index(wanted)], group.columns[names.index(other)]
+            for mask, held in zip(*columns, strict=True):
+                if held & beside:
+                    found |= mask
+    if not spoken:
+        return 0
+    found |= _built(reached, target, wanted, other)
+    admitted, unread = _admitting(reached, target, wanted, other)
+    for binding in reached.component(other).about(wanted, beside):
+        # What admits every release, or none but its absence, says nothing of the two.
+        if binding.evidence != UNKNOWN and not binding.allowed & 1:
+            found |= binding.allowed if reached.possible(target, binding.conditions) else 0
+    return (found | admitted) & ~unread & ~1
+
+
+def _admitting(reached: Reached, target: str, subject: str, other: str) -> tuple[int, int]:
+    """The releases of a subject whose facts admit what is named, and those of which nobody read whether they do."""
+    beside, admitted, unread = reached.asked[target, other], 0, 0
+    for binding in reached.component(subject).about(other, -1):
+        if binding.kind != "needs" and reached.possible(target, binding.conditions):
+            if binding.allowed & beside:
+                admitted |= 0 if binding.evidence == UNKNOWN else binding.mask
+            elif binding.evidence == UNKNOWN:
+                unread |= binding.mask
+    return admitted, unread
+
+
+def _built(reached: Reached, target: str, wanted: str, other: str) -> int:
+    """The releases of which some build is made for what is named."""
+    found = 0
+    for owner, name in reached.by_name:
+        if owner == target and reached.header["components"][name]["variant_of"] == wanted:
+            builds, _ = _admitting(reached, target, name, other)
+            for binding in reached.component(name).about(wanted, builds):
+                found |= binding.allowed
+    return found
