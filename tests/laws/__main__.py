@@ -50,6 +50,7 @@ def main(argv: list[str]) -> int:
             one = next(broken(asker, fields, (law,)), None)
             cost[law] += process_time() - start
             if one is not None:
+                # To make one smaller takes dozens of answers: that is done for those that are shown.
                 found.append(one)
                 kinds_of_law = [part.law for part in found]
                 if kinds_of_law.count(law) <= given.shown:

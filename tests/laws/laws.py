@@ -169,6 +169,7 @@ def one_more(asker: Asker, reply: Reply) -> Iterator[str]:
 
 def _constrained(asker: Asker, fields: Fields, draw: Random) -> Fields:
     index = asker.index
+    # What was asked for is named once more: of what nothing joins with it a bound changes no answer.
     names = [re.split("[=<>\\[]", word)[0] for word in (*fields.wanted, *fields.with_)]
     component = draw.choice(
         [*(name for name in names if name in index.header["components"]), "python", "gcc"]

@@ -60,9 +60,7 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
     if "from" not in named:
         lines.append(option("from", from_, implied=not fields.from_))
     if fields.distro:
-        lines.append(distro := _distro(fields.distro, names))
-        if fields.at:
-            names.known_at(distro, fields.at)
+        lines.append(_distro(fields, names))
     aligned = tuple(dict.fromkeys(names.component(name) for name in fields.align))
     # What at most one of the targets can have cannot differ between them.
     lone = tuple(name for name in aligned if several and len(_having(name, contexts, index)) <= 1)
@@ -147,14 +145,18 @@ def option(option: str, value: str, target: str = "", *, implied: bool = False) 
     )
 
 
-def _distro(text: str, names: Names) -> Ask:
+def _distro(fields: Fields, names: Names) -> Ask:
     from toolmatrix.request import spelling
 
+    text = fields.distro
     name = spelling.distro(names, text)
     if not name:
         raise spelling.no_distro(names, text)
     # It is solved by the name that the matrix has for it, and said as it was written.
-    return option("distro", name).replace(text=f"--distro {text}")
+    found = option("distro", name).replace(text=f"--distro {text}")
+    if fields.at:
+        names.known_at(found, fields.at)
+    return found
 
 
 def _check_forms(line: Sequence[str], names: Names) -> None:
@@ -325,6 +327,7 @@ def _codegen_accelerator(names: Names, archs: Sequence[str], devices: Sequence[s
 
 def _apart(request: Request, names: Names) -> tuple[tuple[str, str], ...]:
     # Of several targets some may not have a codegen arch or device which another one can: it is meant for that one.
+    # What is wanted beside it is another question: it may keep a target from an answer, and gives it no codegen arch.
     contexts = {
         target: [
             ask

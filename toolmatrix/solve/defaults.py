@@ -32,6 +32,7 @@ def requests(index: Index, request: Request) -> Iterator[Request]:
 def _others(index: Index, ask: Ask) -> Iterator[Ask]:
     if ask.component != "accelerator" or not ask.implied or ask.selector != _NONE:
         return
+    # What the target cannot have would only be refused once more.
     names = index.scale("accelerator")
     able = -1
     for binding in index.component("target").about(

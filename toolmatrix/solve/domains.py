@@ -54,6 +54,7 @@ def statements(reached: Reached) -> Iterator[Statement]:
 
 
 def _unneeded(reached: Reached, target: str, name: str) -> Iterator[Statement]:
+    # It is there although none of those is that would require it: that is what cannot be.
     terms: dict[int, int] = {}
     for owner, other in reached.by_name:
         for group in reached.component(other).binding_groups if owner == target else ():

@@ -107,6 +107,7 @@ def attempt(index: Index, request: Request) -> Resolution | Assembly:
     """
     first, *others = defaults.requests(index, request)
     refused = _attempt(index, first)
+    # Where no accelerator helps, the reasons are those of the default: the others would speak of what nobody named.
     for other in others if isinstance(refused, Assembly) else ():
         found = _attempt(index, other)
         if isinstance(found, Resolution):
