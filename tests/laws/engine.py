@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def satisfiable(index: Index, request: Request) -> bool:
     """Whether a request has an answer, whatever nobody knows."""
     assembly = Assembly(index, request, whole=True)
-    sat = Sat(fewer(assembly.silenced(assembly.unread).problem()))
+    sat = Sat(fewer(assembly.without(assembly.unread).problem()))
     try:
         return sat.satisfiable()
     finally:

@@ -155,7 +155,8 @@ def reason(refusal: NoAnswer) -> str:
 
 def one_more(asker: Asker, reply: Reply) -> Iterator[str]:
     """One more constraint never turns a no into a yes."""
-    if reply.code != NO:
+    # What is named is no free choice any more, and known better than before: that may be enough evidence.
+    if reply.code != NO or reply.fields.min_evidence != evidence.UNKNOWN:
         return
     draw = _draw(reply.fields, "more")
     # Another constraint may have another default target, or way to install.

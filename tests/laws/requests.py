@@ -112,7 +112,8 @@ class Draw:
         way = draw.random()
         if way < 0.45:
             return ()
-        return tuple(draw.sample(every, 1 if way < 0.78 else draw.choice((2, 2, 3))))
+        count = 1 if way < 0.78 else draw.choice((2, 2, 3))
+        return tuple(draw.sample(every, min(count, len(every))))
 
 
 def _some(draw: Random, chance: float, values: Sequence[Item], otherwise: Item) -> Item:
@@ -122,4 +123,4 @@ def _some(draw: Random, chance: float, values: Sequence[Item], otherwise: Item) 
 def _several(draw: Random, chance: float, values: Sequence[str]) -> tuple[str, ...]:
     if draw.random() >= chance:
         return ()
-    return tuple(draw.sample(values, draw.choice((1, 1, 1, 2))))
+    return tuple(draw.sample(values, min(draw.choice((1, 1, 1, 2)), len(values))))

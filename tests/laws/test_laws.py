@@ -30,6 +30,10 @@ ONCE_BROKEN = [
     ),
     ("one-more", "tensorrt tritonserver --target=arm"),
     ("distro-is-with", "base-image --distro=debian12 --at=2022-11-01"),
+    ("distro-is-with", "numba-cuda --target=arm,x86 --distro=manylinux2010"),
+    ("worth-its-weakest", "torch"),
+    ("worth-its-weakest", "torchaudio --with=ml-dtypes"),
+    ("worth-its-weakest", "tensorrt-llm"),
 ]
 """The smallest requests by which laws were found broken, before what broke them was mended."""
 

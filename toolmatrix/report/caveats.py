@@ -34,7 +34,6 @@ def caveats(resolution: Resolution) -> list[dict[str, Any]]:
         _implied,
         _without_effect,
         _elsewhere,
-        _below,
         _to_bring,
         _harvested,
         _untested,
@@ -85,27 +84,6 @@ def _elsewhere(resolution: Resolution) -> Iterator[Caveat]:
                 f"by itself `--target {target}` has it"
             )
             yield "meant-for-another", text, []
-
-
-def _below(resolution: Resolution) -> Iterator[Caveat]:
-    least = resolution.request.min_evidence
-    weak = [
-        (target, choice)
-        for target, choices in resolution.targets.items()
-        for choice in choices
-        if least and words.rank(choice.evidence) < words.rank(least)
-    ]
-    if weak:
-        named = dict.fromkeys(f"{choice.component} ({choice.evidence})" for _, choice in weak)
-        text = (
-            f"--min-evidence {least} does not reach {', '.join(named)}: "
-            "it refuses pairs that rows join less well, and these rest on other facts"
-        )
-        components = [
-            {"target": target, "component": choice.component, "evidence": choice.evidence}
-            for target, choice in weak
-        ]
-        yield "below-minimum", text, components
 
 
 def _to_bring(resolution: Resolution) -> Iterator[Caveat]:

@@ -57,7 +57,8 @@ def ground_text(
     ]
     conditions = f" with {terminal.listing(told)}" if told else ""
     if ground.kind == "evidence":
-        return f"no row vouches for {named} with {ground.component} at --min-evidence {ground.values[0]}"
+        beside = f" with {ground.component}" if ground.component != ground.subject else ""
+        return f"no fact speaks for {named}{beside} at --min-evidence {ground.values[0]}"
     if ground.kind == "needs":
         return f"{named} needs {terminal.listing(list(ground.alternatives), 'or')}{conditions}"
     # That a build is of its release is its definition, and no fact that somebody stated.

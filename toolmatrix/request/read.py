@@ -75,7 +75,7 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
         products=products,
         cpu=_cpu(fields.cpu, targets, index) if fields.cpu else "",
         prefer=fields.prefer,
-        # Nothing is known less than `unknown`: without a minimum the nogoods of `demand` need not be made.
+        # Nothing is known less than `unknown`: without a minimum no answer is judged before the search ends.
         min_evidence="" if fields.min_evidence == UNKNOWN else fields.min_evidence,
         at=fields.at,
         keep=keep,
@@ -364,7 +364,9 @@ def _placed(ask: Ask, contexts: Mapping[str, Sequence[Ask]], names: Names) -> li
     # What is requested is requested of every target: a yes is a yes for each. What the user has, or a recipe needs,
     # is there on the targets that can have it, if any do.
     part = names.components[ask.component]
-    if not ask.option or part["framework"] or len(contexts) == 1:
+    # A distribution is where each of them runs, as `--distro` says it.
+    everywhere = not ask.option or part["framework"] or ask.component == "distro"
+    if everywhere or len(contexts) == 1:
         return [ask]
     having = _where(Request(asks=(ask,), targets=()), contexts, names.index)
     return [ask] if len(having) == len(contexts) else [ask.replace(target=name) for name in having]

@@ -349,10 +349,6 @@ class Assembly(Reached):
             stated += stipulations.statements(self)
         self.state(stated)
         self._sheaves: dict[str, list[TestedRows]] = {}
-        if request.min_evidence:
-            from toolmatrix.solve import demand
-
-            self.state([*self.statements, *demand.nogoods(self)])
 
     def state(self, statements: list[Statement]) -> None:
         """Hold statements: their nogoods, and the numbers of those that only say that nobody knows."""
@@ -374,22 +370,21 @@ class Assembly(Reached):
             if statements[number].subject in built and statements[number].component == "accelerator"
         }
 
-    def silenced(self, unread: Sequence[int]) -> Assembly:
-        """The same without some of the unread facts; without all of them where some evidence is asked for."""
-        # What the evidence does not reach depends on all statements.
-        if unread and self.request.min_evidence:
-            return Assembly(self.index, self.request, silent=True, whole=self.whole)
-        return self.without(unread)
-
     def without(self, numbers: Sequence[int]) -> Assembly:
         """The same without some statements."""
-        if not numbers:
-            return self
+        out = set(numbers)
+        kept = [part for place, part in enumerate(self.statements) if place not in out]
+        return self._with(kept) if out else self
+
+    def stating(self, further: Sequence[Statement]) -> Assembly:
+        """The same with further statements."""
+        return self._with([*self.statements, *further])
+
+    def _with(self, statements: list[Statement]) -> Assembly:
         # All but the statements stays as it is; assembling anew would read every fact once more.
         other = object.__new__(Assembly)
         other.__dict__.update(self.__dict__)
-        out = set(numbers)
-        other.state([part for place, part in enumerate(self.statements) if place not in out])
+        other.state(statements)
         return other
 
     def broken(self, values: Sequence[int]) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.records import Binding, Dispute
     from toolmatrix.finding import Incompatibility
     from toolmatrix.solve.grounds import Core
-    from toolmatrix.solve.parts import TestedRow, Variable
+    from toolmatrix.solve.parts import Statement, TestedRow, Variable
     from toolmatrix.solve.request import Request
     from toolmatrix.solve.ties import Claim
 
@@ -59,7 +59,8 @@ class Resolution(Value):
     """The answer: choices per target in order of preference.
 
     `hidden` are releases of components that an answer does not show, `values` the candidates as the engine has them.
-    `unread` is what nobody knows and the answer rests on: with any, it is no yes.
+    `unread` is what nobody knows and the answer rests on: with any, it is no yes. `weak` is what less evidence than
+    was asked for forbids.
     """
 
     index: Index
@@ -69,6 +70,7 @@ class Resolution(Value):
     evidence: str
     values: tuple[int, ...]
     unread: tuple[Incompatibility, ...] = ()
+    weak: tuple[Statement, ...] = ()
 
     def chosen(self, target: str) -> dict[str, str]:
         """Component to version of one target (the first instance of codegen archs and devices)."""
@@ -119,29 +121,44 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
     # What the context leaves absent has no part in an answer, and may be among the reasons why there is none.
     for whole in (False, True):
         assembly = Assembly(index, request, whole=whole)
-        # A release without a known build is taken where no other will do. Where some evidence is asked for, all bind
-        # that can.
-        kept = frozenset() if request.min_evidence else assembly.unbuilt
-        unread = [number for number in assembly.unread if number not in kept]
-        found = solve(assembly.silenced(unread).problem())
+        if request.min_evidence:
+            known = _known(assembly)
+            if isinstance(known, Resolution) or whole:
+                return known
+            continue
+        # A release without a known build is taken where no other will do.
+        unread = [number for number in assembly.unread if number not in assembly.unbuilt]
+        found = solve(assembly.without(unread).problem())
         if isinstance(found, Conflict) and assembly.unbuilt:
             unread = assembly.unread
-            found = solve(assembly.silenced(unread).problem())
+            found = solve(assembly.without(unread).problem())
         if not isinstance(found, Conflict):
             break
     else:
-        return assembly.silenced(unread)
+        return assembly.without(unread)
     if unread:
         found = soft.settle(assembly.problem(), unread, _anchors(assembly, found.values), found)
     return judge(assembly, found.values)
 
 
+def _known(assembly: Assembly) -> Resolution | Assembly:
+    """The best answer whose weakest evidence is the one asked for or better, or the problem that has none."""
+    from toolmatrix.solve.demand import Demand
+
+    # Each answer that is known too little becomes reasons, which also refuse others: mostly a few rounds are enough.
+    demand = Demand(assembly)
+    while not isinstance(found := solve(assembly.problem()), Conflict):
+        judged = targets_of(assembly, found.values).values()
+        weak = [statement for one in judged for statement in demand.weak(one)]
+        if not weak:
+            return judge(assembly, found.values)
+        assembly = assembly.stating(weak)
+    return assembly
+
+
 def _anchors(assembly: Assembly, values: tuple[int, ...]) -> list[int]:
     """The variables that nothing unread moves: of what is wanted the first, and what is named by no series."""
     request = assembly.request
-    # Who asks for some evidence asks for what is known, however old it is.
-    if request.min_evidence:
-        return []
     series = {ask.component for ask in request.asks if ask.selector.startswith("==")}
     wanted = [part for part in assembly.variables if part.component in request.wanted]
     first = wanted[0].component if wanted else ""
@@ -169,24 +186,22 @@ def possible(index: Index, request: Request) -> Resolution | None:
     """The best answer of those that rest on nothing unread, without looking for a reason where there is none."""
     for one in defaults.requests(index, request):
         assembly = Assembly(index, one)
-        found = solve(assembly.problem())
-        if not isinstance(found, Conflict):
+        if one.min_evidence:
+            known = _known(assembly)
+            if isinstance(known, Resolution):
+                return known
+        elif not isinstance(found := solve(assembly.problem()), Conflict):
             return judge(assembly, found.values)
     return None
 
 
 def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
     """Attach evidence, facts and disputes to a solution."""
-    chosen = {
-        part.number: assembly.version(part, values[part.number]) for part in assembly.variables
-    }
-    targets = {}
-    for target in assembly.request.targets:
-        judged = _Target(assembly, target, values, chosen)
-        targets[target] = judged.choices()
+    judged = targets_of(assembly, values)
+    targets = {target: one.choices() for target, one in judged.items()}
     weakest = words.weakest(choice.evidence for held in targets.values() for choice in held)
     unread = assembly.broken(values)
-    hidden = tuple(_hidden(assembly, chosen))
+    hidden = tuple(_hidden(assembly, values))
     grounds: tuple[Incompatibility, ...] = ()
     if unread:
         from toolmatrix.solve import grounds as reading
@@ -206,17 +221,29 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         evidence=words.UNKNOWN if unread else weakest,
         values=values,
         unread=grounds,
+        weak=tuple(part for part in assembly.statements if isinstance(part.said, str)),
     )
 
 
-def _hidden(assembly: Assembly, chosen: Mapping[int, str | None]) -> Iterator[Pin]:
+def targets_of(assembly: Assembly, values: tuple[int, ...]) -> dict[str, JudgedTarget]:
+    """A solution, target by target."""
+    chosen = {
+        part.number: assembly.version(part, values[part.number]) for part in assembly.variables
+    }
+    return {
+        target: JudgedTarget(assembly, target, values, chosen)
+        for target in assembly.request.targets
+    }
+
+
+def _hidden(assembly: Assembly, values: tuple[int, ...]) -> Iterator[Pin]:
     for (target, name), held in assembly.by_name.items():
-        release = chosen[held[0].number]
+        release = assembly.version(held[0], values[held[0].number])
         if release is not None and assembly.header["components"][name]["hidden"]:
             yield Pin(target, name, release)
 
 
-class _Target:
+class JudgedTarget:
     """One target of an answer, judged: one pass over the facts of what was chosen, then each choice by itself."""
 
     def __init__(
@@ -251,9 +278,9 @@ class _Target:
         for variable in self.variables:
             if chosen[variable.number] is not None:
                 self.gather(variable)
-        edges = ties.joined(assembly, target, self.claims, self.rows, values)
+        self.edges = ties.joined(assembly, target, self.claims, self.rows, values)
         # The variables whose releases facts tie to the request.
-        self.tied = ties.reached(ties.roots(assembly, target), edges)
+        self.tied = ties.reached(ties.roots(assembly, target), self.edges)
 
     def gather(self, owner: Variable) -> None:
         """The bindings and disputes of a chosen subject that hold here, by the variable they speak about."""
@@ -295,24 +322,32 @@ class _Target:
         return all(held.get(component, 1) & mask for component, mask in conditions.items())
 
     def choices(self) -> tuple[Choice, ...]:
-        return tuple(
-            self.choice(variable)
+        """The choices that an answer shows."""
+        return tuple(map(self.choice, self.shown()))
+
+    def shown(self) -> list[Variable]:
+        """The variables of these choices."""
+        return [
+            variable
             for variable in self.variables
             if self.chosen[variable.number] is not None
             and not self.components[variable.component]["given"]
             and not self.components[variable.component]["hidden"]
-        )
+        ]
 
-    def choice(self, variable: Variable) -> Choice:
-        components = self.components
-        heard = [
+    def heard(self, variable: Variable) -> list[Claim]:
+        """The claims of others about a choice."""
+        return [
             (owner, binding)
             for owner, binding in self.claims.get(variable.number, ())
             if owner is not variable
-            and not components[owner.component]["given"]
+            and not self.components[owner.component]["given"]
             # A build is of a release; it is no reason to have it.
-            and components[owner.component]["variant_of"] != variable.component
+            and self.components[owner.component]["variant_of"] != variable.component
         ]
+
+    def choice(self, variable: Variable) -> Choice:
+        heard = self.heard(variable)
         cites, evidence = self.known(variable, heard)
         return Choice(
             target=self.target,
