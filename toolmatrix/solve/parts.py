@@ -92,7 +92,6 @@ class RowHead:
     ) -> None:
         names = group.components
         self.evidence = group.evidence
-        self.carried = group.carried
         self.cites = group.cites
         self.target = target
         self.start = start
@@ -150,7 +149,7 @@ class TestedRows(Sheaf):
 class TestedRow(Support):
     """A support with where it came from; its terms come in the order of their variables."""
 
-    __slots__ = ("carried", "cites", "evidence", "owner", "place", "subject", "target")
+    __slots__ = ("cites", "evidence", "owner", "place", "subject", "target")
 
     def __init__(self, head: RowHead, terms: list[tuple[int, int, int]], place: int) -> None:
         # The terms come sorted by variable, so that the constructor of `Support` is not needed.
@@ -161,7 +160,6 @@ class TestedRow(Support):
         self.owner = head.subject.number
         self.evidence = head.evidence
         self.cites = head.cites[place]
-        self.carried = head.carried
         self.place = head.start + place
 
 
