@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from toolmatrix.solve.ties import Claim
 
 
+_TRIES = 8
+"""Answers of a changed request that are judged where some evidence is asked for."""
+
+
 class Cite(NamedTuple):
     """One fact behind a choice: the record of the claim, its evidence as used here, the rules it was widened by."""
 
@@ -141,7 +145,7 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
     return judge(assembly, found.values)
 
 
-def _known(assembly: Assembly) -> Resolution | Assembly:
+def _known(assembly: Assembly, rounds: int = -1) -> Resolution | Assembly:
     """The best answer whose weakest evidence is the one asked for or better, or the problem that has none."""
     from toolmatrix.solve.demand import Demand
 
@@ -152,6 +156,10 @@ def _known(assembly: Assembly) -> Resolution | Assembly:
         weak = [statement for one in judged for statement in demand.weak(one)]
         if not weak:
             return judge(assembly, found.values)
+        # Who tries a change offers what is soon known to be good, and nothing else.
+        rounds -= 1
+        if not rounds:
+            break
         assembly = assembly.stating(weak)
     return assembly
 
@@ -187,7 +195,7 @@ def possible(index: Index, request: Request) -> Resolution | None:
     for one in defaults.requests(index, request):
         assembly = Assembly(index, one)
         if one.min_evidence:
-            known = _known(assembly)
+            known = _known(assembly, _TRIES)
             if isinstance(known, Resolution):
                 return known
         elif not isinstance(found := solve(assembly.problem()), Conflict):
