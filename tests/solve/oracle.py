@@ -112,13 +112,17 @@ class Sat:
         self._encode()
 
     def _encode(self) -> None:
+        last = self.selectors[-1] if self.selectors else sum(map(len, self.names))
         for variable, names in enumerate(self.names):
             self.solver.add_clause(names)
+            # A ladder: that any of the names so far holds, so that clauses grow with the names alone.
             for place, name in enumerate(names):
                 if not self.problem.domains[variable] >> place & 1:
                     self.solver.add_clause([-name])
-                for other in names[:place]:
-                    self.solver.add_clause([-name, -other])
+                last += 1
+                self.solver.add_clause([-name, last])
+                if place:
+                    self.solver.append_formula([[1 - last, last], [-name, 1 - last]])
         for selector, terms in zip(self.selectors, self.problem.nogoods, strict=True):
             clause = [-selector]
             for variable, mask in terms:

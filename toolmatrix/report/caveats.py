@@ -5,6 +5,8 @@ from __future__ import annotations
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import claims, terminal
 from toolmatrix.solve.known import BOUND, INCOMPLETE, UNJOINED, UNTIED
+from toolmatrix.solve.request import Request
+from toolmatrix.solve.resolve import possible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def caveats(resolution: Resolution) -> list[dict[str, Any]]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
     # What an option did not do comes first, what nobody tested or knows last.
     kinds = (
-        *(_implied, _without_effect, _below, _to_bring, _archived),
+        *(_implied, _without_effect, _elsewhere, _to_bring, _archived),
         *(_harvested, _untested, _unjoined),
     )
     return [
@@ -79,25 +81,21 @@ def _without_effect(resolution: Resolution) -> Iterator[Caveat]:
             yield "nothing-to-align", text, []
 
 
-def _below(resolution: Resolution) -> Iterator[Caveat]:
-    least = resolution.request.min_evidence
-    weak = [
-        (target, choice)
-        for target, choices in resolution.targets.items()
-        for choice in choices
-        if least and words.rank(choice.evidence) < words.rank(least)
-    ]
-    if weak:
-        named = dict.fromkeys(f"{choice.component} ({choice.evidence})" for _, choice in weak)
-        text = (
-            f"--min-evidence {least} does not reach {', '.join(named)}: "
-            "it refuses pairs that rows join less well, and these rest on other facts"
-        )
-        components = [
-            {"target": target, "component": choice.component, "evidence": choice.evidence}
-            for target, choice in weak
-        ]
-        yield "below-minimum", text, components
+def _elsewhere(resolution: Resolution) -> Iterator[Caveat]:
+    """Codegen archs and devices that are meant for other targets, where this one could have them as well."""
+    request = resolution.request
+    for target, name in request.apart:
+        option = "device" if name in request.devices else "arch"
+        asks = tuple(ask for ask in request.asks if ask.target == target)
+        kind = "devices" if option == "device" else "archs"
+        alone = Request(asks=asks, targets=(target,)).replace(**{kind: (name,)})
+        # With an accelerator that nobody named it may be had there.
+        if possible(resolution.index, alone):
+            text = (
+                f"--{option} {request.named(name)}: not on {target}, which computes on no accelerator here; "
+                f"by itself `--target {target}` has it"
+            )
+            yield "meant-for-another", text, []
 
 
 def _to_bring(resolution: Resolution) -> Iterator[Caveat]:

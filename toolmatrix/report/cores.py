@@ -46,13 +46,20 @@ def ground_text(
     if (ground.subject, ground.releases) != mine:
         releases = claims.ranged(index, ground.subject, ground.releases)
         named = f"{named} {terminal.few(releases, _NAMES)}".rstrip()
+    if ground.kind == "withdrawn":
+        return f"{named} was withdrawn, and is taken only where it is named exactly"
+    if ground.kind == "unneeded":
+        return f"{claims.named_as(index, ground.subject)} is there only where something requires it"
+    if ground.kind == "later":
+        return f"{named} was not out on {ground.values[0]}"
     told = [
         f"{name} {claims.ranged(index, name, held)}".rstrip() if held else f"no {name}"
         for name, held in ground.conditions
     ]
     conditions = f" with {terminal.listing(told)}" if told else ""
     if ground.kind == "evidence":
-        return f"no row vouches for {named} with {ground.component} at --min-evidence {ground.values[0]}"
+        beside = f" with {ground.component}" if ground.component != ground.subject else ""
+        return f"no fact speaks for {named}{beside} at --min-evidence {ground.values[0]}"
     if ground.kind == "needs":
         return f"{named} needs {terminal.listing(list(ground.alternatives), 'or')}{conditions}"
     # That a build is of its release is its definition, and no fact that somebody stated.
@@ -108,7 +115,8 @@ def _line_document(index: Index, line: CoreLine) -> dict[str, Any]:
     if ground is not None:
         demanded = " | ".join(ground.values) if ground.facts else ""
         releases = claims.ranged(index, ground.subject, ground.releases)
-        values = {ground.subject: releases, ground.component: demanded}
+        # What is said of one component alone says no more than its releases.
+        values = {ground.component: demanded, ground.subject: releases}
     facts = ground.facts if ground is not None else ()
     source = index.source(ground.source).at if ground and facts else None
     if line.stipulation is not None:

@@ -41,7 +41,8 @@ class Names:
         # A plain name, as most are, is read without the module of builds.
         plain = name.replace("_", "-")
         named = self.components.get(plain)
-        if "[" in name or named is None or ("+" in selector and not named["variant_of"]):
+        # In the names of flags and of builds a plus is a letter like any other.
+        if "[" in name or named is None or ("+" in selector and named["scheme"] != "names"):
             from toolmatrix.request import builds
 
             found = builds.asks(self, name, selector, text, option)

@@ -55,12 +55,12 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
         contexts[target].append(
             option("accelerator", chosen, target, implied=not fields.accelerator)
         )
-    lines = [part for ask in asked for part in _placed(ask, contexts, index)]
+    lines = [part for ask in asked for part in _placed(ask, contexts, names)]
     lines += [ask for context in contexts.values() for ask in context]
     if "from" not in named:
         lines.append(option("from", from_, implied=not fields.from_))
     if fields.distro:
-        lines.append(_distro(fields.distro, names))
+        lines.append(_distro(fields, names))
     aligned = tuple(dict.fromkeys(names.component(name) for name in fields.align))
     # What at most one of the targets can have cannot differ between them.
     lone = tuple(name for name in aligned if several and len(_having(name, contexts, index)) <= 1)
@@ -75,7 +75,7 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
         products=products,
         cpu=_cpu(fields.cpu, targets, index) if fields.cpu else "",
         prefer=fields.prefer,
-        # Nothing is known less than `unknown`: without a minimum the nogoods of `demand` need not be made.
+        # Nothing is known less than `unknown`: without a minimum no answer is judged before the search ends.
         min_evidence="" if fields.min_evidence == UNKNOWN else fields.min_evidence,
         at=fields.at,
         keep=keep,
@@ -148,14 +148,18 @@ def option(option: str, value: str, target: str = "", *, implied: bool = False) 
     )
 
 
-def _distro(text: str, names: Names) -> Ask:
+def _distro(fields: Fields, names: Names) -> Ask:
     from toolmatrix.request import spelling
 
+    text = fields.distro
     name = spelling.distro(names, text)
     if not name:
         raise spelling.no_distro(names, text)
     # It is solved by the name that the matrix has for it, and said as it was written.
-    return option("distro", name).replace(text=f"--distro {text}")
+    found = option("distro", name).replace(text=f"--distro {text}")
+    if fields.at:
+        names.known_at(found, fields.at)
+    return found
 
 
 def _check_forms(line: Sequence[str], names: Names) -> None:
@@ -326,33 +330,48 @@ def _codegen_accelerator(names: Names, archs: Sequence[str], devices: Sequence[s
 
 def _apart(request: Request, names: Names) -> tuple[tuple[str, str], ...]:
     # Of several targets some may not have a codegen arch or device which another one can: it is meant for that one.
-    # Solving with the target alone asks the facts, which know more of a device than its accelerator.
+    # What is wanted beside it is another question: it may keep a target from an answer, and gives it no codegen arch.
+    contexts = {
+        target: [
+            ask
+            for ask in request.asks
+            if ask.target == target and names.components[ask.component]["given"]
+        ]
+        for target in request.targets
+    }
     found = []
     empty = Request(asks=(), targets=())
     asked = [(name, empty.replace(archs=(name,))) for name in request.archs]
     asked += [(name, empty.replace(devices=(name,))) for name in request.devices]
     for name, alone in asked:
-        without = []
-        for target in request.targets:
-            asks = tuple(
-                ask
-                for ask in request.asks
-                if ask.target == target and names.components[ask.component]["given"]
-            )
-            if possible(names.index, alone.replace(asks=asks, targets=(target,))) is None:
-                without.append((target, name))
-        # What no target can have is left for the refusal to explain.
-        if len(without) < len(request.targets):
-            found += without
+        there = _where(alone, contexts, names.index)
+        found += [(target, name) for target in request.targets if target not in there]
     return tuple(found)
 
 
-def _placed(ask: Ask, contexts: Mapping[str, Sequence[Ask]], index: Index) -> list[Ask]:
+def _where(alone: Request, contexts: Mapping[str, Sequence[Ask]], index: Index) -> Sequence[str]:
+    """The targets that can have what a request asks for; all of them where none can, for the refusal to explain.
+
+    Solving with a target alone asks the facts, which know more of a device or a package than its accelerator.
+    """
+    there = []
+    for target, context in contexts.items():
+        # What is a default of the whole request is none of this question.
+        asks = (*(ask.replace(implied=False) for ask in context), *alone.asks)
+        if possible(index, alone.replace(asks=asks, targets=(target,))):
+            there.append(target)
+    return there or [*contexts]
+
+
+def _placed(ask: Ask, contexts: Mapping[str, Sequence[Ask]], names: Names) -> list[Ask]:
     # What is requested is requested of every target: a yes is a yes for each. What the user has, or a recipe needs,
-    # is there on the targets that compute on its accelerator, if any do.
-    having = _having(ask.component, contexts, index)
-    if not ask.option or index.header["components"][ask.component]["framework"] or not having:
+    # is there on the targets that can have it, if any do.
+    part = names.components[ask.component]
+    # A distribution is where each of them runs, as `--distro` says it.
+    everywhere = not ask.option or part["framework"] or ask.component == "distro"
+    if everywhere or len(contexts) == 1:
         return [ask]
+    having = _where(Request(asks=(ask,), targets=()), contexts, names.index)
     return [ask] if len(having) == len(contexts) else [ask.replace(target=name) for name in having]
 
 

@@ -44,9 +44,13 @@ def alternatives(found: Resolution, choice: Choice, within: int = -1) -> list[Al
     assembly, values = Assembly(found.index, found.request), found.values
     # What the answer lets go has no say in it, and what nobody knows has none in what was asked for.
     let_go = assembly.broken(values)
-    assembly = assembly.without(
-        assembly.unread if choice.component in found.request.wanted else let_go
-    )
+    if found.request.min_evidence:
+        # Unread facts bind then, and what is known too little is forbidden.
+        assembly = assembly.stating(found.weak)
+    else:
+        assembly = assembly.without(
+            assembly.unread if choice.component in found.request.wanted else let_go
+        )
     variable = assembly.variable(choice.target, choice.component, choice.instance)
     number = variable.number
     problem = assembly.problem()

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.facts.records import BindingGroup
-from toolmatrix.solve import preferences
-from toolmatrix.solve.domains import domains
+from toolmatrix.solve import domains, preferences
 from toolmatrix.solve.engine import Problem
-from toolmatrix.solve.parts import SEVERAL, RowHead, Statement, Variable, told
+from toolmatrix.solve.parts import SEVERAL, Closed, RowHead, Statement, Variable, told
 from toolmatrix.solve.request import Ask
 
 TYPE_CHECKING = False
@@ -343,18 +342,14 @@ class Assembly(Reached):
     ) -> None:
         """`silent` leaves out what only says that nobody knows."""
         super().__init__(index, request, whole=whole)
-        self.domains = domains(self)
-        stated = [*_of_request(self), *_of_facts(self, silent=silent)]
+        self.domains = domains.domains(self)
+        stated = [*_of_request(self), *domains.statements(self), *_of_facts(self, silent=silent)]
         if request.stipulations:
             from toolmatrix.solve import stipulations
 
             stated += stipulations.statements(self)
         self.state(stated)
         self._sheaves: dict[str, list[TestedRows]] = {}
-        if request.min_evidence:
-            from toolmatrix.solve import demand
-
-            self.state([*self.statements, *demand.nogoods(self)])
 
     def state(self, statements: list[Statement]) -> None:
         """Hold statements: their nogoods, and the numbers of those that only say that nobody knows."""
@@ -377,24 +372,17 @@ class Assembly(Reached):
             if _is_last(components, built, statements[number].subject, statements[number].component)
         }
 
-    def silenced(self, unread: Sequence[int]) -> Assembly:
-        """The same without some of the unread facts; without all of them where some evidence is asked for."""
-        # What the evidence does not reach depends on all statements.
-        if unread and self.request.min_evidence:
-            return Assembly(self.index, self.request, silent=True, whole=self.whole)
-        return self.without(unread)
-
     def without(self, numbers: Sequence[int]) -> Assembly:
         """The same without some statements."""
         out = set(numbers)
-        if not out:
-            return self
-        return self.with_statements(
-            [part for place, part in enumerate(self.statements) if place not in out]
-        )
+        kept = [part for place, part in enumerate(self.statements) if place not in out]
+        return self._with(kept) if out else self
 
-    def with_statements(self, statements: list[Statement]) -> Assembly:
-        """The same with other statements."""
+    def stating(self, further: Sequence[Statement]) -> Assembly:
+        """The same with further statements."""
+        return self._with([*self.statements, *further])
+
+    def _with(self, statements: list[Statement]) -> Assembly:
         # All but the statements stays as it is; assembling anew would read every fact once more.
         other = object.__new__(Assembly)
         other.__dict__.update(self.__dict__)
@@ -413,7 +401,9 @@ class Assembly(Reached):
     def asked_nogoods(self) -> tuple[int, ...]:
         """The numbers of the nogoods that come from the request."""
         return tuple(
-            number for number, part in enumerate(self.statements) if isinstance(part.said, Ask)
+            number
+            for number, part in enumerate(self.statements)
+            if isinstance(part.said, Ask) or (isinstance(part.said, Closed) and part.said.day)
         )
 
     def problem(self) -> Problem:

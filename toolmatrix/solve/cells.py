@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import product
 
 from toolmatrix.errors import UsageError
-from toolmatrix.solve.engine.conflict import excludes, excluding
+from toolmatrix.solve.engine.conflict import excludes, excluding, explain
 from toolmatrix.solve.engine.enumeration import combinations
 from toolmatrix.solve.grounds import core
-from toolmatrix.solve.parts import Pin
+from toolmatrix.solve.parts import Closed, Pin
+from toolmatrix.solve.request import Ask
+from toolmatrix.solve.resolve import Resolution, attempt
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -59,7 +61,14 @@ def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
             assembly.version(variable, part) or ""
             for variable, part in zip(variables, found, strict=True)
         )
-        if found in good:
+        pins = [
+            Pin(target, variable.component, name)
+            for variable, name in zip(variables, names, strict=True)
+        ]
+        weak = _weak(assembly, pins) if found in good else None
+        if weak:
+            excluded.append((names, weak))
+        elif found in good:
             consistent.append(names)
         else:
             values = dict(zip(numbers, found, strict=True))
@@ -68,17 +77,38 @@ def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
             if known is None:
                 known = excluding(problem, values, assembly.asked_nogoods)
                 cores.append(known)
-            pins = [
-                Pin(target, variable.component, name)
-                for variable, name in zip(variables, names, strict=True)
-            ]
             excluded.append((names, core(assembly, known, pins)))
     return Cells(target=target, consistent=tuple(consistent), excluded=tuple(excluded))
+
+
+def _weak(assembly: Assembly, pins: Sequence[Pin]) -> Core | None:
+    """Why a combination is known less well than the request asks, if it is."""
+    request = assembly.request
+    if not request.min_evidence:
+        return None
+    asks = [
+        Ask(
+            component=pin.component,
+            selector=assembly.scale(pin.component).exact(pin.release),
+            text="",
+            target=pin.target,
+        )
+        for pin in pins
+    ]
+    # How well a choice is known is seen in a whole answer: the cell is asked as somebody would who pins it.
+    found = attempt(assembly.index, request.replace(asks=(*request.asks, *asks)))
+    if isinstance(found, Resolution):
+        return None
+    return core(found, explain(found.problem(), found.asked_nogoods), pins)
 
 
 def _admitted(assembly: Assembly, target: str, variable: Variable, problem: Problem) -> list[int]:
     asked = assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2
     usable = asked & problem.domains[variable.number]
+    # Nobody asks of withdrawn releases, nor of those from after the day, and cells without them need no reason.
+    for part in assembly.statements:
+        if isinstance(part.said, Closed) and part.terms[0][0] == variable.number:
+            usable &= ~part.terms[0][1] if len(part.terms) == 1 else -1
     # Cells come in the order in which an answer would prefer them.
     places = range(1, variable.count + 1)
     return [

@@ -1,85 +1,362 @@
-"""A minimum of evidence as nogoods: what is not known well enough is refused.
+"""A minimum of evidence: an answer that rests on less is refused, with the reason why its weak choices are weak.
 
-For every two components of which some row speaks, a release of the one goes only with those releases
-of the other that a row or requirement of at least that evidence names.
+How well a choice is known is seen when an answer is judged. What is not known well enough becomes a nogood: the release
+beside what keeps every fact that would be enough from speaking for it. The search goes on with it, until an answer is
+known well enough or there is none. So `--min-evidence WORD` takes the best answer whose weakest evidence is that or
+better, and no other rule says what is enough.
 """
 
 from __future__ import annotations
 
-from itertools import combinations
-
 from toolmatrix.facts import evidence as words
-from toolmatrix.solve.parts import EVIDENCE, Statement
+from toolmatrix.facts.records import MINIMUM
+from toolmatrix.solve import ties
+from toolmatrix.solve.parts import EVIDENCE, Statement, told
+from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.solve.parts import TestedRow, Variable
+    from toolmatrix.solve.resolve import JudgedTarget
 
-    Pair = tuple[str, int, int]
-    """(target, one variable, a later variable)"""
-    Nogood = tuple[tuple[int, int], ...]
-
-
-def nogoods(assembly: Assembly) -> Iterator[Statement]:
-    """The nogoods of pairs of components that are not known well enough to go together."""
-    least = words.rank(assembly.request.min_evidence)
-    spoken: dict[Pair, dict[int, int]] = {pair: {} for pair in _pairs(assembly)}
-    for row in assembly.every_row():
-        # That an image carries both is no statement about what goes together.
-        for (one, mask, weight), (other, allowed, further) in combinations(
-            () if row.carried else row.terms, 2
-        ):
-            worth = min(words.rank(row.evidence), weight % EVIDENCE, further % EVIDENCE)
-            _speak(spoken, (row.target, one, other), mask, allowed if worth >= least else 0)
-    for statement in assembly.statements:
-        fact, terms = statement.binding, statement.terms
-        if fact is None or fact.kind != "requires" or len(terms) != 2:
-            continue
-        (one, mask), (other, broken) = terms
-        # What a good enough claim requires counts as tested.
-        if words.rank(fact.evidence) >= least and (statement.target, one, other) in spoken:
-            whole = (2 << assembly.variables[other].count) - 1
-            _speak(spoken, (statement.target, one, other), mask, whole & ~broken)
-    for (target, one, other), table in sorted(spoken.items()):
-        subject, about = (assembly.variables[number].component for number in (one, other))
-        for terms in _pair(assembly, one, other, table):
-            yield Statement(terms, target, subject, about, 0)
+_BUILT, _REQUIRED, _TESTED, _LIMITED, _OWN, _RELEASED = range(6)
+"""In which way something speaks for a release; but for the second and third an earlier way is heard alone."""
 
 
-def _pairs(assembly: Assembly) -> Iterator[Pair]:
-    # A row about other releases than the ones asked for counts too: it is why these are not known well enough.
-    for target, name in assembly.by_name:
-        for group in assembly.component(name).row_groups:
-            if group.carried or not assembly.possible(target, group.conditions):
+class _Speaker(NamedTuple):
+    """What may speak for the releases in `mask` of a component, where all `terms` hold; of a row its first one."""
+
+    way: int
+    mask: int
+    terms: Mapping[int, int]
+    enough: bool
+    row: TestedRow | None
+
+    def clash(self, values: Sequence[int]) -> list[int]:
+        """The variables at which its terms do not hold."""
+        return [one for one, mask in self.terms.items() if not mask >> values[one] & 1]
+
+
+class _Reason:
+    """Terms under which what would be enough does not speak; they hold in the answer that is judged."""
+
+    def __init__(self, sizes: Sequence[int], values: Sequence[int]) -> None:
+        self.sizes = sizes
+        self.values = values
+        self.terms: dict[int, int] = {}
+
+    def add(self, variable: int, mask: int) -> None:
+        """A term that the answer meets."""
+        self.terms[variable] = self.terms.get(variable, self.sizes[variable]) & mask
+
+    def refute(self, speaker: _Speaker) -> bool:
+        """Keep something from speaking by a term at which it does not hold; False if there is none."""
+        if self.refuted(speaker):
+            return True
+        # Each of these alone keeps it from speaking; which of them is taken decides how much the reason refuses.
+        clash = speaker.clash(self.values)
+        if clash:
+            # What is among the terms already makes it no longer.
+            one = next((one for one in clash if one in self.terms), clash[0])
+            self.add(one, ~speaker.terms[one])
+        return bool(clash)
+
+    def refuted(self, speaker: _Speaker) -> bool:
+        """True if the terms keep it from speaking."""
+        return any(
+            one in self.terms and not self.terms[one] & mask for one, mask in speaker.terms.items()
+        )
+
+
+class Demand:
+    """The evidence that a request asks for, and all that may speak for a component of it."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self.assembly = assembly
+        self.components = assembly.header["components"]
+        self.least = words.rank(assembly.request.min_evidence)
+        self.sizes = [(2 << variable.count) - 1 for variable in assembly.variables]
+        self.given = {
+            variable.number
+            for variable in assembly.variables
+            if self.components[variable.component]["given"]
+        }
+        self._speakers: dict[tuple[str, int], list[_Speaker]] = {}
+        self._rows: dict[str, list[TestedRow]] = {}
+
+    def weak(self, judged: JudgedTarget) -> Iterator[Statement]:
+        """A nogood for each choice on a target that is not known well enough."""
+        for variable in judged.shown():
+            _, evidence = judged.known(variable, judged.heard(variable))
+            if words.rank(evidence) >= self.least:
                 continue
-            held = sorted(
-                variable.number
-                for component in group.components
-                if (variable := assembly.pick(target, component)) is not None
+            terms = self.reason(judged, variable)
+            names = (self.assembly.variables[one].component for one in sorted(terms))
+            # A reason names what stands first beside it: the rest follows from that, mostly.
+            beside = (
+                name
+                for name in names
+                if name != variable.component and not self.components[name]["given"]
             )
-            for one, other in combinations(held, 2):
-                yield target, one, other
+            about = next(beside, variable.component)
+            nogood = tuple(sorted(terms.items()))
+            yield Statement(nogood, judged.target, variable.component, about, 0)
 
+    def reason(self, judged: JudgedTarget, variable: Variable) -> dict[int, int]:
+        """The terms under which a release is not known well enough, and all releases of which that is so."""
+        number, part = variable.number, self.components[variable.component]
+        # Builds, and what is wanted first, are known by their releases, whatever speaks of them.
+        if part["variant_of"] or variable.component in self.assembly.request.wanted[:1]:
+            return {number: self.sizes[number] & ~1 & ~self.released(variable)}
+        why = _Reason(self.sizes, judged.values)
+        if number not in judged.tied and not part["flag"]:
+            return self.untied(judged, variable, why)
+        speakers = self.speakers(judged.target, variable)
+        here = [one for one in speakers if one.mask >> judged.values[number] & 1]
+        left = [one for one in here if one.enough and not why.refute(one)]
+        mask = why.terms.get(number, self.sizes[number]) & ~1
+        if left:
+            mask &= self.shadow(judged, variable, here, left, why)
+            if not mask:
+                return self.whole(judged)
+        # The same reason holds for all releases of which nothing else would be enough.
+        kept = {id(one) for one in left}
+        for one in speakers:
+            if one.enough and id(one) not in kept and not why.refuted(one):
+                mask &= ~one.mask
+        return {**why.terms, number: mask}
 
-def _speak(spoken: dict[Pair, dict[int, int]], pair: Pair, mask: int, allowed: int) -> None:
-    # Rows overlap: what a release goes with is the union over all rows that hold it, so they are taken bit by bit.
-    table = spoken.setdefault(pair, {})
-    while mask:
-        bit = mask & -mask
-        table[bit] = table.get(bit, 0) | allowed
-        mask ^= bit
+    def shadow(
+        self,
+        judged: JudgedTarget,
+        variable: Variable,
+        here: Sequence[_Speaker],
+        left: Sequence[_Speaker],
+        why: _Reason,
+    ) -> int:
+        """The releases for which something weaker is heard instead of what is left, and adds why; 0 if nothing is."""
+        cover = self.cover(judged, variable, here, {one.way for one in left})
+        if cover is None:
+            return 0
+        for place, mask in cover.terms.items():
+            why.add(place, mask)
+        for row in filter(None, (one.row for one in left)):
+            # One that agrees in part would be heard if it agreed in full.
+            for place, mask, _ in row.terms:
+                if place < variable.number and not mask >> judged.values[place] & 1:
+                    why.add(place, ~mask)
+                    break
+        return cover.mask
 
+    def cover(
+        self,
+        judged: JudgedTarget,
+        variable: Variable,
+        here: Sequence[_Speaker],
+        ways: set[int],
+    ) -> _Speaker | None:
+        """What is heard for a choice instead of other ways: a row, else a requirement, else a limit."""
+        values, number = judged.values, variable.number
+        holding = [
+            one for one in here if not one.enough and one.row is None and not one.clash(values)
+        ]
+        built = [one for one in holding if one.way == _BUILT]
+        if built or _BUILT in ways:
+            return None if _BUILT in ways else built[0]
+        top = self.top(judged, variable, here)
+        if _REQUIRED in ways or (_TESTED in ways and top is None):
+            return None
+        if top is not None:
+            terms = {place: mask for place, mask, _ in top.terms if mask >> values[place] & 1}
+            # As long as it agrees as it does, no row that agrees less is heard.
+            mask = terms.pop(number)
+            # What is chosen later has no say in how a row ranks, but for the release that the row is about.
+            terms = {one: part for one, part in terms.items() if one < number or one == top.owner}
+            return _Speaker(_TESTED, mask, terms, enough=False, row=top)
+        limited = [one for one in holding if one.way == _LIMITED]
+        if _LIMITED in ways:
+            # Of several floors the one on which a release rests is heard.
+            bit = 1 << values[number]
+            limited = [one._replace(mask=bit) for one in limited if not one.mask & bit - 1]
+        return next(iter([*(one for one in holding if one.way == _REQUIRED), *limited]), None)
 
-def _pair(assembly: Assembly, one: int, other: int, table: dict[int, int]) -> Iterator[Nogood]:
-    # Releases that are joined with the same others share a nogood: tables have hundreds of releases and few such sets.
-    by_allowed: dict[int, int] = {}
-    for place in range(assembly.variables[one].count):
-        allowed = table.get(2 << place, 0)
-        by_allowed[allowed] = by_allowed.get(allowed, 0) | 2 << place
-    # Without bit 0: that one of the two is absent takes no evidence.
-    releases = (2 << assembly.variables[other].count) - 2
-    for allowed, bits in sorted(by_allowed.items()):
-        if releases & ~allowed:
-            yield ((one, bits), (other, releases & ~allowed))
+    def top(
+        self, judged: JudgedTarget, variable: Variable, here: Sequence[_Speaker]
+    ) -> TestedRow | None:
+        """The row that is heard for a choice."""
+        number, values = variable.number, judged.values
+        best: tuple[int, int] = (-1, 0)
+        heard = None
+        for one in here:
+            row = one.row
+            level = row.level(number, values[number], values) if row is not None else None
+            if (
+                row is not None
+                and level is not None
+                and level > best
+                and judged.cites(row.cites, 1 << values[row.owner])
+            ):
+                best, heard = level, row
+        return heard
+
+    def untied(self, judged: JudgedTarget, variable: Variable, why: _Reason) -> dict[int, int]:
+        """The terms under which nothing ties a choice, and what is tied to it, to the request."""
+        apart = ties.reached([variable.number], judged.edges)
+        for one in self.joining(judged.target):
+            # What lies inside or outside alone builds no bridge; the context is on no side.
+            inside = apart.intersection(one)
+            if not inside or len(inside) == sum(part not in self.given for part in one):
+                continue
+            if not why.refute(_Speaker(_TESTED, 0, one, enough=True, row=None)):
+                return self.whole(judged)
+        why.add(variable.number, ~1)
+        return why.terms
+
+    def whole(self, judged: JudgedTarget) -> dict[int, int]:
+        """The answer as it is on a target, where no fewer terms are a reason."""
+        return {
+            variable.number: 1 << judged.values[variable.number]
+            for variable in judged.variables
+            if variable.number not in self.given
+        }
+
+    def speakers(self, target: str, variable: Variable) -> list[_Speaker]:
+        """What may speak for a component on a target, whatever is chosen."""
+        key = target, variable.number
+        if key not in self._speakers:
+            self._speakers[key] = [
+                *self._claimed(target, variable),
+                *self._tested(target, variable),
+                *self._own(target, variable),
+                _Speaker(_RELEASED, self.released(variable), {}, enough=True, row=None),
+            ]
+        return self._speakers[key]
+
+    def _claimed(self, target: str, variable: Variable) -> Iterator[_Speaker]:
+        """The facts about a component, of what is chosen before it."""
+        assembly = self.assembly
+        for (owner, name), variables in assembly.by_name.items():
+            part = self.components[name]
+            if owner != target or part["given"] or part["variant_of"] == variable.component:
+                continue
+            # What a build holds is what it is, whenever it is chosen.
+            built = variable.component == "arch" and part["variant_of"]
+            for one in variables:
+                apart = variable.instance and one.instance not in (0, variable.instance)
+                if apart or not (built or one.number < variable.number):
+                    continue
+                parts = assembly.parts(target, one.instance or variable.instance)
+                for group in assembly.component(name).binding_groups:
+                    if group.component != variable.component or group.kind == "needs":
+                        continue
+                    terms = self.terms(group.conditions, parts)
+                    if terms is None:
+                        continue
+                    way = _LIMITED if group.kind == "limits" else _REQUIRED
+                    way = _BUILT if built else way
+                    for mask, allowed, cites in zip(
+                        group.masks, group.alloweds, group.cites, strict=True
+                    ):
+                        good, weak = self.cited(cites)
+                        for known, enough in ((good, True), (weak, False)):
+                            if known & mask and allowed & ~1:
+                                meet = {**terms, one.number: known & mask}
+                                yield _Speaker(way, allowed & ~1, meet, enough=enough, row=None)
+
+    def _tested(self, target: str, variable: Variable) -> Iterator[_Speaker]:
+        """The rows that name a component behind another one."""
+        # A row ranks what is chosen after the first component that it joins, and speaks for that alone.
+        for row in self.rows(target):
+            first, gate, _ = row.terms[0]
+            for number, mask, worth in row.terms[1:]:
+                if number == variable.number:
+                    enough = min(worth, row.weight) % EVIDENCE >= self.least
+                    yield _Speaker(_TESTED, mask, {first: gate}, enough=enough, row=row)
+
+    def _own(self, target: str, variable: Variable) -> Iterator[_Speaker]:
+        """What releases of a component say themselves of others."""
+        parts = self.assembly.parts(target, variable.instance)
+        flag = self.components[variable.component]["flag"]
+        for group in self.assembly.component(variable.component).binding_groups:
+            about = parts.get(group.component)
+            terms = self.terms(group.conditions, parts)
+            if about is None or terms is None or group.kind == "needs":
+                continue
+            part = self.components[group.component]
+            if part["hidden"] or (part["given"] and not flag):
+                continue
+            for mask, cites in zip(group.masks, group.cites, strict=True):
+                good, _ = self.cited(cites)
+                # Its release may be any: what it is tied to is asked elsewhere.
+                if good & mask:
+                    meet = {**terms, about.number: self.sizes[about.number] & ~1}
+                    yield _Speaker(_OWN, good & mask, meet, enough=True, row=None)
+
+    def joining(self, target: str) -> Iterator[dict[int, int]]:
+        """The terms of each fact and row that may tie the components that it names to each other."""
+        assembly = self.assembly
+        for row in self.rows(target):
+            yield {number: mask for number, mask, _ in row.terms}
+        for (owner, name), variables in assembly.by_name.items():
+            for one in variables if owner == target else ():
+                for number in assembly.instances(target, [name]):
+                    parts = assembly.parts(target, one.instance or number)
+                    for group in assembly.component(name).binding_groups:
+                        about = parts.get(group.component)
+                        terms = self.terms(group.conditions, parts)
+                        if about is None or terms is None or about.number in self.given:
+                            continue
+                        for binding in group.of(-1) if group.kind != "needs" else ():
+                            if ties.names(assembly.index, binding, (2 << about.count) - 2):
+                                meet = {
+                                    one.number: binding.mask,
+                                    about.number: binding.allowed & ~1,
+                                }
+                                yield {**terms, **meet}
+
+    def terms(
+        self, conditions: Mapping[str, int], parts: Mapping[str, Variable]
+    ) -> dict[int, int] | None:
+        """Conditions as terms; None if they cannot hold, as what is not reached is absent."""
+        if any(name not in parts and not mask & 1 for name, mask in conditions.items()):
+            return None
+        return {parts[name].number: mask for name, mask in conditions.items() if name in parts}
+
+    def cited(self, record: int) -> tuple[int, int]:
+        """The releases of which a claim behind a fact speaks well enough, and those of which another one does."""
+        good = weak = 0
+        for cite in self.assembly.index.cites(record):
+            # What a minimum leaves unread says nothing of what it admits.
+            if MINIMUM in cite.rules:
+                continue
+            if words.rank(cite.evidence) >= self.least:
+                good |= cite.mask
+            # What is offered speaks for that alone.
+            elif self.assembly.index.record(cite.record).kind != "offers":
+                weak |= cite.mask
+        return good, weak
+
+    def rows(self, target: str) -> list[TestedRow]:
+        """All rows that may speak on a target."""
+        # To make them takes longest, and the search has made most of them.
+        if target not in self._rows:
+            self._rows[target] = told(self.assembly.sheaves(target))
+        return self._rows[target]
+
+    def released(self, variable: Variable) -> int:
+        """The releases that are known well enough by themselves, if nothing has to join them to the rest."""
+        part, index = self.assembly.component(variable.component), self.assembly.index
+        asked = (
+            variable.component in self.assembly.request.wanted
+            or any(name == variable.component for _, name in self.assembly.asked)
+            or self.components[variable.component]["flag"]
+            or self.components[variable.component]["variant_of"]
+        )
+        return sum(
+            2 << place
+            for place, record in enumerate(part.releases if asked else ())
+            if words.rank(index.record(record).evidence) >= self.least
+        )

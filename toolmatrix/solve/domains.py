@@ -1,10 +1,21 @@
-"""What can be chosen before any fact speaks: no release that was withdrawn, and none from after the day of `--at`."""
+"""What can be chosen before facts of pairs speak: no release that was withdrawn, nor with `--at` one of a later day.
+
+A hidden component is there where something requires it, and never to get round a fact.
+"""
 
 from __future__ import annotations
 
+from toolmatrix.solve.parts import Closed, Statement
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from toolmatrix.solve.assemble import Reached
+    from toolmatrix.solve.engine import Nogood
+    from toolmatrix.solve.parts import Variable
+
+_EXACTLY = ("==", "===", "name")
 
 
 def domains(reached: Reached) -> list[int]:
@@ -16,46 +27,86 @@ def domains(reached: Reached) -> list[int]:
             number = reached.by_name[target, component][0].number
             # A policy that cannot be had leaves the component absent.
             found[number] = 1 | reached.mask(component, " ".join(releases))
-    named: dict[str, set[str]] = {}
-    for ask in request.asks:
-        named.setdefault(ask.component, set()).update(ask.selector.lstrip("=").split())
-    wanted = _wanted(reached)
-    # Who asks for what only withdrawn releases are, such as a point release of a series that has ended, wants these.
-    for (_, component), allowed in reached.asked.items():
-        wanted.setdefault(component, []).append(allowed)
-    for variable in reached.variables:
-        part = reached.component(variable.component)
-        # Withdrawn releases are dropped, and those that were not out on the day of `--at`.
+    return found
+
+
+def statements(reached: Reached) -> Iterator[Statement]:
+    """The nogoods of releases that were withdrawn, or were not out on the day of `--at`."""
+    day = reached.request.at
+    done: set[int] = set()
+    for (target, name), held in reached.by_name.items():
+        part = reached.component(name)
+        if reached.header["components"][name]["hidden"] and (target, name) not in reached.asked:
+            yield from _unneeded(reached, target, name)
         later = 0
-        for place, date in enumerate(part.dates if request.at else ()):
-            later |= 2 << place if date > request.at else 0
-        dropped = part.yanked
-        if not dropped | later:
+        for place, date in enumerate(part.dates if day else ()):
+            later |= 2 << place if date > day else 0
+        withdrawn = part.yanked and part.yanked & ~_named(reached, name, part.yanked)
+        for variable in held if later or withdrawn else ():
+            # An aligned variable is one on all targets.
+            if variable.number in done:
+                continue
+            done.add(variable.number)
+            if later:
+                yield Statement(((variable.number, later),), target, name, Closed("later", day), 0)
+            for terms in _withdrawn(reached, variable, withdrawn):
+                yield Statement(terms, target, name, Closed("withdrawn", ""), 0)
+
+
+def _unneeded(reached: Reached, target: str, name: str) -> Iterator[Statement]:
+    # It is there although none of those is that would require it: that is what cannot be.
+    terms: dict[int, int] = {}
+    for owner, other in reached.by_name:
+        for group in reached.component(other).binding_groups if owner == target else ():
+            if group.kind != "limits" and name in group.named:
+                for variable in reached.by_name[owner, other]:
+                    without = terms.get(variable.number, (2 << variable.count) - 1)
+                    terms[variable.number] = without & ~group.releases
+    (variable,) = reached.by_name[target, name]
+    terms[variable.number] = (2 << variable.count) - 2
+    if all(terms.values()):
+        yield Statement(tuple(sorted(terms.items())), target, name, Closed("unneeded", ""), 0)
+
+
+def _named(reached: Reached, component: str, withdrawn: int) -> int:
+    """The withdrawn releases that the request names exactly: who does gets them, as pip does with `==` (PEP 592)."""
+    scale, found = reached.scale(component), 0
+    for ask in reached.request.asks:
+        for clauses in scale.parse(ask.selector) if ask.component == component else ():
+            for clause in clauses:
+                mask = scale.bit(clause.text) or scale.mask(((clause,),))
+                # A series stands for each release of its own: who names 2.7.18 names 2.7.
+                if clause.operator in _EXACTLY and not mask & (mask - 1):
+                    found |= mask
+    return found & withdrawn
+
+
+def _withdrawn(reached: Reached, variable: Variable, withdrawn: int) -> Iterator[Nogood]:
+    # By release: the variables that pin it, and where. Nobody has to find what a build brings, and pip takes what is
+    # pinned: beside these, a withdrawn release is taken as well.
+    pins: dict[int, dict[int, int]] = {bit: {} for bit in _bits(withdrawn)}
+    for target, name in reached.by_name if withdrawn else ():
+        if variable.target not in ("", target):
             continue
-        for allowed in wanted.get(variable.component, ()):
-            # Nobody has to find what a build brings, and pip takes what is pinned (PEP 592): where only withdrawn
-            # releases will do, they are taken.
-            if not allowed & ~dropped & ~1:
-                dropped &= ~allowed
-        dropped |= later
-        # Who names a withdrawn release gets it, as pip does with `==` (PEP 592).
-        exactly = named.get(variable.component)
-        if not exactly or exactly.isdisjoint(reached.scale(variable.component).named(dropped)):
-            found[variable.number] &= ~dropped
-    return found
-
-
-def _wanted(reached: Reached) -> dict[str, list[int]]:
-    """By component with withdrawn releases, those that builds bring, and those that something pins."""
-    parts = {name: reached.component(name) for _, name in reached.by_name}
-    # Of most components nothing was withdrawn, and nobody has to know what pins them.
-    found: dict[str, list[int]] = {name: [] for name, part in parts.items() if part.yanked}
-    for part in parts.values():
+        part, owner = reached.component(name), reached.by_name[target, name][0]
         for group in part.binding_groups:
-            if group.component in found and group.kind == "requires":
-                found[group.component] += [
-                    allowed
-                    for mask, allowed in zip(group.masks, group.alloweds, strict=True)
-                    if not allowed & allowed - 1 or mask & part.brings
-                ]
-    return found
+            if group.component == variable.component and group.kind == "requires":
+                for mask, allowed in zip(group.masks, group.alloweds, strict=True):
+                    alone = not allowed & allowed - 1 or mask & part.brings
+                    for bit in _bits(allowed) if alone and not allowed & ~withdrawn & ~1 else ():
+                        pins[bit][owner.number] = pins[bit].get(owner.number, 0) | mask
+    # Releases that the same pin are one nogood.
+    alike: dict[tuple[tuple[int, int], ...], int] = {}
+    for bit, by in pins.items():
+        held = tuple(sorted(by.items()))
+        alike[held] = alike.get(held, 0) | bit
+    for held, bits in alike.items():
+        unpinned = [(one, (2 << reached.variables[one].count) - 1 & ~mask) for one, mask in held]
+        yield tuple(sorted([(variable.number, bits), *unpinned]))
+
+
+def _bits(mask: int) -> Iterator[int]:
+    mask &= ~1
+    while mask:
+        yield mask & -mask
+        mask &= mask - 1

@@ -6,6 +6,7 @@ Of a claim about hundreds of releases only those are named that the other lines 
 from __future__ import annotations
 
 from toolmatrix.finding import Incompatibility
+from toolmatrix.solve.parts import Closed
 from toolmatrix.solve.request import Ask, Stipulation
 from toolmatrix.value import Value
 
@@ -92,10 +93,14 @@ def lines(assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()) -> 
     facts: dict[tuple[str, str, str, str], list[Binding]] = {}
     asked: dict[tuple[str, str], CoreLine] = {}
     stipulated: dict[tuple[str, Stipulation], CoreLine] = {}
+    closed: dict[tuple[str, str, str], int] = {}
     for statement in statements:
         target, said = statement.target, statement.said
         if isinstance(said, Stipulation):
             stipulated[target, said] = CoreLine(target=target, stipulation=said)
+        elif isinstance(said, Closed):
+            key = (target, said.kind, statement.subject)
+            closed[key] = closed.get(key, 0) | dict(statement.terms)[_number(assembly, statement)]
         elif not isinstance(said, Ask):
             fact = statement.binding
             kind = fact.kind if fact else "evidence"
@@ -115,6 +120,9 @@ def lines(assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()) -> 
                 component=component,
                 values=(assembly.request.min_evidence,),
             )
+        told.append(CoreLine(target=target, ground=ground))
+    for (target, kind, name), mask in closed.items():
+        ground = _closed(assembly, kind, name, mask & left.of(target, name))
         told.append(CoreLine(target=target, ground=ground))
     return [*told, *stipulated.values(), *asked.values()]
 
@@ -210,6 +218,21 @@ def _ground(
         facts=tuple(records),
         evidence=cited.evidence if cited else "",
         source=cited.source if cited else "",
+    )
+
+
+def _number(assembly: Assembly, statement: Statement) -> int:
+    return assembly.by_name[statement.target, statement.subject][0].number
+
+
+def _closed(assembly: Assembly, kind: str, name: str, mask: int) -> Incompatibility:
+    """The releases of a component that were withdrawn, were not out on the day of `--at`, or are not needed."""
+    return Incompatibility(
+        kind=kind,
+        subject=name,
+        releases=_named(assembly, name, mask),
+        component=name,
+        values=(assembly.request.at,),
     )
 
 

@@ -12,7 +12,6 @@ from itertools import combinations
 
 from toolmatrix.facts.evidence import REPORTED, UNKNOWN
 from toolmatrix.facts.model import PURE, RUN_TIME
-from toolmatrix.solve import ties
 from toolmatrix.solve.parts import only_excludes
 from toolmatrix.value import NamedTuple
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.facts.records import Binding, BindingGroup
+    from toolmatrix.solve import ties
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import TestedRow
 
@@ -267,7 +267,8 @@ class Relations:
             binding.evidence == REPORTED or only_excludes(index, component, binding.cites)
         ):
             return False
-        return binding.evidence != UNKNOWN or ties.is_known_in_part(index, binding)
+        cites = index.cites(binding.cites)
+        return binding.evidence != UNKNOWN or any(cite.evidence != UNKNOWN for cite in cites)
 
     def _admits_any(self, binding: Binding) -> bool:
         index = self.assembly.index
@@ -281,10 +282,9 @@ class Relations:
                 for number, mask, _ in row.terms
                 if mask >> self.values[number] & 1 and self.values[number]
             ]
-            # What a vendor ships in one image goes together, where that image is the one in the answer.
-            if not row.carried or row.subject in named:
-                for pair in combinations(named, 2):
-                    self._join(pair, limits=True)
+            # What a vendor ships in one image goes together as well.
+            for pair in combinations(named, 2):
+                self._join(pair, limits=True)
 
     def _join(self, names: Iterable[str], *, limits: bool) -> None:
         # A build speaks for what it is a build of.

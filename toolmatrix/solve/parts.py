@@ -30,17 +30,24 @@ class Pin(NamedTuple):
     release: str
 
 
+class Closed(NamedTuple):
+    """That releases were `withdrawn`, were not out on the day of `--at` (`later`), or that nothing needs them."""
+
+    kind: str
+    day: str
+
+
 class Statement(NamedTuple):
     """A nogood with what it says.
 
-    That is a line of the request, the fact at a place of a group about `subject`, a stipulation, or the component with
-    which the evidence does not reach.
+    That is a line of the request, the fact at a place of a group about `subject`, a stipulation, releases of `subject`
+    that are closed, or the component with which the evidence does not reach.
     """
 
     terms: tuple[tuple[int, int], ...]
     target: str
     subject: str
-    said: Ask | BindingGroup | Stipulation | str
+    said: Ask | BindingGroup | Stipulation | Closed | str
     place: int
 
     @property
@@ -86,7 +93,6 @@ class RowHead:
     ) -> None:
         names = group.components
         self.evidence = group.evidence
-        self.carried = group.carried
         self.cites = group.cites
         self.target = target
         self.start = start
@@ -144,7 +150,7 @@ class TestedRows(Sheaf):
 class TestedRow(Support):
     """A support with where it came from; its terms come in the order of their variables."""
 
-    __slots__ = ("carried", "cites", "evidence", "owner", "place", "subject", "target")
+    __slots__ = ("cites", "evidence", "owner", "place", "subject", "target")
 
     def __init__(self, head: RowHead, terms: list[tuple[int, int, int]], place: int) -> None:
         # The terms come sorted by variable, so that the constructor of `Support` is not needed.
@@ -155,7 +161,6 @@ class TestedRow(Support):
         self.owner = head.subject.number
         self.evidence = head.evidence
         self.cites = head.cites[place]
-        self.carried = head.carried
         self.place = head.start + place
 
 

@@ -61,7 +61,9 @@ def repairs(index: Index, refusal: Unsatisfiable, limit: int = 4) -> tuple[Repai
     found = [*finder.singles(finder.asks), *finder.wishes()]
     # Another target than the default one, then one line less, are for where no line can be said otherwise.
     found = found or list(finder.singles(finder.targets)) or list(finder.drops())
-    found = found or list(finder.pairs())
+    # Each of many pairs would take many answers to judge where some evidence is asked for.
+    if not refusal.request.min_evidence:
+        found = found or list(finder.pairs())
     # Of changes that are said in the same words the cheapest stays.
     best: dict[tuple[str, ...], Repair] = {}
     # What facts support comes before what only none forbids.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import MINIMUM
-from toolmatrix.solve import ties
+from toolmatrix.solve import defaults, ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, soft, solve
 from toolmatrix.solve.known import Relations
@@ -16,7 +16,7 @@ from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import Binding, Dispute
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from toolmatrix.solve.ties import Claim
     from toolmatrix.solve.worlds import Outside
 
-_PAIRS_TRIED = 12
+_TRIES = 8
+"""Answers of a changed request that are judged where some evidence is asked for."""
 
 
 class Cite(NamedTuple):
@@ -65,7 +66,8 @@ class Resolution(Value):
 
     `hidden` are releases of components that an answer does not show, `values` the candidates as the engine has them.
     `unread` is what no fact decides and the answer rests on, `touching` are pairs of parts that no fact joins, though
-    their code or their makers do: with any of these, it is no yes.
+    their code or their makers do: with any of these, it is no yes. `weak` is what less evidence than was asked for
+    forbids.
     """
 
     index: Index
@@ -76,6 +78,7 @@ class Resolution(Value):
     values: tuple[int, ...]
     unread: tuple[Incompatibility, ...] = ()
     touching: tuple[Touching, ...] = ()
+    weak: tuple[Statement, ...] = ()
 
     @property
     def known(self) -> bool:
@@ -120,37 +123,68 @@ def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
 
 
 def attempt(index: Index, request: Request) -> Resolution | Assembly:
-    """The best answer, or the problem that has none.
+    """The best answer, or the problem that has none; without an accelerator where the default gives an answer.
 
     An unread fact never moves what was asked for to another release. Of the rest every unread fact binds that can, so
     that an answer rests on what is known; one that cannot is `unread` in the answer: neither yes nor no.
     """
+    first, *others = defaults.requests(index, request)
+    refused = _attempt(index, first)
+    # Where no accelerator helps, the reasons are those of the default: the others would speak of what nobody named.
+    for other in others if isinstance(refused, Assembly) else ():
+        found = _attempt(index, other)
+        if isinstance(found, Resolution):
+            return found
+    return refused
+
+
+def _attempt(index: Index, request: Request) -> Resolution | Assembly:
     # What the context leaves absent has no part in an answer, and may be among the reasons why there is none.
     for whole in (False, True):
         assembly = Assembly(index, request, whole=whole)
-        # A release without a known build, or what no known archive has, is taken where no other will do. Where
-        # some evidence is asked for, all bind that can.
-        kept = frozenset() if request.min_evidence else assembly.last
-        unread = [number for number in assembly.unread if number not in kept]
-        found = solve(assembly.silenced(unread).problem())
+        if request.min_evidence:
+            known = _known(assembly)
+            if isinstance(known, Resolution) or whole:
+                return known
+            continue
+        # A release without a known build, or what no known archive has, is taken where no other will do.
+        unread = [number for number in assembly.unread if number not in assembly.last]
+        found = solve(assembly.without(unread).problem())
         if isinstance(found, Conflict) and assembly.last:
             unread = assembly.unread
-            found = solve(assembly.silenced(unread).problem())
+            found = solve(assembly.without(unread).problem())
         if not isinstance(found, Conflict):
             break
     else:
-        return assembly.silenced(unread)
+        return assembly.without(unread)
     if unread:
         found = soft.settle(assembly.problem(), unread, _anchors(assembly, found.values), found)
     return judge(assembly, found.values)
 
 
+def _known(assembly: Assembly, rounds: int = -1) -> Resolution | Assembly:
+    """The best answer whose weakest evidence is the one asked for or better, or the problem that has none."""
+    from toolmatrix.solve.demand import Demand
+
+    # Each answer that is known too little becomes reasons, which also refuse others: mostly a few rounds are enough.
+    demand = Demand(assembly)
+    while not isinstance(found := solve(assembly.problem()), Conflict):
+        judged = targets_of(assembly, found.values).values()
+        weak = [statement for one in judged for statement in demand.weak(one)]
+        weak += _apart(assembly, found.values, (pair for one in judged for pair in one.touching()))
+        if not weak:
+            return judge(assembly, found.values)
+        # Who tries a change offers what is soon known to be good, and nothing else.
+        rounds -= 1
+        if not rounds:
+            break
+        assembly = assembly.stating(weak)
+    return assembly
+
+
 def _anchors(assembly: Assembly, values: tuple[int, ...]) -> list[int]:
     """The variables that nothing unread moves: of what is wanted the first, and what is named by no series."""
     request = assembly.request
-    # Who asks for some evidence asks for what is known, however old it is.
-    if request.min_evidence:
-        return []
     series = {ask.component for ask in request.asks if ask.selector.startswith("==")}
     wanted = [part for part in assembly.variables if part.component in request.wanted]
     first = wanted[0].component if wanted else ""
@@ -176,53 +210,60 @@ def _outdated(assembly: Assembly, values: tuple[int, ...]) -> set[str]:
 
 def possible(index: Index, request: Request) -> Resolution | None:
     """The best answer of those that rest on nothing unread, without looking for a reason where there is none."""
-    assembly = Assembly(index, request)
-    found = solve(assembly.problem())
-    return None if isinstance(found, Conflict) else judge(assembly, found.values)
+    for one in defaults.requests(index, request):
+        assembly = Assembly(index, one)
+        if one.min_evidence:
+            known = _known(assembly, _TRIES)
+            if isinstance(known, Resolution):
+                return known
+        elif not isinstance(found := solve(assembly.problem()), Conflict):
+            return judge(assembly, found.values)
+    return None
 
 
 def supported(index: Index, request: Request) -> Resolution | None:
     """The best answer that facts support, or that of `possible` where the first few pairs that touch lead to none."""
-    assembly = Assembly(index, request)
     best: Resolution | None = None
-    for _ in range(_PAIRS_TRIED):
-        found = solve(assembly.problem())
-        if isinstance(found, Conflict):
-            break
-        answer = judge(assembly, found.values)
-        best = best or answer
-        touching = [pair for pair in answer.touching if pair.decides]
-        if not touching:
-            return answer
-        assembly = _barred(assembly, found.values, touching)
+    for one in defaults.requests(index, request):
+        assembly = Assembly(index, one)
+        if one.min_evidence:
+            known = _known(assembly, _TRIES)
+            if isinstance(known, Resolution):
+                return known
+            continue
+        for _ in range(_TRIES):
+            found = solve(assembly.problem())
+            if isinstance(found, Conflict):
+                break
+            answer = judge(assembly, found.values)
+            if answer.known:
+                return answer
+            best = best or answer
+            assembly = assembly.stating(_apart(assembly, found.values, answer.touching))
     return best
 
 
-def _barred(assembly: Assembly, values: tuple[int, ...], pairs: Sequence[Touching]) -> Assembly:
-    """The same problem without some pairs of releases."""
+def _apart(
+    assembly: Assembly, values: tuple[int, ...], touching: Iterable[Touching]
+) -> list[Statement]:
+    """Nogoods of the pairs of releases of which nobody can say that they go together."""
     stated = []
-    for pair in pairs:
-        variables = [assembly.variable(pair.target, name) for name in (pair.one, pair.other)]
-        terms = tuple(sorted((part.number, 1 << values[part.number]) for part in variables))
-        stated.append(Statement(terms, pair.target, pair.one, pair.other, 0))
-    return assembly.with_statements([*assembly.statements, *stated])
+    for pair in touching:
+        parts = [assembly.variable(pair.target, name) for name in (pair.one, pair.other)]
+        terms = tuple(sorted((part.number, 1 << values[part.number]) for part in parts))
+        if pair.decides:
+            stated.append(Statement(terms, pair.target, pair.one, pair.other, 0))
+    return stated
 
 
 def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
     """Attach evidence, facts and disputes to a solution."""
-    chosen = {
-        part.number: assembly.version(part, values[part.number]) for part in assembly.variables
-    }
-    targets = {}
-    touching: list[Touching] = []
-    for target in assembly.request.targets:
-        judged = _Target(assembly, target, values, chosen)
-        targets[target] = judged.choices()
-        relations = Relations(assembly, target, values, judged.claims, judged.rows)
-        touching += relations.touching()
+    judged = targets_of(assembly, values)
+    targets = {target: one.choices() for target, one in judged.items()}
+    touching = [pair for one in judged.values() for pair in one.touching()]
     weakest = words.weakest(choice.evidence for held in targets.values() for choice in held)
     unread = assembly.broken(values)
-    hidden = tuple(_hidden(assembly, chosen))
+    hidden = tuple(_hidden(assembly, values))
     grounds: tuple[Incompatibility, ...] = ()
     if unread:
         from toolmatrix.solve import grounds as reading
@@ -243,17 +284,29 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         values=values,
         unread=grounds,
         touching=tuple(touching),
+        weak=tuple(part for part in assembly.statements if isinstance(part.said, str)),
     )
 
 
-def _hidden(assembly: Assembly, chosen: Mapping[int, str | None]) -> Iterator[Pin]:
+def targets_of(assembly: Assembly, values: tuple[int, ...]) -> dict[str, JudgedTarget]:
+    """A solution, target by target."""
+    chosen = {
+        part.number: assembly.version(part, values[part.number]) for part in assembly.variables
+    }
+    return {
+        target: JudgedTarget(assembly, target, values, chosen)
+        for target in assembly.request.targets
+    }
+
+
+def _hidden(assembly: Assembly, values: tuple[int, ...]) -> Iterator[Pin]:
     for (target, name), held in assembly.by_name.items():
-        release = chosen[held[0].number]
+        release = assembly.version(held[0], values[held[0].number])
         if release is not None and assembly.header["components"][name]["hidden"]:
             yield Pin(target, name, release)
 
 
-class _Target:
+class JudgedTarget:
     """One target of an answer, judged: one pass over the facts of what was chosen, then each choice by itself."""
 
     def __init__(
@@ -288,9 +341,9 @@ class _Target:
         for variable in self.variables:
             if chosen[variable.number] is not None:
                 self.gather(variable)
-        edges = ties.joined(assembly, target, self.claims, self.rows, values)
+        self.edges = ties.joined(assembly, target, self.claims, self.rows, values)
         # The variables whose releases facts tie to the request.
-        self.tied = ties.reached(ties.roots(assembly, target), edges)
+        self.tied = ties.reached(ties.roots(assembly, target), self.edges)
 
     def gather(self, owner: Variable) -> None:
         """The bindings and disputes of a chosen subject that hold here, by the variable they speak about."""
@@ -331,25 +384,38 @@ class _Target:
         # What is not reached is absent.
         return all(held.get(component, 1) & mask for component, mask in conditions.items())
 
+    def touching(self) -> Iterator[Touching]:
+        """The pairs of parts that touch, without a fact that joins them."""
+        relations = Relations(self.assembly, self.target, self.values, self.claims, self.rows)
+        return relations.touching()
+
     def choices(self) -> tuple[Choice, ...]:
-        return tuple(
-            self.choice(variable)
+        """The choices that an answer shows."""
+        return tuple(map(self.choice, self.shown()))
+
+    def shown(self) -> list[Variable]:
+        """The variables of these choices."""
+        return [
+            variable
             for variable in self.variables
             if self.chosen[variable.number] is not None
             and not self.components[variable.component]["given"]
             and not self.components[variable.component]["hidden"]
-        )
+        ]
 
-    def choice(self, variable: Variable) -> Choice:
-        components = self.components
-        heard = [
+    def heard(self, variable: Variable) -> list[Claim]:
+        """The claims of others about a choice."""
+        return [
             (owner, binding)
             for owner, binding in self.claims.get(variable.number, ())
             if owner is not variable
-            and not components[owner.component]["given"]
+            and not self.components[owner.component]["given"]
             # A build is of a release; it is no reason to have it.
-            and components[owner.component]["variant_of"] != variable.component
+            and self.components[owner.component]["variant_of"] != variable.component
         ]
+
+    def choice(self, variable: Variable) -> Choice:
+        heard = self.heard(variable)
         cites, evidence = self.known(variable, heard)
         return Choice(
             target=self.target,

@@ -78,16 +78,11 @@ def _claimed(
             continue
         whole = (2 << variable.count) - 2
         for owner, binding in told:
-            # That something must be there ties no release of it, nor does what nobody knows.
-            if binding.kind == "needs" or (
-                binding.evidence == UNKNOWN
-                and not (binding.allowed >> values[about] & 1 and is_known_in_part(index, binding))
-            ):
+            # That something must be there ties no release of it.
+            if binding.kind == "needs" or not names(index, binding, whole):
                 continue
-            # A claim that admits every release there is joins the two only if it names them: "any" ties nothing.
-            if binding.allowed & whole == whole and all(
-                index.claim(cite.record).selector == "*" for cite in index.cites(binding.cites)
-            ):
+            # What nobody knows ties nothing.
+            if binding.evidence == UNKNOWN and not binding.allowed >> values[about] & 1:
                 continue
             parts = assembly.parts(target, owner.instance or variable.instance)
             named = {about}
@@ -98,9 +93,15 @@ def _claimed(
             yield tuple(sorted(named))
 
 
-def is_known_in_part(index: Index, binding: Binding) -> bool:
-    """Whether nobody knows what a binding leaves out, and somebody what it admits."""
-    return any(cite.evidence != UNKNOWN for cite in index.cites(binding.cites))
+def names(index: Index, binding: Binding, whole: int) -> bool:
+    """Whether a binding speaks of releases of a component, of which `whole` are all, and somebody knows any of it."""
+    cites = index.cites(binding.cites)
+    if binding.evidence == UNKNOWN and all(cite.evidence == UNKNOWN for cite in cites):
+        return False
+    # A claim that admits every release there is joins the two only if it names them: "any" ties nothing.
+    return binding.allowed & whole != whole or any(
+        index.claim(cite.record).selector != "*" for cite in cites
+    )
 
 
 def _tested(rows: Iterable[TestedRow], values: Sequence[int]) -> Iterator[tuple[int, ...]]:

@@ -1,0 +1,44 @@
+"""The default accelerator as part of the search: where none gives no answer, one that the target can have may."""
+
+from __future__ import annotations
+
+from itertools import product
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.solve.request import Ask, Request
+
+_NONE = "none"
+
+
+def requests(index: Index, request: Request) -> Iterator[Request]:
+    """The request, then the same with accelerators on targets for which nobody named one, the fewest first.
+
+    An accelerator is never left out by itself: who gets no answer with it has to ask for none.
+    """
+    yield request
+    ways = [(ask, *_others(index, ask)) for ask in request.asks]
+    changed = sorted(
+        list(product(*ways))[1:] if any(len(way) > 1 for way in ways) else [],
+        key=lambda asks: sum(one != other for one, other in zip(asks, request.asks, strict=True)),
+    )
+    for asks in changed:
+        yield request.replace(asks=asks)
+
+
+def _others(index: Index, ask: Ask) -> Iterator[Ask]:
+    if ask.component != "accelerator" or not ask.implied or ask.selector != _NONE:
+        return
+    # What the target cannot have would only be refused once more.
+    names = index.scale("accelerator")
+    able = -1
+    for binding in index.component("target").about(
+        "accelerator", index.scale("target").bit(ask.target)
+    ):
+        able &= binding.allowed
+    for name in names.versions:
+        if name != _NONE and able & names.bit(name):
+            yield ask.replace(selector=name, text=f"--accelerator {name}")
