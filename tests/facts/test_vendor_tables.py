@@ -34,6 +34,10 @@ LACKING = {
     ("ngc-mxnet", "18.06"): "TensorRT 4.0.1",
     **{("torch", f"1.{minor}"): "PyTorch before 1.12" for minor in (8, 9, 10, 11)},
     ("torch", "1.10.1"): "PyTorch before 1.12",
+    ("torch", "1.15"): "PyTorch 1.15, which there never was",
+    **{
+        ("onnxruntime", few): "ONNX Runtime before 1.7" for few in ("1.0-1.1", "1.2-1.4", "1.5-1.6")
+    },
 }
 
 

@@ -41,7 +41,7 @@ def _touching(resolution: Resolution, pair: Touching) -> dict[str, Any]:
         UNTIED: f"no fact ties {one} to {other} or to any other part of the answer{where}",
         INCOMPLETE: f"not all that {one} requires has been read, and no fact joins it and {other}{where}",
     }[pair.reason]
-    return {"text": text, "facts": [], "pair": dict(zip(pair._fields[:-1], pair, strict=False))}
+    return {"text": text, "facts": [], "pair": dict(zip(pair._fields[:4], pair, strict=False))}
 
 
 def caveats(resolution: Resolution) -> list[dict[str, Any]]:

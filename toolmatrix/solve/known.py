@@ -38,6 +38,7 @@ class Touching(NamedTuple):
     """Two parts of an answer on a target that touch, without a fact that joins their releases, and why.
 
     It `decides` whether the answer is a yes, but where what is built here takes a toolkit that nobody asked for.
+    `tested` are the releases of the other that rows name with the one, as a mask.
     """
 
     target: str
@@ -45,6 +46,7 @@ class Touching(NamedTuple):
     other: str
     reason: str
     decides: bool
+    tested: int
 
 
 class Relations:
@@ -105,15 +107,16 @@ class Relations:
             needing = [name for name in asked if name != one and self._may_use_tools(name)]
             if needing and self._is_tool(one) and not self._is_tied(one):
                 self._join((one, needing[0]), limits=True)
-                yield Touching(self.target, one, needing[0], UNTIED, decides=True)
+                yield Touching(self.target, one, needing[0], UNTIED, decides=True, tested=0)
             for other, reason in self._hanging(one):
                 if other in asked or not self._holds(other) or self._reaches(one, other):
                     continue
                 if self.between(one, other)[0] != JOINED:
                     self._join((one, other), limits=True)
                     # With which toolkit a build was tested nobody says of many releases.
-                    decides = reason == BOUND or self._is_tested(one, other)
-                    yield Touching(self.target, one, other, reason, decides)
+                    tested = self._tested_with(one, other)
+                    decides = reason == BOUND or bool(tested)
+                    yield Touching(self.target, one, other, reason, decides, tested)
 
     def _hanging(self, one: str) -> Iterator[tuple[str, str]]:
         """What a part needs of the rest to be of certain releases, though nobody asked for it, and why."""
@@ -126,16 +129,15 @@ class Relations:
                 if head["accelerators"] and not head["code"] and not head["under"]:
                     yield other, UNJOINED
 
-    def _is_tested(self, one: str, other: str) -> bool:
-        """Whether rows name releases of a second component that this one of the first was tested with."""
-        bit = self._bit(one)
-        return any(
-            other in group.components
-            and not group.carried
-            and self._meets(group.conditions)
-            and any(mask & bit for mask in group.subjects)
-            for group in self.assembly.component(one).row_groups
-        )
+    def _tested_with(self, one: str, other: str) -> int:
+        """The releases of a second component that rows about this one of the first name, as a mask."""
+        bit, found = self._bit(one), 0
+        for group in self.assembly.component(one).row_groups:
+            if other in group.components and not group.carried and self._meets(group.conditions):
+                column = group.columns[group.components.index(other)]
+                for subject, mask in zip(group.subjects, column, strict=True):
+                    found |= mask if subject & bit else 0
+        return found & ~1
 
     def _may_use_tools(self, name: str) -> bool:
         """Whether a part may need a tool of which no fact speaks: another tool, what is built, or what was not read."""
@@ -159,7 +161,8 @@ class Relations:
             else self._is_read(one)
         )
         first, second = (other, one) if turned else (one, other)
-        return Touching(self.target, first, second, reason, decides=True)
+        tested = self._tested_with(first, second)
+        return Touching(self.target, first, second, reason, decides=True, tested=tested)
 
     def _asked(self) -> list[str]:
         """The components that the request names or says are there, but for the places where an answer runs."""

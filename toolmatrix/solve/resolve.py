@@ -159,7 +159,18 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
         return assembly.without(unread)
     if unread:
         found = soft.settle(assembly.problem(), unread, _anchors(assembly, found.values), found)
-    return judge(assembly, found.values)
+    return _joined(assembly, judge(assembly, found.values))
+
+
+def _joined(assembly: Assembly, answer: Resolution) -> Resolution:
+    """An answer that facts support with the same releases of what was asked for, where pairs of another one touch."""
+    if answer.known or answer.unread:
+        return answer
+    anchored = [
+        Statement(((number, ~(1 << answer.values[number])),), "", "", "", 0)
+        for number in _anchors(assembly, answer.values)
+    ]
+    return _supported(assembly.stating(anchored), answer) or answer
 
 
 def _known(assembly: Assembly, rounds: int = -1) -> Resolution | Assembly:
@@ -230,17 +241,25 @@ def supported(index: Index, request: Request) -> Resolution | None:
             known = _known(assembly, _TRIES)
             if isinstance(known, Resolution):
                 return known
-            continue
-        for _ in range(_TRIES):
-            found = solve(assembly.problem())
-            if isinstance(found, Conflict):
-                break
+        elif not isinstance(found := solve(assembly.problem()), Conflict):
             answer = judge(assembly, found.values)
-            if answer.known:
-                return answer
             best = best or answer
-            assembly = assembly.stating(_apart(assembly, found.values, answer.touching))
+            if better := _supported(assembly, answer):
+                return better
     return best
+
+
+def _supported(assembly: Assembly, answer: Resolution) -> Resolution | None:
+    """The best answer that facts support, if few pairs that touch are before it."""
+    for _ in range(_TRIES):
+        if answer.known:
+            return answer
+        assembly = assembly.stating(_apart(assembly, answer.values, answer.touching))
+        found = solve(assembly.problem())
+        if isinstance(found, Conflict):
+            break
+        answer = judge(assembly, found.values)
+    return None
 
 
 def _apart(
@@ -249,10 +268,12 @@ def _apart(
     """Nogoods of the pairs of releases of which nobody can say that they go together."""
     stated = []
     for pair in touching:
-        parts = [assembly.variable(pair.target, name) for name in (pair.one, pair.other)]
-        terms = tuple(sorted((part.number, 1 << values[part.number]) for part in parts))
+        one, other = (assembly.variable(pair.target, name) for name in (pair.one, pair.other))
+        # Where rows name others, none but these will do.
+        apart = ~pair.tested & ~1 if pair.tested else 1 << values[other.number]
+        terms = sorted([(one.number, 1 << values[one.number]), (other.number, apart)])
         if pair.decides:
-            stated.append(Statement(terms, pair.target, pair.one, pair.other, 0))
+            stated.append(Statement(tuple(terms), pair.target, pair.one, pair.other, 0))
     return stated
 
 
