@@ -282,7 +282,7 @@ def _of_target(reply: Reply, target: str) -> Fields:
 
 
 def ways_out(asker: Asker, reply: Reply) -> Iterator[str]:
-    """Each repair runs as printed and is an answer; no core is empty, and no suggestion is bad usage."""
+    """Each repair runs as printed and is as good an answer as it says; no core is empty, no suggestion bad usage."""
     if reply.refusal is not None:
         document = reply.refusal.to_json()
         if not document["cores"]:
@@ -293,7 +293,10 @@ def ways_out(asker: Asker, reply: Reply) -> Iterator[str]:
         for repair in document["repairs"]:
             again = asker.around.read(shlex.split(repair["command"])[2:])
             found = asker.solved(again)
-            if found.exit_code != YES:
+            # What no fact supports says so by its evidence.
+            if found.exit_code not in (
+                ANSWERS if repair["evidence"] == evidence.UNKNOWN else (YES,)
+            ):
                 yield f"the way out `{repair['command']}` exits with {found.exit_code}"
             elif found.to_json()["targets"] != repair["resolution"]["targets"]:
                 yield f"the way out `{repair['command']}` gives something else than it says"

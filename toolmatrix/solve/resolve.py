@@ -221,32 +221,29 @@ def _outdated(assembly: Assembly, values: tuple[int, ...]) -> set[str]:
 
 def possible(index: Index, request: Request) -> Resolution | None:
     """The best answer of those that rest on nothing unread, without looking for a reason where there is none."""
-    for one in defaults.requests(index, request):
-        assembly = Assembly(index, one)
-        if one.min_evidence:
-            known = _known(assembly, _TRIES)
-            if isinstance(known, Resolution):
-                return known
-        elif not isinstance(found := solve(assembly.problem()), Conflict):
-            return judge(assembly, found.values)
-    return None
+    return next((answer for _, answer in _answers(index, request)), None)
 
 
 def supported(index: Index, request: Request) -> Resolution | None:
     """The best answer that facts support, or that of `possible` where the first few pairs that touch lead to none."""
     best: Resolution | None = None
+    for assembly, answer in _answers(index, request):
+        best = best or answer
+        if known := _supported(assembly, answer):
+            return known
+    return best
+
+
+def _answers(index: Index, request: Request) -> Iterator[tuple[Assembly, Resolution]]:
+    """The best answer that rests on nothing unread, by default accelerator, each with its problem."""
     for one in defaults.requests(index, request):
         assembly = Assembly(index, one)
         if one.min_evidence:
             known = _known(assembly, _TRIES)
             if isinstance(known, Resolution):
-                return known
+                yield assembly, known
         elif not isinstance(found := solve(assembly.problem()), Conflict):
-            answer = judge(assembly, found.values)
-            best = best or answer
-            if better := _supported(assembly, answer):
-                return better
-    return best
+            yield assembly, judge(assembly, found.values)
 
 
 def _supported(assembly: Assembly, answer: Resolution) -> Resolution | None:
