@@ -71,11 +71,12 @@ def _unneeded(reached: Reached, target: str, name: str) -> Iterator[Statement]:
 def _named(reached: Reached, component: str, withdrawn: int) -> int:
     """The withdrawn releases that the request names exactly: who does gets them, as pip does with `==` (PEP 592).
 
-    Who admits none but withdrawn ones, such as those of a series that has ended, names these.
+    Of what is no package, who admits none but withdrawn ones, such as a series that has ended, names these.
     """
     scale, found = reached.scale(component), 0
     for (_, name), allowed in reached.asked.items():
-        found |= allowed if name == component and not allowed & ~withdrawn & ~1 else 0
+        if name == component and not reached.header["components"][name]["code"]:
+            found |= 0 if allowed & ~withdrawn & ~1 else allowed
     for ask in reached.request.asks:
         for clauses in scale.parse(ask.selector) if ask.component == component else ():
             for clause in clauses:

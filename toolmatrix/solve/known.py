@@ -98,7 +98,8 @@ class Relations:
         asked = self._asked()
         for one, other in [*combinations(asked, 2)]:
             relation, reason = self.between(one, other)
-            if relation == TOUCHING:
+            # What an extension is bound to may be that of the framework that it is joined with.
+            if relation == TOUCHING and not (reason == BOUND and self._reaches(one, other)):
                 # What hangs on the other is not told once more.
                 self._join((one, other), limits=True)
                 yield self._ordered(one, other, reason)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.versions import Key
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import Statement
 
@@ -71,10 +72,10 @@ def _admitted(index: Index, component: str, selectors: Iterable[str], *, newer: 
     end = scale.versions[-1 if newer else 0]
     parsed = [scale.parse(selector) for selector in selectors]
     # Bounds that leave room beyond the end leave it at one of them, just above one, or next to the end.
-    tried = {end + _HIGH} if newer else {"0", _below(end)}
+    tried = {_numbers(key(end)) + _HIGH} if newer else {"0", _below(end)}
     for clause in (one for selector in parsed for part in selector for one in part):
         if clause.version is not None:
-            release = ".".join(map(str, clause.version[0]))
+            release = _numbers(clause.version)
             tried |= {release, release + _HIGH}
     bound = order(key(end))
     # What would be several majors away is a slip of the fingers.
@@ -92,6 +93,10 @@ def _admitted(index: Index, component: str, selectors: Iterable[str], *, newer: 
     for part in parsed:
         left &= Scale("pep440", beyond).mask(part)
     return bool(left)
+
+
+def _numbers(version: Key) -> str:
+    return ".".join(map(str, version[0]))
 
 
 def _below(version: str) -> str:
