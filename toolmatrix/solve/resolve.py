@@ -166,10 +166,15 @@ def _joined(assembly: Assembly, answer: Resolution) -> Resolution:
     """An answer that facts support with the same releases of what was asked for, where pairs of another one touch."""
     if answer.known or answer.unread:
         return answer
-    anchored = [
-        Statement(((number, ~(1 << answer.values[number])),), "", "", "", 0)
-        for number in _anchors(assembly, answer.values)
-    ]
+    components = assembly.header["components"]
+    pinned = {ask.component for ask in assembly.request.asks if ask.selector != "*"}
+    anchored = []
+    for place, number in enumerate(_anchors(assembly, answer.values)):
+        name = assembly.variables[number].component
+        # Of a tool that is named without a release, any that goes with the rest will do.
+        if place == 0 or name in pinned or components[name]["code"]:
+            others = ~(1 << answer.values[number])
+            anchored.append(Statement(((number, others),), "", "", "", 0))
     return _supported(assembly.stating(anchored), answer) or answer
 
 
@@ -197,7 +202,11 @@ def _anchors(assembly: Assembly, values: tuple[int, ...]) -> list[int]:
     """The variables that nothing unread moves: of what is wanted the first, and what is named by no series."""
     request = assembly.request
     series = {ask.component for ask in request.asks if ask.selector.startswith("==")}
-    wanted = [part for part in assembly.variables if part.component in request.wanted]
+    # Whether what is named without a release is wanted or given has no say.
+    named = {*request.wanted} | {
+        ask.component for ask in request.asks if ask.option == "with" and ask.selector == "*"
+    }
+    wanted = [part for part in assembly.variables if part.component in named]
     first = wanted[0].component if wanted else ""
     # Of the series beside it, as in `torch cuda==13.2`, a release that is known will do; so it will of what is named
     # without a release, as in `apache-tvm llvm`, where it came after a minimum was written.
