@@ -111,8 +111,11 @@ def own_pins(asker: Asker, reply: Reply) -> Iterator[str]:
         for choice in choices
         if choice.component not in SEVERAL
     ]
-    # What was solved by words is solved by them again; but no word names a release for one of several targets.
-    pinned = answer.request.replace(asks=(*answer.request.asks, *dict.fromkeys(pins)))
+    # What was solved by words is solved by them again; but no word names a release for one of several targets. Where all
+    # is named more pairs count, so that it may be worth less.
+    pinned = answer.request.replace(
+        asks=(*answer.request.asks, *dict.fromkeys(pins)), min_evidence=""
+    )
     again = asker.solved(pinned)
     if isinstance(again, NoAnswer):
         yield f"pinned it is a no: {reason(again)}"
@@ -139,6 +142,7 @@ def own_pins_in_words(asker: Asker, reply: Reply) -> Iterator[str]:
         fields.replace(
             with_=tuple(dict.fromkeys((*fields.with_, *pins))),
             distro=fields.distro or "".join(distro),
+            min_evidence=evidence.UNKNOWN,
         )
     )
     if again.answer is None:
