@@ -111,8 +111,8 @@ def own_pins(asker: Asker, reply: Reply) -> Iterator[str]:
         for choice in choices
         if choice.component not in SEVERAL
     ]
-    # What was solved by words is solved by them again; but no word names a release for one of several targets. Where all
-    # is named more pairs count, so that it may be worth less.
+    # What was solved by words is solved by them again; but no word names a release for one of several targets. Where
+    # all is named more pairs count, so that it may be worth less.
     pinned = answer.request.replace(
         asks=(*answer.request.asks, *dict.fromkeys(pins)), min_evidence=""
     )

@@ -1,9 +1,9 @@
 """What is named beside a wanted component anchors it: a release that a source joins with that comes before a newer one.
 
-A component that the request names with a release or range is an anchor. A release of a wanted component is joined to it
-where a row names both, or where a fact about both admits them. What is joined to more anchors comes first, and age
-decides among equals. A pair that no row names has no anchor: its facts refuse what does not fit, and where they are
-silent the two have nothing to do with each other.
+A component that the request names with a release, or with a range without its newest, is an anchor. A release of a
+wanted component is joined to it where a row names both, or where a fact about both admits them. What is joined to more
+anchors comes first, and age decides among equals. A pair that no row names has no anchor: its facts refuse what does not
+fit, and where they are silent the two have nothing to do with each other.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def anchors(reached: Reached, target: str, wanted: str) -> list[Anchor]:
         reached.asks(target) if reached.request.prefer != "newest" and left & left - 1 else ()
     ):
         name = ask.component
-        named = ask.selector != "*" and name != wanted
+        newest = 1 << len(reached.scale(name).versions)
+        named = name != wanted and not reached.asked.get((target, name), -1) & newest
         if named and not components[name]["given"] and name not in _CONTEXT:
             joined = _joined(reached, target, wanted, name)
             if joined:
