@@ -2,8 +2,8 @@
 
 A component that the request names with a release, or with a range without its newest, is an anchor. A release of a
 wanted component is joined to it where a row names both, or where a fact about both admits them. What is joined to more
-anchors comes first, and age decides among equals. A pair that no row names has no anchor: its facts refuse what does not
-fit, and where they are silent the two have nothing to do with each other.
+anchors comes first, and age decides among equals. A pair that no row names has no anchor: its facts refuse what does
+not fit, and where they are silent the two have nothing to do with each other.
 """
 
 from __future__ import annotations
