@@ -1,7 +1,7 @@
 #!/bin/sh
 # Compares the tools of this image with sha256:3396b160d9f09ef19837c35d31d5b2634b281d8fe74188062ba6da4604a22d7c.
-# Written by toolmatrix 0.2.0 for arm; what is edited by hand is kept.
-# file    sha256:e5bd7678e0765ed7b09c6a00fb57317010099c18f752d700bfb28f0d94a55e29
+# Written by toolmatrix 0.3.0 for arm; what is edited by hand is kept.
+# file    sha256:f9742da6c702095bc1b413204e91252d997f1fdf61ad90a0a8b8d2396713fc91
 # Exits with 1 where they differ, and says for each difference what was expected and what was found.
 # With the argument `runtime` it asks only for what a runtime image has, with `tools` for what builds.
 set -u

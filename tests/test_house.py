@@ -56,7 +56,7 @@ ARCH = re.compile(r"(?<![a-z0-9])(sm_|compute_)\d|(?<![a-z0-9])gfx\d")
 
 # Constants that look like a component's version or arch and are none, with the reason.
 NOT_A_COMPONENT = {
-    ("toolmatrix/__init__.py", "0.2.0"): "the package's own version",
+    ("toolmatrix/__init__.py", "0.3.0"): "the package's own version",
     ("toolmatrix/report/annotations.py", "2.1.0"): "the version of SARIF",
     ("toolmatrix/render/formats/cyclonedx.py", "1.6"): "the version of CycloneDX",
 }
