@@ -12,7 +12,6 @@ from itertools import combinations
 
 from toolmatrix.facts.evidence import REPORTED, UNKNOWN
 from toolmatrix.facts.model import PURE, RUN_TIME
-from toolmatrix.solve.parts import only_excludes
 from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
@@ -67,14 +66,16 @@ class Relations:
         self.target = target
         self.values = values
         self.heads = assembly.header["components"]
-        # By pair of components: whether a fact that joins them limits their releases, or admits any.
-        self._joined: dict[frozenset[str], bool] = {}
+        # By pair of components the claims that may join them, with the component that these are about.
+        self._claims: dict[frozenset[str], list[tuple[str, Binding]]] = {}
+        # Whether a fact that joins a pair limits its releases, or admits any; None where no fact joins it.
+        self._limits: dict[frozenset[str], bool | None] = {}
         self._claimed(claims)
         self._tested(rows)
 
     def between(self, one: str, other: str) -> tuple[str, str]:
         """The relation of two components that the answer holds, and for `touching` the reason."""
-        limited = self._joined.get(frozenset((one, other)))
+        limited = self._limited(frozenset((one, other)))
         # That any release will do is no statement about binaries that go with no other than that of their build.
         if limited or (limited is not None and not self._is_one_release(one, other)):
             return JOINED, ""
@@ -101,19 +102,19 @@ class Relations:
             # What an extension is bound to may be that of the framework that it is joined with.
             if relation == TOUCHING and not (reason == BOUND and self._reaches(one, other)):
                 # What hangs on the other is not told once more.
-                self._join((one, other), limits=True)
+                self._join((one, other))
                 yield self._ordered(one, other, reason)
         for one in asked:
             # What no fact ties to anything was chosen because nothing spoke against it.
             needing = [name for name in asked if name != one and self._may_use_tools(name)]
             if needing and self._is_tool(one) and not self._is_tied(one):
-                self._join((one, needing[0]), limits=True)
+                self._join((one, needing[0]))
                 yield Touching(self.target, one, needing[0], UNTIED, decides=True, tested=0)
             for other, reason in self._hanging(one):
                 if other in asked or not self._holds(other) or self._reaches(one, other):
                     continue
                 if self.between(one, other)[0] != JOINED:
-                    self._join((one, other), limits=True)
+                    self._join((one, other))
                     # With which toolkit a build was tested nobody says of many releases.
                     tested = self._tested_with(one, other)
                     decides = reason == BOUND or bool(tested)
@@ -147,7 +148,8 @@ class Relations:
         return (built and self._is_built()) or self._is_tool(name) or not self._is_read(name)
 
     def _is_tied(self, name: str) -> bool:
-        return self.heads[name]["floor"] or any(name in pair for pair in self._joined)
+        pairs = (pair for pair in (*self._claims, *self._limits) if name in pair)
+        return self.heads[name]["floor"] or any(self._limited(pair) is not None for pair in pairs)
 
     def _is_built(self) -> bool:
         way = self.assembly.variable(self.target, "from")
@@ -255,28 +257,37 @@ class Relations:
 
     def _claimed(self, claims: ties.Claims) -> None:
         for about, spoken in claims.items():
-            variable = self.assembly.variables[about]
-            for owner, binding in spoken:
-                if self._speaks(binding, about):
-                    pair = owner.component, variable.component
-                    self._join(pair, limits=not self._admits_any(binding))
+            name = self.assembly.variables[about].component
+            # What runs where is asked of the facts that say so.
+            for owner, binding in spoken if self.heads[name]["scheme"] != "names" else ():
+                # That something must be there, at whatever release, joins none; nor does what somebody saw fail.
+                silent = binding.kind == "limits" and binding.evidence == REPORTED
+                if (
+                    binding.kind != "needs"
+                    and not silent
+                    and binding.allowed >> self.values[about] & 1
+                ):
+                    for pair in self._pairs((owner.component, name)):
+                        self._claims.setdefault(pair, []).append((name, binding))
 
-    def _speaks(self, binding: Binding, about: int) -> bool:
-        # That something must be there, at whatever release, joins none.
-        if binding.kind == "needs" or not binding.allowed >> self.values[about] & 1:
-            return False
-        index, component = self.assembly.index, self.assembly.variables[about].component
-        # What somebody saw fail, or leaves out by name, says nothing of the rest.
-        if binding.kind == "limits" and (
-            binding.evidence == REPORTED or only_excludes(index, component, binding.cites)
-        ):
-            return False
-        cites = index.cites(binding.cites)
-        return binding.evidence != UNKNOWN or any(cite.evidence != UNKNOWN for cite in cites)
+    def _limited(self, pair: frozenset[str]) -> bool | None:
+        """Whether a fact that joins two components limits their releases, or admits any; None where none joins them."""
+        if pair not in self._limits:
+            spoken = [self._speaks(name, binding) for name, binding in self._claims.get(pair, ())]
+            said = [limits for limits in spoken if limits is not None]
+            self._limits[pair] = any(said) if said else None
+        return self._limits[pair]
 
-    def _admits_any(self, binding: Binding) -> bool:
+    def _speaks(self, name: str, binding: Binding) -> bool | None:
         index = self.assembly.index
-        return all(index.claim(cite.record).selector == "*" for cite in index.cites(binding.cites))
+        whole = (2 << len(self.assembly.scale(name).versions)) - 2
+        if binding.evidence != UNKNOWN and binding.allowed & whole != whole:
+            return True
+        cites = index.cites(binding.cites)
+        known = binding.evidence != UNKNOWN or any(cite.evidence != UNKNOWN for cite in cites)
+        if not known:
+            return None
+        return not all(index.claim(cite.record).selector == "*" for cite in cites)
 
     def _tested(self, rows: Iterable[TestedRow]) -> None:
         variables = self.assembly.variables
@@ -287,23 +298,24 @@ class Relations:
                 if mask >> self.values[number] & 1 and self.values[number]
             ]
             # What a vendor ships in one image goes together as well.
-            for pair in combinations(named, 2):
-                self._join(pair, limits=True)
+            self._join(named)
 
-    def _join(self, names: Iterable[str], *, limits: bool) -> None:
+    def _join(self, names: Iterable[str]) -> None:
+        for pair in self._pairs(names):
+            self._limits[pair] = True
+
+    def _pairs(self, names: Iterable[str]) -> Iterator[frozenset[str]]:
         # A build speaks for what it is a build of.
         own = {self.heads[name]["variant_of"] or name for name in names}
-        for pair in combinations(sorted(own), 2):
-            key = frozenset(pair)
-            self._joined[key] = self._joined.get(key, False) or limits
+        return map(frozenset, combinations(own, 2))
 
     def _reaches(self, one: str, other: str) -> bool:
         """Whether facts about packages lead from one part to another: what is tied to torch has its toolkit by it."""
         seen, queue = {one}, [one]
         while queue:
             near = queue.pop()
-            for pair, limits in self._joined.items():
-                if limits and near in pair:
+            for pair in {*self._claims, *self._limits}:
+                if near in pair and not pair <= seen and self._limited(pair):
                     found = pair - {near} - seen
                     seen |= found
                     queue += (name for name in found if not self._is_tool(name))

@@ -8,6 +8,8 @@ accelerator alone; beside a build that brings its runtime, an image without one.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.solve import anchors
 from toolmatrix.solve.engine import Support
@@ -183,7 +185,7 @@ def of_its_time(assembly: Assembly) -> Iterator[Support]:
                 facts = assembly.component(name)
                 for day, mask in days.items():
                     for limit, weight in ((day, _BY_THEN), (_a_year_later(day), _A_YEAR_LATER)):
-                        place = sum(map(limit.__ge__, facts.since_days))
+                        place = bisect_right(facts.since_days, limit)
                         if place:
                             # What nothing needs stays away.
                             by_then = facts.since_masks[place - 1] | 1
