@@ -6,6 +6,7 @@ Made by `load`, turned into the index by `compile`; docs/facts.md gives the mean
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.records import PURE, RUN_TIME
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -41,7 +42,6 @@ class Component(Value):
     accelerators: tuple[str, ...] = ()
 
 
-PURE, RUN_TIME = ("pure", "run-time")
 CODE = (PURE, RUN_TIME, "opened", "unopened")
 """The kinds of code in a package: Python alone; compiled where it runs; binaries that were read; others."""
 

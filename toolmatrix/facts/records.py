@@ -164,6 +164,8 @@ class Dispute(NamedTuple):
     kind: str
 
 
+PURE, RUN_TIME = ("pure", "run-time")
+"""Kinds of code in a package: Python alone, and code that is compiled where it runs."""
 MINIMUM = "minimum-of-its-time"
 """The rule by which what came after a minimum was written is unread, by its name on the front page."""
 

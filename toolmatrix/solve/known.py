@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from toolmatrix.facts.evidence import REPORTED, UNKNOWN
-from toolmatrix.facts.model import PURE, RUN_TIME
+from toolmatrix.facts.records import PURE, RUN_TIME
 from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
@@ -66,6 +66,7 @@ class Relations:
         self.target = target
         self.values = values
         self.heads = assembly.header["components"]
+        self.parts = assembly.parts(target)
         # By pair of components the claims that may join them, with the component that these are about.
         self._claims: dict[frozenset[str], list[tuple[str, Binding]]] = {}
         # Whether a fact that joins a pair limits its releases, or admits any; None where no fact joins it.
@@ -152,7 +153,7 @@ class Relations:
         return self.heads[name]["floor"] or any(self._limited(pair) is not None for pair in pairs)
 
     def _is_built(self) -> bool:
-        way = self.assembly.variable(self.target, "from")
+        way = self.parts["from"]
         return self.assembly.version(way, self.values[way.number]) == "source"
 
     def _ordered(self, one: str, other: str, reason: str) -> Touching:
@@ -178,7 +179,7 @@ class Relations:
         return [name for name in found if self._holds(name)]
 
     def _holds(self, name: str) -> bool:
-        variable = self.assembly.pick(self.target, name)
+        variable = self.parts.get(name)
         return variable is not None and self.values[variable.number] != 0
 
     def _is_bound(self, one: str, other: str) -> bool:
@@ -189,7 +190,7 @@ class Relations:
         return [other for other in self.heads[name]["against"] if other != PYTHON]
 
     def _bit(self, name: str) -> int:
-        variable = self.assembly.pick(self.target, name)
+        variable = self.parts.get(name)
         return 1 if variable is None else 1 << self.values[variable.number]
 
     def _is_tool(self, name: str) -> bool:
