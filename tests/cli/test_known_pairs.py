@@ -32,6 +32,8 @@ if TYPE_CHECKING:
         ("cmake ninja", 4, ("cmake", "ninja", "untied")),
         # setup.py of the archive was not read for what it requires.
         ("apache-tvm==0.20.0 diffusers", 4, ("apache-tvm", "diffusers", "incomplete")),
+        # libcuda_ops.so.11 was not opened for the archs that it holds.
+        ("mindspore --device H100 --from wheel", 4, ("mindspore", "device", "unopened")),
         # METADATA: torch ==2.7.0.
         ("xformers==0.0.30 torch==2.7.0 --from wheel", 0, ()),
         # Pure Python; METADATA of both were read whole, and neither names the other.

@@ -164,8 +164,8 @@ class Dispute(NamedTuple):
     kind: str
 
 
-PURE, RUN_TIME = ("pure", "run-time")
-"""Kinds of code in a package: Python alone, and code that is compiled where it runs."""
+PURE, RUN_TIME, UNOPENED_CODE = ("pure", "run-time", "unopened")
+"""Kinds of code in a package: Python alone, what is compiled where it runs, and binaries that nobody read."""
 MINIMUM = "minimum-of-its-time"
 """The rule by which what came after a minimum was written is unread, by its name on the front page."""
 

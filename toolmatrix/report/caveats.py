@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import claims, terminal
-from toolmatrix.solve.known import BOUND, INCOMPLETE, UNJOINED, UNTIED
+from toolmatrix.solve.known import BOUND, INCOMPLETE, UNJOINED, UNOPENED, UNTIED
 from toolmatrix.solve.request import Request
 from toolmatrix.solve.resolve import possible
 
@@ -33,11 +33,13 @@ def _touching(resolution: Resolution, pair: Touching) -> dict[str, Any]:
     chosen = resolution.chosen(pair.target) | {
         name: release for target, name, release in resolution.hidden if target == pair.target
     }
-    one, other = (f"{name} {chosen[name]}" for name in (pair.one, pair.other))
+    # A device is no choice of an answer.
+    one, other = (f"{name} {chosen.get(name, '')}".rstrip() for name in (pair.one, pair.other))
     where = f" on {pair.target}" if len(resolution.targets) > 1 else ""
     text = {
         BOUND: f"the compiled code of {one} is bound to {pair.other}, and no fact joins it to {other}{where}",
         UNJOINED: f"facts about {pair.one} name {pair.other}, but none joins {one} and {other}{where}",
+        UNOPENED: f"no fact says which devices the compiled code of {one} is for{where}",
         UNTIED: f"no fact ties {one} to {other} or to any other part of the answer{where}",
         INCOMPLETE: f"not all that {one} requires has been read, and no fact joins it and {other}{where}",
     }[pair.reason]

@@ -11,7 +11,8 @@ from __future__ import annotations
 from itertools import combinations
 
 from toolmatrix.facts.evidence import REPORTED, UNKNOWN
-from toolmatrix.facts.records import PURE, RUN_TIME
+from toolmatrix.facts.records import PURE, RUN_TIME, UNOPENED_CODE
+from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
@@ -28,9 +29,12 @@ RELATIONS = REFUSED, JOINED, INDEPENDENT, TOUCHING, OUTSIDE = (
 )
 
 PYTHON = "python"
-BOUND, UNJOINED, INCOMPLETE, UNTIED = ("bound", "unjoined", "incomplete", "untied")
+BOUND, UNJOINED, INCOMPLETE, UNTIED, UNOPENED = (
+    *("bound", "unjoined", "incomplete", "untied", "unopened"),
+)
 """Why two parts touch: compiled code of `one` is bound to `other`; facts name both, but not these releases together;
-not all requirements of `one` have been read; or no fact ties `one` to any part of the answer."""
+not all requirements of `one` have been read; no fact ties `one` to any part of the answer; or nobody read for which
+devices the code of `one` is."""
 
 
 class Touching(NamedTuple):
@@ -111,6 +115,8 @@ class Relations:
             if needing and self._is_tool(one) and not self._is_tied(one):
                 self._join((one, needing[0]))
                 yield Touching(self.target, one, needing[0], UNTIED, decides=True, tested=0)
+            if self.assembly.request.devices and self._is_unopened(one):
+                yield Touching(self.target, one, "device", UNOPENED, decides=True, tested=0)
             for other, reason in self._hanging(one):
                 if other in asked or not self._holds(other) or self._reaches(one, other):
                     continue
@@ -141,6 +147,13 @@ class Relations:
                 for subject, mask in zip(group.subjects, column, strict=True):
                     found |= mask if subject & bit else 0
         return found & ~1
+
+    def _is_unopened(self, one: str) -> bool:
+        """Whether a part holds device code of which no fact says for what it is, be it that nobody knows."""
+        computes = self.heads[one]["code"] == UNOPENED_CODE and self.heads[one]["accelerators"]
+        return bool(computes) and not any(
+            self._names_here(one, name, known=False) for name in SEVERAL
+        )
 
     def _may_use_tools(self, name: str) -> bool:
         """Whether a part may need a tool of which no fact speaks: another tool, what is built, or what was not read."""
@@ -230,13 +243,13 @@ class Relations:
                     return True
         return False
 
-    def _names_here(self, one: str, other: str) -> bool:
+    def _names_here(self, one: str, other: str, *, known: bool = True) -> bool:
         """Whether a fact about this release or its builds speaks of another component, in whatever context.
 
         What the wheel of a release asks for a build of it does as well.
         """
         return any(
-            group.releases & releases and _speaks_of(group, other)
+            group.releases & releases and _speaks_of(group, other, known=known)
             for name in self._with_builds(one)
             if (releases := self._bit(one) if name == one else self._builds(name, one))
             for group in self.assembly.component(name).binding_groups
@@ -323,6 +336,6 @@ class Relations:
         return other in seen
 
 
-def _speaks_of(group: BindingGroup, component: str) -> bool:
+def _speaks_of(group: BindingGroup, component: str, *, known: bool = True) -> bool:
     named = component in group.named or component in group.conditions
-    return named and group.evidence != UNKNOWN
+    return named and not (known and group.evidence == UNKNOWN)

@@ -274,10 +274,13 @@ def _apart(
     """Nogoods of the pairs of releases of which nobody can say that they go together."""
     stated = []
     for pair in touching:
-        one, other = (assembly.variable(pair.target, name) for name in (pair.one, pair.other))
-        # Where rows name others, none but these will do.
-        apart = ~pair.tested & ~1 if pair.tested else 1 << values[other.number]
-        terms = sorted([(one.number, 1 << values[one.number]), (other.number, apart)])
+        one = assembly.variable(pair.target, pair.one)
+        terms = [(one.number, 1 << values[one.number])]
+        # Devices are given, each by itself.
+        if other := assembly.pick(pair.target, pair.other):
+            # Where rows name others, none but these will do.
+            apart = ~pair.tested & ~1 if pair.tested else 1 << values[other.number]
+            terms = sorted([*terms, (other.number, apart)])
         if pair.decides:
             stated.append(Statement(tuple(terms), pair.target, pair.one, pair.other, 0))
     return stated
