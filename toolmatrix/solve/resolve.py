@@ -167,12 +167,11 @@ def _joined(assembly: Assembly, answer: Resolution) -> Resolution:
     if answer.known or answer.unread:
         return answer
     components = assembly.header["components"]
-    pinned = {ask.component for ask in assembly.request.asks if ask.selector != "*"}
     anchored = []
     for place, number in enumerate(_anchors(assembly, answer.values)):
         name = assembly.variables[number].component
-        # Of a tool that is named without a release, any that goes with the rest will do.
-        if place == 0 or name in pinned or components[name]["code"]:
+        # Of a tool any that the request admits and that goes with the rest will do.
+        if place == 0 or components[name]["code"]:
             others = ~(1 << answer.values[number])
             anchored.append(Statement(((number, others),), "", "", "", 0))
     return _supported(assembly.stating(anchored), answer) or answer
