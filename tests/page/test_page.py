@@ -275,7 +275,7 @@ def test_a_way_out_is_clicked_and_answers(visit: Visit) -> None:
     page = visit.go(VIEWS["refusal"]).page
     page.locator(".repairs a").first.click()
     page.wait_for_selector(".answer.yes")
-    assert "cuda==11.0" in page.locator(".answer pre").first.inner_text()
+    assert "cuda==11.2.0" in page.locator(".answer pre").first.inner_text()
 
 
 def test_facts_dockerfile_and_copies(visit: Visit) -> None:
