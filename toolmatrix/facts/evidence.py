@@ -11,7 +11,7 @@ WORDS = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown"
 (the vendor says supported), `derived` (by a named rule), `reported` (third party), `unknown` (no fact speaks)."""
 
 REPORTED, UNKNOWN = WORDS[-2:]
-"""Neither a yes nor a no."""
+"""The word of a third party, and what is neither a yes nor a no."""
 
 # Higher is better, so that `>` and `max` read as they are meant; 0 is what no fact says.
 _RANK = {word: len(WORDS) - 1 - place for place, word in enumerate(WORDS)}

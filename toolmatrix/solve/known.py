@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import TestedRow
 
-RELATIONS = REFUSED, JOINED, INDEPENDENT, TOUCHING, OUTSIDE = (
-    *("refused", "joined", "independent", "touching", "outside"),
-)
-
+JOINED, INDEPENDENT, TOUCHING = ("joined", "independent", "touching")
 PYTHON = "python"
 BOUND, UNJOINED, INCOMPLETE, UNTIED, UNOPENED = (
     *("bound", "unjoined", "incomplete", "untied", "unopened"),
@@ -102,7 +99,7 @@ class Relations:
         Of what was asked for or given each pair counts, and what its compiled code is bound to, chosen or not.
         """
         asked = self._asked()
-        for one, other in [*combinations(asked, 2)]:
+        for one, other in combinations(asked, 2):
             relation, reason = self.between(one, other)
             # What an extension is bound to may be that of the framework that it is joined with.
             if relation == TOUCHING and not (reason == BOUND and self._reaches(one, other)):

@@ -272,7 +272,7 @@ def _apart(
 ) -> list[Statement]:
     """Nogoods of the pairs of releases of which nobody can say that they go together."""
     stated = []
-    for pair in touching:
+    for pair in (one for one in touching if one.decides):
         one = assembly.variable(pair.target, pair.one)
         terms = [(one.number, 1 << values[one.number])]
         # Devices are given, each by itself.
@@ -280,8 +280,7 @@ def _apart(
             # Where rows name others, none but these will do.
             apart = ~pair.tested & ~1 if pair.tested else 1 << values[other.number]
             terms = sorted([*terms, (other.number, apart)])
-        if pair.decides:
-            stated.append(Statement(tuple(terms), pair.target, pair.one, pair.other, 0))
+        stated.append(Statement(tuple(terms), pair.target, pair.one, pair.other, 0))
     return stated
 
 
