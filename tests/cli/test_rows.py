@@ -47,7 +47,8 @@ def test_every_row_gives_the_same_answer(index: Index, words: str) -> None:
         *preferences.kept(assembled),
         *preferences.builds(assembled),
         *rows,
-        *preferences.of_its_time(assembled),
+        *preferences.of_its_time(assembled, {}),
+        *preferences.unneeded(assembled),
     ]
     problem.supports = supports
     other = solve(problem)

@@ -227,7 +227,9 @@ def _meeting(asker: Asker, base: Reply) -> Iterator[Fields]:
                 wanted[place] = f"{word},{more}" if word != name else f"{word}{more}"
                 yield fields.replace(wanted=tuple(wanted))
     distros = {held.get("distro", "") for held in base.versions.values()}
-    if len(distros) == 1 and not fields.distro and "" not in distros:
+    # What is named is no free choice any more, and known better than before.
+    free = fields.min_evidence == evidence.UNKNOWN
+    if free and len(distros) == 1 and not fields.distro and "" not in distros:
         yield fields.replace(distro=distros.pop())
     if not fields.at:
         yield fields.replace(at=asker.index.header["date"])

@@ -363,13 +363,16 @@ class Assembly(Reached):
         # In the order in which components are chosen, whatever the order of files.
         self.unread = sorted(unread, key=lambda number: sorted(self.nogoods[number]))
         # Of releases without a known build the matrix says what they compute on. What a hidden component says of
-        # another is where that comes from: all that is packaged comes before what nobody read.
+        # another is where that comes from: all that is packaged comes before what nobody read. Where a distribution is
+        # not named, one whose packages were read comes before others.
         components = self.header["components"]
         built = {part["variant_of"] for part in components.values()}
         self.last = {
             number
             for number in unread
-            if _is_last(components, built, statements[number].subject, statements[number].component)
+            for _, target, subject, *_ in (statements[number],)
+            if _is_last(components, built, subject, statements[number].component)
+            or (subject == "distro" and (target, subject) not in self.asked)
         }
 
     def without(self, numbers: Sequence[int]) -> Assembly:

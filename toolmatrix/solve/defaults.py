@@ -6,7 +6,7 @@ from itertools import product
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.request import Ask, Request
@@ -26,7 +26,18 @@ def requests(index: Index, request: Request) -> Iterator[Request]:
         key=lambda asks: sum(one != other for one, other in zip(asks, request.asks, strict=True)),
     )
     for asks in changed:
-        yield request.replace(asks=asks)
+        yield request.replace(asks=(*asks, *_had(index, request, asks)))
+
+
+def _had(index: Index, request: Request, asks: Sequence[Ask]) -> Iterator[Ask]:
+    """What the user has with the accelerators that targets have now, which was meant for others before."""
+    for one, ask in zip(request.asks, asks, strict=True):
+        for had in asks if one is not ask else ():
+            computes = index.header["components"][had.component]["accelerators"]
+            meant = had.option == "with" and had.target and ask.selector in computes
+            here = had.replace(target=ask.target)
+            if meant and here not in asks:
+                yield here
 
 
 def _others(index: Index, ask: Ask) -> Iterator[Ask]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SEVERAL = ("arch", "device")
 """The components a target may have several of."""
 
-EVIDENCE = 8
+EVIDENCE = 32
 """Weights are (how early the row's first component is chosen) * EVIDENCE + rank of the evidence word."""
 
 

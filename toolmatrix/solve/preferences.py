@@ -14,7 +14,7 @@ from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.solve import anchors
 from toolmatrix.solve.engine import Support
 from toolmatrix.solve.flags import PTX
-from toolmatrix.solve.parts import EVIDENCE
+from toolmatrix.solve.parts import EVIDENCE, SEVERAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 RULE = "series-of-its-time"
 _NATIVE, _FOR_IT_ALONE, _PLAIN = 6, 5, 4
 """Above what any row weighs, and below what a lock or a policy does: see `EVIDENCE`."""
-_BY_THEN, _A_YEAR_LATER = 2, 1
-"""Below what any row weighs."""
+_ANCHOR, _BY_THEN, _A_YEAR_LATER = 3, 2, 1
+"""Below what any row weighs, also for as many anchors as are told apart."""
+
+Joined = dict[tuple[str, str], list[tuple[int, int]]]
+"""By target and wanted component its releases that are joined with so many anchors at least, as masks."""
 
 
 class Fallback(Support):
@@ -52,8 +55,14 @@ class Supports:
         if assembly.request.prefer != "newest":
             for target in assembly.request.targets:
                 yield from assembly.sheaves(target)
-            yield from of_its_time(assembly)
-            yield from joined(assembly)
+            joined = {
+                (target, name): list(anchors.ranked(assembly, target, name))
+                for target in assembly.request.targets
+                for name in assembly.request.wanted
+            }
+            yield from with_anchors(assembly, joined)
+            yield from of_its_time(assembly, joined)
+            yield from unneeded(assembly)
 
 
 def kept(assembly: Assembly) -> Iterator[Support]:
@@ -73,15 +82,31 @@ def kept(assembly: Assembly) -> Iterator[Support]:
             yield _support(anchor, variable, mask, most + less)
 
 
-def joined(assembly: Assembly) -> Iterator[Support]:
-    """The releases of what is wanted that sources join with what the request names beside it."""
-    for target in assembly.request.targets:
+def unneeded(assembly: Assembly) -> Iterator[Support]:
+    """The absence of libraries of a toolkit that only rows about what was not asked for name: nothing needs these."""
+    components = assembly.header["components"]
+    above = (len(assembly.variables) + 1) * EVIDENCE + _PLAIN
+    # Both what was asked for and what it was tested with.
+    named = {name for _, name in assembly.asked} | {
+        name
+        for _, asked in assembly.asked
+        for group in assembly.component(asked).row_groups
+        for name in group.components
+    }
+    for target, name in assembly.by_name:
         anchor = assembly.pick(target, "target")
-        for name in assembly.request.wanted:
-            variable = assembly.pick(target, name)
-            if anchor is not None and variable is not None:
-                for mask, count in anchors.ranked(assembly, target, name):
-                    yield _support(anchor, variable, mask, count)
+        part_of_toolkit = components[name]["under"] and name not in SEVERAL
+        if part_of_toolkit and anchor is not None and name not in named:
+            yield _support(anchor, assembly.variable(target, name), 1, above)
+
+
+def with_anchors(assembly: Assembly, joined: Joined) -> Iterator[Support]:
+    """The releases of what is wanted that sources join with what the request names beside it."""
+    for (target, name), releases in joined.items():
+        anchor, variable = assembly.pick(target, "target"), assembly.pick(target, name)
+        if anchor is not None and variable is not None:
+            for mask, count in releases:
+                yield _support(anchor, variable, mask, count * _ANCHOR)
 
 
 def builds(assembly: Assembly) -> Iterator[Support]:
@@ -164,8 +189,11 @@ def limits(index: Index, subject: str, about: str, bit: int) -> int:
     return found
 
 
-def of_its_time(assembly: Assembly) -> Iterator[Support]:
-    """Of the packages that come with a framework, those whose series was out by its release, or within a year of it."""
+def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
+    """Of the packages that come with a framework, those whose series was out by its release, or within a year of it.
+
+    Among releases that are joined with as many anchors these come first as well.
+    """
     components = assembly.header["components"]
     if RULE not in assembly.header["rules"]:
         return
@@ -190,6 +218,9 @@ def of_its_time(assembly: Assembly) -> Iterator[Support]:
                             # What nothing needs stays away.
                             by_then = facts.since_masks[place - 1] | 1
                             yield _support(parts[first], variable, by_then, weight, Fallback, mask)
+                            for releases, count in joined.get((target, name), ()):
+                                both, worth = by_then & releases, count * _ANCHOR + weight
+                                yield _support(parts[first], variable, both, worth, gate=mask)
 
 
 def stands_on_framework(index: Index, component: str) -> bool:

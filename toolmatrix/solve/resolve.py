@@ -158,7 +158,7 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
     else:
         return assembly.without(unread)
     if unread:
-        found = soft.settle(assembly.problem(), unread, _anchors(assembly, found.values), found)
+        found = soft.settle(assembly.problem(), unread, _anchors(assembly), found)
     return _joined(assembly, judge(assembly, found.values))
 
 
@@ -166,14 +166,10 @@ def _joined(assembly: Assembly, answer: Resolution) -> Resolution:
     """An answer that facts support with the same releases of what was asked for, where pairs of another one touch."""
     if answer.known or answer.unread:
         return answer
-    components = assembly.header["components"]
-    anchored = []
-    for place, number in enumerate(_anchors(assembly, answer.values)):
-        name = assembly.variables[number].component
-        # Of a tool any that the request admits and that goes with the rest will do.
-        if place == 0 or components[name]["code"]:
-            others = ~(1 << answer.values[number])
-            anchored.append(Statement(((number, others),), "", "", "", 0))
+    anchored = [
+        Statement(((number, ~(1 << answer.values[number])),), "", "", "", 0)
+        for number in _anchors(assembly)
+    ]
     return _supported(assembly.stating(anchored), answer) or answer
 
 
@@ -197,34 +193,27 @@ def _known(assembly: Assembly, rounds: int = -1) -> Resolution | Assembly:
     return assembly
 
 
-def _anchors(assembly: Assembly, values: tuple[int, ...]) -> list[int]:
-    """The variables that nothing unread moves: of what is wanted the first, and what is named by no series."""
-    request = assembly.request
-    series = {ask.component for ask in request.asks if ask.selector.startswith("==")}
+def _anchors(assembly: Assembly) -> list[int]:
+    """The variables that nothing unread moves: what is wanted first, and of the rest what is no series and no tool."""
+    request, components = assembly.request, assembly.header["components"]
     # Whether what is named without a release is wanted or given has no say.
     named = {*request.wanted} | {
         ask.component for ask in request.asks if ask.option == "with" and ask.selector == "*"
     }
-    wanted = [part for part in assembly.variables if part.component in named]
-    first = wanted[0].component if wanted else ""
-    # Of the series beside it, as in `torch cuda==13.2`, a release that is known will do; so it will of what is named
-    # without a release, as in `apache-tvm llvm`, where it came after a minimum was written.
-    loose = series | (
-        _outdated(assembly, values) - {ask.component for ask in request.asks if ask.selector != "*"}
-    )
-    return [
-        part.number for part in wanted if part.component == first or part.component not in loose
-    ]
-
-
-def _outdated(assembly: Assembly, values: tuple[int, ...]) -> set[str]:
-    """The components whose releases came after a minimum was written that speaks of them."""
-    return {
-        statement.component
-        for statement in map(assembly.statements.__getitem__, assembly.broken(values))
-        if statement.binding
-        and any(MINIMUM in cite.rules for cite in assembly.index.cites(statement.binding.cites))
+    first, *others = [part for part in assembly.variables if part.component in named]
+    # Of a series, as in `torch triton==3.5`, a release that is known will do, and any of a toolkit, its libraries and
+    # compilers that the request admits.
+    loose = {ask.component for ask in request.asks if ask.selector.startswith("==")}
+    loose |= {
+        name
+        for name in named
+        if not components[name]["code"] and (components[name]["major"] or components[name]["under"])
     }
+    return [
+        part.number
+        for part in (first, *others)
+        if part.component == first.component or part.component not in loose
+    ]
 
 
 def possible(index: Index, request: Request) -> Resolution | None:
