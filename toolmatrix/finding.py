@@ -40,9 +40,9 @@ class BuildVariant(Value):
 class Incompatibility(Value):
     """One line of a reason: a pair of components that facts do not let go together.
 
-    `kind` is requires, limits, needs or evidence, or of one component alone withdrawn, later or unneeded; `releases`
-    are those of the subject that matter; `clashing` are the releases of `component` that the other lines leave and
-    this one excludes; `conditions` are further components that must be within the given releases.
+    `kind` is requires, limits, needs, evidence or touching, or of one component alone withdrawn, later or unneeded;
+    `releases` are those of the subject that matter; `clashing` are the releases of `component` that the other lines
+    leave and this one excludes; `conditions` are further components that must be within the given releases.
     """
 
     kind: str

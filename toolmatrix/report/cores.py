@@ -60,6 +60,8 @@ def ground_text(
     if ground.kind == "evidence":
         beside = f" with {ground.component}" if ground.component != ground.subject else ""
         return f"no fact speaks for {named}{beside} at --min-evidence {ground.values[0]}"
+    if ground.kind == "touching":
+        return f"no fact joins {named} and {clash(index, ground) or ground.component}"
     if ground.kind == "needs":
         return f"{named} needs {terminal.listing(list(ground.alternatives), 'or')}{conditions}"
     # That a build is of its release is its definition, and no fact that somebody stated.

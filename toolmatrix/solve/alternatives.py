@@ -43,14 +43,13 @@ def alternatives(found: Resolution, choice: Choice, within: int = -1) -> list[Al
     """Group the releases of a component but the chosen one by why each was not taken; of all, or of a mask."""
     assembly, values = Assembly(found.index, found.request), found.values
     # What the answer lets go has no say in it, and what nobody knows has none in what was asked for.
-    let_go = assembly.broken(values)
+    let_go: Sequence[int] = assembly.broken(values)
     if found.request.min_evidence:
-        # Unread facts bind then, and what is known too little is forbidden.
-        assembly = assembly.stating(found.weak)
-    else:
-        assembly = assembly.without(
-            assembly.unread if choice.component in found.request.wanted else let_go
-        )
+        # Unread facts bind then.
+        let_go = ()
+    elif choice.component in found.request.wanted:
+        let_go = assembly.unread
+    assembly = assembly.without(let_go).stating(found.set_apart)
     variable = assembly.variable(choice.target, choice.component, choice.instance)
     number = variable.number
     problem = assembly.problem()

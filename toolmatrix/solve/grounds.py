@@ -91,6 +91,7 @@ def lines(assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()) -> 
     statements = [assembly.statements[number] for number in core]
     left = _Remaining(assembly, statements, held)
     facts: dict[tuple[str, str, str, str], list[Binding]] = {}
+    apart: dict[tuple[str, str, str], list[Statement]] = {}
     asked: dict[tuple[str, str], CoreLine] = {}
     stipulated: dict[tuple[str, Stipulation], CoreLine] = {}
     closed: dict[tuple[str, str, str], int] = {}
@@ -101,26 +102,18 @@ def lines(assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()) -> 
         elif isinstance(said, Closed):
             key = (target, said.kind, statement.subject)
             closed[key] = closed.get(key, 0) | dict(statement.terms)[_number(assembly, statement)]
+        elif (fact := statement.binding) is not None:
+            same = facts.setdefault((target, fact.kind, statement.subject, statement.component), [])
+            same.append(fact)
         elif not isinstance(said, Ask):
-            fact = statement.binding
-            kind = fact.kind if fact else "evidence"
-            same = facts.setdefault((target, kind, statement.subject, statement.component), [])
-            same += [fact] if fact else []
+            apart.setdefault((target, statement.subject, statement.component), []).append(statement)
         elif said.text:
             asked[target, said.text] = CoreLine(target=target, ask=said)
     told = []
-    for (target, kind, subject, component), same in facts.items():
-        if same:
-            ground = _ground(assembly, target, subject, same, left)
-        else:
-            ground = Incompatibility(
-                kind=kind,
-                subject=subject,
-                releases=(),
-                component=component,
-                values=(assembly.request.min_evidence,),
-            )
-        told.append(CoreLine(target=target, ground=ground))
+    for (target, _, subject, _), same in facts.items():
+        told.append(CoreLine(target=target, ground=_ground(assembly, target, subject, same, left)))
+    for (target, *pair), given_up in apart.items():
+        told.append(CoreLine(target=target, ground=_apart(assembly, pair, given_up, left)))
     for (target, kind, name), mask in closed.items():
         ground = _closed(assembly, kind, name, mask & left.of(target, name))
         told.append(CoreLine(target=target, ground=ground))
@@ -218,6 +211,27 @@ def _ground(
         facts=tuple(records),
         evidence=cited.evidence if cited else "",
         source=cited.source if cited else "",
+    )
+
+
+def _apart(
+    assembly: Assembly, pair: Sequence[str], statements: Sequence[Statement], left: _Remaining
+) -> Incompatibility:
+    """What the search gave up, as less is known of it than was asked for, or as no fact joins the two."""
+    subject, component = pair
+    least = assembly.request.min_evidence
+    masks = dict.fromkeys(pair, 0)
+    for statement in statements if not least else ():
+        for number, mask in statement.terms:
+            name = assembly.variables[number].component
+            masks[name] |= mask & left.of(statement.target, name) & ~1
+    return Incompatibility(
+        kind="evidence" if least else "touching",
+        subject=subject,
+        releases=_named(assembly, subject, masks[subject]),
+        component=component,
+        values=(least,) if least else (),
+        clashing=_named(assembly, component, masks[component]),
     )
 
 

@@ -66,8 +66,8 @@ class Resolution(Value):
 
     `hidden` are releases of components that an answer does not show, `values` the candidates as the engine has them.
     `unread` is what no fact decides and the answer rests on, `touching` are pairs of parts that no fact joins, though
-    their code or their makers do: with any of these, it is no yes. `weak` is what less evidence than was asked for
-    forbids.
+    their code or their makers do: with any of these, it is no yes. `set_apart` is what
+    the search gave up on its way to this answer, as it is known too little.
     """
 
     index: Index
@@ -78,7 +78,7 @@ class Resolution(Value):
     values: tuple[int, ...]
     unread: tuple[Incompatibility, ...] = ()
     touching: tuple[Touching, ...] = ()
-    weak: tuple[Statement, ...] = ()
+    set_apart: tuple[Statement, ...] = ()
 
     @property
     def known(self) -> bool:
@@ -301,7 +301,9 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         values=values,
         unread=grounds,
         touching=tuple(touching),
-        weak=tuple(part for part in assembly.statements if isinstance(part.said, str)),
+        set_apart=tuple(
+            part for part in assembly.statements if isinstance(part.said, str) and part.subject
+        ),
     )
 
 
