@@ -10,7 +10,7 @@ from toolmatrix.facts.records import MINIMUM
 from toolmatrix.solve import defaults, ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, soft, solve
-from toolmatrix.solve.known import Relations
+from toolmatrix.solve.known import BOUND, Relations
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, Statement, only_excludes, told
 from toolmatrix.value import NamedTuple, Value
 
@@ -260,16 +260,22 @@ def _apart(
     assembly: Assembly, values: tuple[int, ...], touching: Iterable[Touching]
 ) -> list[Statement]:
     """Nogoods of the pairs of releases of which nobody can say that they go together."""
-    stated = []
+    heads, stated = assembly.header["components"], []
     for pair in (one for one in touching if one.decides):
-        one = assembly.variable(pair.target, pair.one)
-        terms = [(one.number, 1 << values[one.number])]
+        parts = [pair.one]
+        if pair.reason == BOUND:
+            # An extension of a framework may be joined with the toolkit by another release of that.
+            parts += [
+                name for name in heads[pair.one]["against"] if pair.other in heads[name]["against"]
+            ]
+        variables = filter(None, (assembly.pick(pair.target, name) for name in parts))
+        terms = [(variable.number, 1 << values[variable.number]) for variable in variables]
         # Devices are given, each by itself.
         if other := assembly.pick(pair.target, pair.other):
             # Where rows name others, none but these will do.
             apart = ~pair.tested & ~1 if pair.tested else 1 << values[other.number]
-            terms = sorted([*terms, (other.number, apart)])
-        stated.append(Statement(tuple(terms), pair.target, pair.one, pair.other, 0))
+            terms.append((other.number, apart))
+        stated.append(Statement(tuple(sorted(terms)), pair.target, pair.one, pair.other, 0))
     return stated
 
 
