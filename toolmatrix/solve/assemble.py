@@ -220,7 +220,7 @@ def _arranged(reached: Reached) -> list[Variable]:
     components = reached.header["components"]
     places = {name: place for place, name in enumerate(components)}
     # Of what was asked for, frameworks come first: their rows name all else, and speak from the first component on.
-    asked = sorted(reached.request.wanted, key=lambda name: not components[name]["framework"])
+    asked = sorted(reached.request.leading, key=lambda name: not components[name]["framework"])
     # A device that was asked for comes before what the front page has behind it: it chooses its toolkit. So do hidden
     # components, which tell where what needs them comes from; before others they would be best absent.
     needed = {

@@ -79,6 +79,14 @@ class Request(Value):
         """The components named by the request itself, in its order."""
         return tuple(dict.fromkeys(ask.component for ask in self.asks if not ask.option))
 
+    @property
+    def leading(self) -> tuple[str, ...]:
+        """The components that are chosen first: those wanted, then those that are there at whatever release."""
+        having = (
+            ask.component for ask in self.asks if ask.option == "with" and ask.selector == "*"
+        )
+        return tuple(dict.fromkeys((*self.wanted, *having)))
+
     def named(self, device: str) -> str:
         """How the request named a device."""
         return dict(self.products).get(device, device)

@@ -196,10 +196,7 @@ def _known(assembly: Assembly, rounds: int = -1) -> Resolution | Assembly:
 def _anchors(assembly: Assembly) -> list[int]:
     """The variables that nothing unread moves: what is wanted first, and of the rest what is no series and no tool."""
     request, components = assembly.request, assembly.header["components"]
-    # Whether what is named without a release is wanted or given has no say.
-    named = {*request.wanted} | {
-        ask.component for ask in request.asks if ask.option == "with" and ask.selector == "*"
-    }
+    named = request.leading
     first, *others = [part for part in assembly.variables if part.component in named]
     # Of a series, as in `torch triton==3.5`, a release that is known will do, and any of a toolkit, its libraries and
     # compilers that the request admits.
