@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import Binding, Dispute
     from toolmatrix.finding import Incompatibility
+    from toolmatrix.solve.engine import Solution
     from toolmatrix.solve.grounds import Core
     from toolmatrix.solve.known import Touching
     from toolmatrix.solve.parts import TestedRow, Variable
@@ -147,12 +148,7 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
             if isinstance(known, Resolution) or whole:
                 return known
             continue
-        # A release without a known build, or what no known archive has, is taken where no other will do.
-        unread = [number for number in assembly.unread if number not in assembly.last]
-        found = solve(assembly.without(unread).problem())
-        if isinstance(found, Conflict) and assembly.last:
-            unread = assembly.unread
-            found = solve(assembly.without(unread).problem())
+        unread, found = _without_unread(assembly)
         if not isinstance(found, Conflict):
             break
     else:
@@ -162,15 +158,38 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
     return _joined(assembly, judge(assembly, found.values))
 
 
+def _without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]:
+    """The unread statements that give way at first, and the best solution without them."""
+    # A release without a known build, or what no known archive has, is taken where no other will do.
+    unread = [number for number in assembly.unread if number not in assembly.last]
+    while isinstance(found := solve((left := assembly.without(unread)).problem()), Conflict):
+        clashing = {left.statements[number].target for number in found.core}
+        more = {
+            number
+            for number in assembly.last.difference(unread)
+            if assembly.statements[number].target in clashing
+        }
+        if not more:
+            break
+        unread = [number for number in assembly.unread if number in more.union(unread)]
+    return unread, found
+
+
 def _joined(assembly: Assembly, answer: Resolution) -> Resolution:
-    """An answer that facts support with the same releases of what was asked for, where pairs of another one touch."""
-    if answer.known or answer.unread:
-        return answer
-    anchored = [
-        Statement(((number, ~(1 << answer.values[number])),), "", "", "", 0)
-        for number in _anchors(assembly)
-    ]
-    return _supported(assembly.stating(anchored), answer) or answer
+    """An answer that facts support with the same releases of what was asked for, where pairs of another one touch.
+
+    Each target has its own, as if it were asked for alone.
+    """
+    for target in assembly.request.targets if not answer.known else ():
+        broken = assembly.broken(answer.values)
+        if any(assembly.statements[number].target == target for number in broken):
+            continue
+        anchored = [
+            Statement(((number, ~(1 << answer.values[number])),), "", "", "", 0)
+            for number in _anchors(assembly)
+        ]
+        answer = _supported(assembly.stating(anchored), answer, broken, target) or answer
+    return answer
 
 
 def _known(assembly: Assembly, rounds: int = -1) -> Resolution | Assembly:
@@ -182,7 +201,8 @@ def _known(assembly: Assembly, rounds: int = -1) -> Resolution | Assembly:
     while not isinstance(found := solve(assembly.problem()), Conflict):
         judged = targets_of(assembly, found.values).values()
         weak = [statement for one in judged for statement in demand.weak(one)]
-        weak += _apart(assembly, found.values, (pair for one in judged for pair in one.touching()))
+        touching = (pair for one in judged for pair in one.touching() if pair.decides)
+        weak += _apart(assembly, found.values, touching)
         if not weak:
             return judge(assembly, found.values)
         # Who tries a change offers what is soon known to be good, and nothing else.
@@ -240,13 +260,21 @@ def _answers(index: Index, request: Request) -> Iterator[tuple[Assembly, Resolut
             yield assembly, judge(assembly, found.values)
 
 
-def _supported(assembly: Assembly, answer: Resolution) -> Resolution | None:
-    """The best answer that facts support, if few pairs that touch are before it."""
+def _supported(
+    assembly: Assembly, answer: Resolution, unread: Sequence[int] = (), target: str = ""
+) -> Resolution | None:
+    """The best answer that facts support, on one target or on all, if few pairs that touch are before it.
+
+    The statements that are `unread` do not bind.
+    """
     for _ in range(_TRIES):
-        if answer.known:
+        touching = [
+            pair for pair in answer.touching if pair.decides and target in ("", pair.target)
+        ]
+        if not touching:
             return answer
-        assembly = assembly.stating(_apart(assembly, answer.values, answer.touching))
-        found = solve(assembly.problem())
+        assembly = assembly.stating(_apart(assembly, answer.values, touching))
+        found = solve(assembly.without(unread).problem())
         if isinstance(found, Conflict):
             break
         answer = judge(assembly, found.values)
@@ -258,7 +286,7 @@ def _apart(
 ) -> list[Statement]:
     """Nogoods of the pairs of releases of which nobody can say that they go together."""
     heads, stated = assembly.header["components"], []
-    for pair in (one for one in touching if one.decides):
+    for pair in touching:
         parts = [pair.one]
         if pair.reason == BOUND:
             # An extension of a framework may be joined with the toolkit by another release of that.
