@@ -75,3 +75,66 @@ def test_the_newest_of_which_everything_is_known_is_offered(
     run = real("resolve", *line.split(), "--json")
     assert (run.code, run.json()["fully_known"]["command"]) == (4, command)
     assert real(*command.split()[1:]).code == 0
+
+
+def releases(real: Cli, line: str) -> dict[str, dict[str, str]]:
+    """By target the releases of an answer."""
+    targets = real("resolve", *shlex.split(line), "--json").json()["targets"]
+    return {
+        target: {name: part.get("version", "") for name, part in held["components"].items()}
+        for target, held in targets.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        # A distribution whose packages were not read is no reason for a Python that those known lack.
+        "transformer-engine python --from source --accelerator cuda",
+        "jaxlib --with gcc --from source --accelerator none",
+    ],
+)
+def test_a_distribution_that_was_taken_anyway_changes_nothing(real: Cli, line: str) -> None:
+    found = releases(real, line)
+    (distro,) = {held["distro"] for held in found.values()}
+    assert releases(real, f"{line} --distro {distro}") == found
+
+
+@pytest.mark.parametrize(
+    "names", ["cuda tensorrt-llm", "bazel==1.0.0 ml-dtypes", "xformers torchaudio"]
+)
+def test_what_is_there_at_whatever_release_is_chosen_like_what_is_wanted(
+    real: Cli, names: str
+) -> None:
+    wanted, other = names.split()
+    both, having = releases(real, names)["x86"], releases(real, f"{wanted} --with {other}")["x86"]
+    assert having[other] == both[other]
+
+
+def test_an_extension_takes_the_framework_that_joins_it_with_the_toolkit(real: Cli) -> None:
+    found = releases(real, "rocm==7.2.4 --with torchaudio")["amd"]
+    assert (found["torch"], found["torchaudio"]) == ("2.11.0", "2.11.0")
+
+
+def test_no_row_brings_a_library_that_nothing_needs(real: Cli) -> None:
+    """Rows of torch name NCCL, which a release of what is asked for would need that is not taken."""
+    line = "mamba-ssm==2.0 tensorflow-io nvjitlink --from wheel"
+    assert "nccl" not in releases(real, line)["x86"]
+    # The rows of what was asked for still do.
+    assert "cudnn" in releases(real, "tensorrt==8.6.1.6")["x86"]
+
+
+def test_what_the_user_has_is_there_on_each_target_with_its_accelerator(real: Cli) -> None:
+    found = releases(real, "tensorrt cudnn --target arm,x86 --with cuda==11.6.2")
+    assert {held["cuda"] for held in found.values()} == {"11.6.2"}
+
+
+def test_each_of_several_targets_has_the_answer_that_it_has_alone(real: Cli) -> None:
+    line = "xformers 'cuda-bindings>=13.4.1' auto-gptq --from wheel"
+    both = releases(real, f"{line} --target x86,amd")
+    assert both["x86"] == releases(real, f"{line} --target x86")["x86"]
+
+
+def test_explain_says_which_pair_no_fact_joins(real: Cli) -> None:
+    run = real("explain", "cuda", "onnxruntime==1.20.2", "cudnn==9")
+    assert "(no fact joins onnxruntime 1.20.2 and\n  cuda)" in run.out

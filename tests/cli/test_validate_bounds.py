@@ -141,6 +141,28 @@ def test_a_single_subject_that_takes_too_long_is_unknown_as_well(
     )
 
 
+def test_what_the_process_holds_before_is_not_what_a_subject_takes(
+    tmp_path: Path, cache: str
+) -> None:
+    (tmp_path / "good.tar").write_bytes(images.tar(images.saved(GOOD)))
+    words = ["validate", "archive:good.tar", *EXPECTED, "--memory", "128"]
+    script = f"""if True:
+        import os, sys
+        from toolmatrix.cli.main import main
+        held = bytearray(256 << 20)
+        sys.exit(main({words}, os.environ, sys.stdin, sys.stdout, sys.stderr))
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        check=False,
+        cwd=tmp_path,
+        env=environment(cache),
+        capture_output=True,
+        text=True,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+
+
 def test_a_configuration_that_includes_itself_on_every_line_is_judged_between_two_others(
     tmp_path: Path, cache: str
 ) -> None:

@@ -255,8 +255,8 @@ def _within(bounds: WorkBounds) -> Iterator[None]:
         resource.RLIMIT_CPU: bounds.processor
         and int(used.ru_utime + used.ru_stime) + 1 + bounds.processor,
         # Not RLIMIT_AS, which counts mapped files and room that is only reserved; from Linux 4.7 on this one counts
-        # every private page that can be written (setrlimit(2)).
-        resource.RLIMIT_DATA: bounds.memory << 20,
+        # every private page that can be written (setrlimit(2)). A fork begins with those of its parent.
+        resource.RLIMIT_DATA: bounds.memory and _data() + (bounds.memory << 20),
     }
     wanted = {kind: bound for kind, bound in bounded.items() if bound}
     before = {kind: resource.getrlimit(kind) for kind in wanted}
@@ -269,6 +269,16 @@ def _within(bounds: WorkBounds) -> Iterator[None]:
     finally:
         for kind, limits in before.items():
             resource.setrlimit(kind, limits)
+
+
+def _data() -> int:
+    """The bytes of private pages that this process may write, 0 where the system does not say."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as status:
+            sizes = [line.split()[1] for line in status if line.startswith("VmData:")]
+    except OSError:
+        return 0
+    return sum(map(int, sizes)) << 10
 
 
 def _stop(*_: object) -> NoReturn:
