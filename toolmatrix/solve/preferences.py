@@ -83,20 +83,23 @@ def kept(assembly: Assembly) -> Iterator[Support]:
 
 
 def unneeded(assembly: Assembly) -> Iterator[Support]:
-    """The absence of libraries of a toolkit that only rows about what was not asked for name: nothing needs these."""
-    components = assembly.header["components"]
+    """The absence of what only rows about other things name: what was tested together may be there for another reason.
+
+    What was asked for was tested with counts as needed, and so does each of several of which one is needed.
+    """
     above = (len(assembly.variables) + 1) * EVIDENCE + _PLAIN
-    # Both what was asked for and what it was tested with.
-    named = {name for _, name in assembly.asked} | {
-        name
-        for _, asked in assembly.asked
-        for group in assembly.component(asked).row_groups
-        for name in group.components
-    }
+    asked = {name for _, name in assembly.asked}
+    kept = asked.union(SEVERAL)
+    for leading in assembly.request.leading:
+        for rows in assembly.component(leading).row_groups:
+            kept.update(rows.components)
+    for _, name in assembly.by_name:
+        for group in assembly.component(name).binding_groups:
+            several = len(group.alternatives) > 1 and asked.isdisjoint(group.alternatives)
+            kept.update(group.alternatives if several else ())
     for target, name in assembly.by_name:
         anchor = assembly.pick(target, "target")
-        part_of_toolkit = components[name]["under"] and name not in SEVERAL
-        if part_of_toolkit and anchor is not None and name not in named:
+        if anchor is not None and name not in kept:
             yield _support(anchor, assembly.variable(target, name), 1, above)
 
 

@@ -218,14 +218,13 @@ def _anchors(assembly: Assembly) -> list[int]:
     request, components = assembly.request, assembly.header["components"]
     named = request.leading
     first, *others = [part for part in assembly.variables if part.component in named]
-    # Of a series, as in `torch triton==3.5`, a release that is known will do, and any of a toolkit, its libraries and
-    # compilers that the request admits.
+    # Of a series, as in `torch triton==3.5`, a release that is known will do, and any of a toolkit, its libraries, a
+    # compiler or Python that the request admits.
     loose = {ask.component for ask in request.asks if ask.selector.startswith("==")}
-    loose |= {
-        name
-        for name in named
-        if not components[name]["code"] and (components[name]["major"] or components[name]["under"])
-    }
+    for name in named:
+        head = components[name]
+        if not head["code"] and (head["major"] or head["under"] or head["scheme"] == "series"):
+            loose.add(name)
     return [
         part.number
         for part in (first, *others)
