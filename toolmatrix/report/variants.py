@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.preferences import limits
-from toolmatrix.solve.stipulations import inside
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -216,6 +215,8 @@ def document(variant: Variant) -> dict[str, Any]:
 
 def carried(index: Index, resolution: Resolution, target: str) -> dict[str, str]:
     """The toolkit and libraries that a build brings, inside it or as packages: component to the one that brings it."""
+    from toolmatrix.solve.stipulations import inside
+
     components = index.header["components"]
     chosen = resolution.chosen(target)
     found = {}
