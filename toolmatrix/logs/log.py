@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolmatrix.logs.matcher import MatchedLine, Stream
-    from toolmatrix.logs.signatures import LinePattern, SignatureCatalog
+    from toolmatrix.logs.signatures import LinePattern, PatternUse, SignatureCatalog
 
 # Different failures that are kept; further ones are counted.
 MATCHES = 1000
@@ -74,14 +74,10 @@ class ObservedLog(Value):
 def observe(stream: Stream, catalog: SignatureCatalog, subject: str) -> ObservedLog:
     """Read a log to its end; raises what the stream does."""
     reader = _LogReader(catalog, subject)
-    matcher = MultiPatternMatcher(reader.uses, reader.often)
+    matcher = MultiPatternMatcher(catalog.sought)
     for matched in matcher.hits(stream):
         reader.look(matched)
     return reader.log(matcher.lines)
-
-
-# The place of a pattern in the order in which they are tried, what it tells, of which failures, and the pattern.
-_Use = tuple[int, str, Signature | Recovery | None, "LinePattern"]
 
 
 class _LogReader:
@@ -100,27 +96,10 @@ class _LogReader:
         self.looking_back = MATCHES
         # Up to which line failures of a name are none.
         self.excused: dict[str, int] = {}
-        self.uses: dict[str, list[_Use]] = {}
-        told = (
-            *(("witnesses", None, pattern) for pattern in catalog.witnesses),
-            *(("recoveries", one, one.pattern) for one in catalog.recoveries),
-            *(("failures", one, pattern) for one in catalog.signatures for pattern in one.lines),
-            *(("consequences", None, pattern) for pattern in catalog.consequences),
-        )
-        for order, (kind, about, pattern) in enumerate(told):
-            self.uses.setdefault(pattern.has, []).append((order, kind, about, pattern))
-        # Versions that a log repeats with every line need no look at each of them.
-        self.often = {
-            text
-            for text, uses in self.uses.items()
-            if all(
-                use[1] == "witnesses" and "component" not in use[3].line.groupindex for use in uses
-            )
-        }
 
     def look(self, matched: MatchedLine) -> None:
         """Try the patterns of the texts on a line, in the order of the catalog."""
-        found = {use[0]: use for text in matched.texts for use in self.uses[text]}
+        found = {use[0]: use for text in matched.texts for use in self.catalog.uses[text]}
         uses = [found[order] for order in sorted(found)]
         failed = [self.tell(uses, matched, line) for line in matched.lines]
         failures = [use for use in uses if use[1] == "failures"]
@@ -128,7 +107,7 @@ class _LogReader:
         if failures and not any(failed):
             any(self.tell(failures, matched, *joined) for joined in matched.wrapped())
 
-    def tell(self, uses: list[_Use], matched: MatchedLine, line: str, joint: int = 0) -> bool:
+    def tell(self, uses: list[PatternUse], matched: MatchedLine, line: str, joint: int = 0) -> bool:
         """Keep what a line tells, of two that were joined what goes over the joint; whether that was a failure."""
         for _, kind, about, pattern in uses:
             if kind == "witnesses":

@@ -125,14 +125,13 @@ class Pattern:
             at = held.find(sought, at + step, last)
 
 
-class MultiPatternMatcher:
-    """Looks for texts of at least one word; `lines` were read so far.
+class SoughtTexts:
+    """Texts of at least one word that are looked for, by their longest word.
 
     Of those that stand `often` in a log and tell the same each time, a block yields the first that differ and the last.
     """
 
     def __init__(self, texts: Iterable[str], often: Container[str] = ()) -> None:
-        self.lines = 0
         self.often = often
         self.patterns: dict[bytes, list[Pattern]] = {}
         for pattern in map(Pattern, texts):
@@ -140,17 +139,8 @@ class MultiPatternMatcher:
             self.patterns.setdefault(max(pattern.words.split(), key=len), []).append(pattern)
         self.words = frozenset(self.patterns)
 
-    def hits(self, stream: Stream) -> Iterator[MatchedLine]:
-        """The lines that hold a text, in their order; raises what the stream raises."""
-        for text, start, end in _pieces(stream):
-            counted = start
-            for begin, finish, texts in self._found(text, start, end):
-                self.lines += text.count(b"\n", counted, begin)
-                counted = max(counted, begin)
-                yield MatchedLine(self.lines + 1, texts, text, begin, finish)
-            self.lines += text.count(b"\n", counted, end)
-
-    def _found(self, text: bytes, start: int, end: int) -> list[tuple[int, int, list[str]]]:
+    def within(self, text: bytes, start: int, end: int) -> list[tuple[int, int, list[str]]]:
+        """The lines between two places of a text that hold any: where they begin and end, and what they hold."""
         words = b" " + text[start:].translate(_WORDS) + b" "
         found: dict[int, tuple[int, list[str]]] = {}
         for word in self.words.intersection(words.split()):
@@ -162,6 +152,24 @@ class MultiPatternMatcher:
                     if not texts or texts[-1] != pattern.text:
                         texts.append(pattern.text)
         return [(begin, *rest) for begin, rest in sorted(found.items())]
+
+
+class MultiPatternMatcher:
+    """Looks for texts in a log; `lines` were read so far."""
+
+    def __init__(self, sought: SoughtTexts) -> None:
+        self.sought = sought
+        self.lines = 0
+
+    def hits(self, stream: Stream) -> Iterator[MatchedLine]:
+        """The lines that hold a text, in their order; raises what the stream raises."""
+        for text, start, end in _pieces(stream):
+            counted = start
+            for begin, finish, texts in self.sought.within(text, start, end):
+                self.lines += text.count(b"\n", counted, begin)
+                counted = max(counted, begin)
+                yield MatchedLine(self.lines + 1, texts, text, begin, finish)
+            self.lines += text.count(b"\n", counted, end)
 
 
 def _pieces(stream: Stream) -> Iterator[tuple[bytes, int, int]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, cached_property
 
+from toolmatrix.logs.matcher import SoughtTexts
 from toolmatrix.resources import load_yaml, signatures_path
 from toolmatrix.value import Value
 
@@ -136,7 +137,16 @@ class Provided(Value):
         return self.bring.replace("{major}", major(file) or "*")
 
 
-class SignatureCatalog(Value):
+PatternUse = tuple[int, str, Signature | Recovery | None, "LinePattern"]
+"""The place of a pattern in the order in which they are tried, what it tells, of which failures, and the pattern."""
+
+
+# Values have slots, and no room for what is worked out once.
+class _Keeping:
+    pass
+
+
+class SignatureCatalog(_Keeping, Value):
     """Everything the file says, in the order in which patterns are tried."""
 
     signatures: tuple[Signature, ...]
@@ -150,6 +160,33 @@ class SignatureCatalog(Value):
     compilers: Mapping[str, str]
     asides: tuple[re.Pattern[str], ...]
     warnings: tuple[re.Pattern[str], ...]
+
+    @cached_property
+    def uses(self) -> dict[str, list[PatternUse]]:
+        """The uses of patterns, by the text that a line holds which one may fit."""
+        found: dict[str, list[PatternUse]] = {}
+        told = (
+            *(("witnesses", None, pattern) for pattern in self.witnesses),
+            *(("recoveries", one, one.pattern) for one in self.recoveries),
+            *(("failures", one, pattern) for one in self.signatures for pattern in one.lines),
+            *(("consequences", None, pattern) for pattern in self.consequences),
+        )
+        for order, (kind, about, pattern) in enumerate(told):
+            found.setdefault(pattern.has, []).append((order, kind, about, pattern))
+        return found
+
+    @cached_property
+    def sought(self) -> SoughtTexts:
+        """The texts of all patterns, to be looked for."""
+        # Versions that a log repeats with every line need no look at each of them.
+        often = {
+            text
+            for text, uses in self.uses.items()
+            if all(
+                use[1] == "witnesses" and "component" not in use[3].line.groupindex for use in uses
+            )
+        }
+        return SoughtTexts(self.uses, often)
 
     def believed(self, line: str) -> str:
         """What is left of a line without what only speaks of failures: a command, a test that passed, a probe."""
