@@ -33,7 +33,7 @@ PUBLISHED_AS = ("tensorflow", "tensorflow-rocm")
 @pytest.mark.parametrize(
     "pair",
     sampled(
-        [(pair,) for pair in combinations(FOLDER, 2) if pair not in (EMPTY, PUBLISHED_AS)], every=4
+        [(pair,) for pair in combinations(FOLDER, 2) if pair not in (EMPTY, PUBLISHED_AS)], every=12
     ),
     ids=" ".join,
 )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import matrix
 from toolmatrix.api.checks import loaded
-from toolmatrix.facts.store import open_index
 from toolmatrix.harvest import families
 from toolmatrix.judge import contradictions
 
@@ -33,7 +33,7 @@ def test_what_was_read_in_files_decides(real: Cli, request_: str, code: int, say
 
 
 def test_all_releases_of_frameworks_are_known_by_all_that_they_require() -> None:
-    index = open_index((), {})
+    index = matrix.index()
     for name in ("torch", "torchvision", "triton", "tensorflow", "jax", "numpy"):
         facts = index.component(name)
         assert index.scale(name).named(facts.complete) == facts.versions, name
@@ -41,6 +41,6 @@ def test_all_releases_of_frameworks_are_known_by_all_that_they_require() -> None
 
 @pytest.mark.long
 def test_nothing_in_the_matrix_contradicts_something_else() -> None:
-    index = open_index((), {})
+    index = matrix.index()
     packages = {**index.header["packages"], **families.packages()}
     assert [*contradictions.findings(loaded([]), index, packages)] == []

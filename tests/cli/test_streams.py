@@ -73,7 +73,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, cache: str) -> Path:
 
 
 # Commands with an answer, a file and a report; each is run many times.
-OFTEN = {"resolve", "lock", "check", "diagnose"}
+OFTEN = {"resolve", "check"}
 
 
 def closing(*closed: int) -> Any:

@@ -197,6 +197,7 @@ def test_what_the_system_does_not_give_is_a_bound_and_no_defect(tmp_path: Path, 
     )
 
 
+@pytest.mark.long
 def test_the_processor_time_of_workers_is_counted_where_they_were_started(
     tmp_path: Path, cache: str
 ) -> None:

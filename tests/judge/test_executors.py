@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.amount import sampled
 from tests.engine import docker
 from tests.harvest import shop
 from tests.judge import small
@@ -305,6 +306,7 @@ def silent(registry: socket.socket) -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 def test_a_harvest_reads_elsewhere_what_it_reads_here(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache: str
 ) -> None:
@@ -346,7 +348,9 @@ def test_a_harvest_reads_elsewhere_what_it_reads_here(
         read("numpy", "edge-engines", executor="any")
 
 
-@pytest.mark.parametrize("address", ["nowhere", "bar://nowhere:1", "tls://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "address", sampled(["nowhere", "bar://nowhere:1", "tls://127.0.0.1:1"], every=3)
+)
 def test_what_is_no_scheduler_is_told_and_nothing_else(
     tmp_path: Path, cache: str, address: str
 ) -> None:

@@ -158,7 +158,7 @@ def reason(refusal: NoAnswer) -> str:
 
 
 def one_more(asker: Asker, reply: Reply) -> Iterator[str]:
-    """One more constraint never turns a no into a yes."""
+    """One more constraint never turns a no into an answer."""
     # What is named is no free choice any more, and known better than before: that may be enough evidence.
     if reply.code != NO or reply.fields.min_evidence != evidence.UNKNOWN:
         return
@@ -168,7 +168,7 @@ def one_more(asker: Asker, reply: Reply) -> Iterator[str]:
     for base in dict.fromkeys((out, out.replace(accelerator=reply.fields.accelerator))):
         for more in dict.fromkeys(_constrained(asker, base, draw) for _ in range(3)):
             again = asker.ask(more)
-            if again.code in ANSWERS:
+            if again.answer is not None:
                 yield f"{command(more)} is {again}"
 
 

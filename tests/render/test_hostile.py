@@ -81,7 +81,7 @@ def living(name: str, dialect: str) -> tuple[Leaf, ...]:
 
 
 PLACES = [(name, dialect) for name in NAMES for dialect in dialects(name)]
-EVERY = 6
+EVERY = 12
 
 
 @pytest.mark.parametrize(("name", "dialect"), PLACES)

@@ -9,7 +9,7 @@ from tests.report.stage_laws import SHOWN
 from tests.stages import corpus
 
 
-@pytest.mark.parametrize("case", sampled(corpus.cases(), every=3), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", sampled(corpus.cases(), every=6), ids=lambda case: case.name)
 def test_a_capture_is_shown_as_it_should_be(case: corpus.Case) -> None:
     broken = SHOWN.broken_by(case)
     assert not broken, "\n".join(broken)

@@ -20,7 +20,7 @@ CASES = corpus.cases()
 MODULES = (clang, nvcc, outputs, passed_on, used)
 
 
-@pytest.mark.parametrize("case", sampled(CASES, every=3), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", sampled(CASES, every=6), ids=lambda case: case.name)
 def test_a_capture_keeps_the_laws(case: corpus.Case) -> None:
     broken = LAWS.broken_by(case)
     assert not broken, "\n".join(broken)

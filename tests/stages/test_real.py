@@ -198,7 +198,9 @@ def test_ninja_and_a_script_write_the_dependencies_that_a_log_tells_of(tmp_path:
 @pytest.mark.parametrize(
     ("driver", "suffix", "before", "flags"),
     [
-        pytest.param(nvcc, ".cu", "", ["-arch=sm_80", "-rdc=true"], id="nvcc"),
+        pytest.param(
+            *(nvcc, ".cu", "", ["-arch=sm_80", "-rdc=true"]), id="nvcc", marks=pytest.mark.long
+        ),
         pytest.param(
             *(nvcc, ".cu", "", [*TWO_SM, "-rdc=true"]), id="nvcc-several", marks=pytest.mark.long
         ),

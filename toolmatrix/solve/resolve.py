@@ -163,6 +163,7 @@ def _without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]
     # A release without a known build, or what no known archive has, is taken where no other will do.
     unread = [number for number in assembly.unread if number not in assembly.last]
     while isinstance(found := solve((left := assembly.without(unread)).problem()), Conflict):
+        # Targets are independent: what has to be let go on one may be kept on the others.
         clashing = {left.statements[number].target for number in found.core}
         more = {
             number
@@ -182,6 +183,7 @@ def _joined(assembly: Assembly, answer: Resolution) -> Resolution:
     """
     for target in assembly.request.targets if not answer.known else ():
         broken = assembly.broken(answer.values)
+        # Where something unread is in the way, no other release of the rest makes it known.
         if any(assembly.statements[number].target == target for number in broken):
             continue
         anchored = [
