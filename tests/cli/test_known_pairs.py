@@ -124,9 +124,19 @@ def test_no_row_brings_a_library_that_nothing_needs(real: Cli) -> None:
     assert "cudnn" in releases(real, "tensorrt==8.6.1.6")["x86"]
 
 
-def test_what_the_user_has_is_there_on_each_target_with_its_accelerator(real: Cli) -> None:
-    found = releases(real, "tensorrt cudnn --target arm,x86 --with cuda==11.6.2")
-    assert {held["cuda"] for held in found.values()} == {"11.6.2"}
+@pytest.mark.parametrize(
+    ("line", "release"),
+    [
+        ("tensorrt cudnn --target arm,x86 --with cuda==11.6.2", "cuda 11.6.2"),
+        ("tensorrt-dispatch --target arm,x86 --arch compute_88 --from wheel", "compute_88"),
+    ],
+)
+def test_what_is_given_is_there_on_each_target_that_gets_its_accelerator(
+    real: Cli, line: str, release: str
+) -> None:
+    arm, x86 = real("resolve", *line.split()).out.split("\n\n")[:2]
+    assert f"─ {release} " in arm
+    assert f"─ {release} " in x86
 
 
 def test_each_of_several_targets_has_the_answer_that_it_has_alone(real: Cli) -> None:

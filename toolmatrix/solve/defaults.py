@@ -26,7 +26,13 @@ def requests(index: Index, request: Request) -> Iterator[Request]:
         key=lambda asks: sum(one != other for one, other in zip(asks, request.asks, strict=True)),
     )
     for asks in changed:
-        yield request.replace(asks=(*asks, *_had(index, request, asks)))
+        found = request.replace(asks=(*asks, *_had(index, request, asks)))
+        moved = {ask.target for one, ask in zip(request.asks, asks, strict=True) if one is not ask}
+        # A codegen arch or device may be meant for a target that computes on nothing else but by default.
+        there = tuple(place for place in request.apart if place[0] not in moved)
+        if there != request.apart:
+            yield found.replace(apart=there)
+        yield found
 
 
 def _had(index: Index, request: Request, asks: Sequence[Ask]) -> Iterator[Ask]:
