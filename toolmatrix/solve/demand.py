@@ -16,7 +16,7 @@ from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import TestedRow, Variable
@@ -121,7 +121,7 @@ class Demand:
         if left:
             mask &= self.shadow(judged, variable, here, left, why)
             if not mask:
-                return self.whole(judged)
+                return self.whole(judged, {number, *_spoken(speakers)})
         # The same reason holds for all releases of which nothing else would be enough.
         kept = {id(one) for one in left}
         for one in speakers:
@@ -215,12 +215,12 @@ class Demand:
         why.add(variable.number, ~1)
         return why.terms
 
-    def whole(self, judged: JudgedTarget) -> dict[int, int]:
-        """The answer as it is on a target, where no fewer terms are a reason."""
+    def whole(self, judged: JudgedTarget, among: Container[int] | None = None) -> dict[int, int]:
+        """The answer as it is on a target, or some variables of it, where no fewer terms are a reason."""
         return {
             variable.number: 1 << judged.values[variable.number]
             for variable in judged.variables
-            if variable.number not in self.given
+            if variable.number not in self.given and (among is None or variable.number in among)
         }
 
     def speakers(self, target: str, variable: Variable) -> list[_Speaker]:
@@ -360,3 +360,10 @@ class Demand:
             for place, record in enumerate(part.releases if asked else ())
             if words.rank(index.record(record).evidence) >= self.least
         )
+
+
+def _spoken(speakers: Sequence[_Speaker]) -> Iterator[int]:
+    """The variables on which it depends what is heard of a component."""
+    for one in speakers:
+        yield from one.terms
+        yield from (number for number, _, _ in (one.row.terms if one.row else ()))
