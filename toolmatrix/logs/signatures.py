@@ -138,15 +138,15 @@ class Provided(Value):
 
 
 PatternUse = tuple[int, str, Signature | Recovery | None, "LinePattern"]
-"""The place of a pattern in the order in which they are tried, what it tells, of which failures, and the pattern."""
+"""The place of a pattern in the order in which they are tried, what it shows, of which failures, and the pattern."""
 
 
-# Values have slots, and no room for what is worked out once.
-class _Keeping:
+# A value has slots alone, and no room for what is derived from it once.
+class _Caching:
     pass
 
 
-class SignatureCatalog(_Keeping, Value):
+class SignatureCatalog(_Caching, Value):
     """Everything the file says, in the order in which patterns are tried."""
 
     signatures: tuple[Signature, ...]
@@ -165,13 +165,13 @@ class SignatureCatalog(_Keeping, Value):
     def uses(self) -> dict[str, list[PatternUse]]:
         """The uses of patterns, by the text that a line holds which one may fit."""
         found: dict[str, list[PatternUse]] = {}
-        told = (
+        patterns = (
             *(("witnesses", None, pattern) for pattern in self.witnesses),
             *(("recoveries", one, one.pattern) for one in self.recoveries),
             *(("failures", one, pattern) for one in self.signatures for pattern in one.lines),
             *(("consequences", None, pattern) for pattern in self.consequences),
         )
-        for order, (kind, about, pattern) in enumerate(told):
+        for order, (kind, about, pattern) in enumerate(patterns):
             found.setdefault(pattern.has, []).append((order, kind, about, pattern))
         return found
 

@@ -370,10 +370,13 @@ class Assembly(Reached):
         self.last = {
             number
             for number in unread
-            for _, target, subject, *_ in (statements[number],)
-            if _is_last(components, built, subject, statements[number].component)
-            or (subject == "distro" and (target, subject) not in self.asked)
+            if _is_last(components, built, statements[number].subject, statements[number].component)
+            or self._is_elsewhere(statements[number])
         }
+
+    def _is_elsewhere(self, statement: Statement) -> bool:
+        """True if a statement is about distributions, of which the request names none."""
+        return statement.subject == "distro" and (statement.target, "distro") not in self.asked
 
     def without(self, numbers: Sequence[int]) -> Assembly:
         """The same without some statements."""

@@ -6,7 +6,7 @@ from itertools import product
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.request import Ask, Request
@@ -26,23 +26,26 @@ def requests(index: Index, request: Request) -> Iterator[Request]:
         key=lambda asks: sum(one != other for one, other in zip(asks, request.asks, strict=True)),
     )
     for asks in changed:
-        found = request.replace(asks=(*asks, *_had(index, request, asks)))
-        moved = {ask.target for one, ask in zip(request.asks, asks, strict=True) if one is not ask}
-        # A codegen arch or device may be meant for a target that computes on nothing else but by default.
+        moved = {
+            ask.target: ask.selector
+            for one, ask in zip(request.asks, asks, strict=True)
+            if one is not ask
+        }
+        found = request.replace(asks=(*asks, *_having(index, asks, moved)))
+        # By default such a target computed on nothing, and a codegen arch or device was meant for others.
         there = tuple(place for place in request.apart if place[0] not in moved)
         if there != request.apart:
             yield found.replace(apart=there)
         yield found
 
 
-def _had(index: Index, request: Request, asks: Sequence[Ask]) -> Iterator[Ask]:
-    """What the user has with the accelerators that targets have now, which was meant for others before."""
-    for one, ask in zip(request.asks, asks, strict=True):
-        for had in asks if one is not ask else ():
-            computes = index.header["components"][had.component]["accelerators"]
-            meant = had.option == "with" and had.target and ask.selector in computes
-            here = had.replace(target=ask.target)
-            if meant and here not in asks:
+def _having(index: Index, asks: Sequence[Ask], accelerators: Mapping[str, str]) -> Iterator[Ask]:
+    """What the user has on other targets alone that computes on the new accelerators, by target, of these."""
+    for ask in asks:
+        computes = index.header["components"][ask.component]["accelerators"]
+        for target, accelerator in accelerators.items() if ask.option == "with" else ():
+            here = ask.replace(target=target)
+            if ask.target and accelerator in computes and here not in asks:
                 yield here
 
 

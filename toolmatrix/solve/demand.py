@@ -121,7 +121,7 @@ class Demand:
         if left:
             mask &= self.shadow(judged, variable, here, left, why)
             if not mask:
-                return self.whole(judged, {number, *_spoken(speakers)})
+                return self.whole(judged, {number, *_variables(speakers)})
         # The same reason holds for all releases of which nothing else would be enough.
         kept = {id(one) for one in left}
         for one in speakers:
@@ -362,8 +362,8 @@ class Demand:
         )
 
 
-def _spoken(speakers: Sequence[_Speaker]) -> Iterator[int]:
-    """The variables on which it depends what is heard of a component."""
+def _variables(speakers: Sequence[_Speaker]) -> Iterator[int]:
+    """The variables whose values decide which of them speak, and how well."""
     for one in speakers:
         yield from one.terms
         yield from (number for number, _, _ in (one.row.terms if one.row else ()))

@@ -109,15 +109,15 @@ def lines(assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()) -> 
             apart.setdefault((target, statement.subject, statement.component), []).append(statement)
         elif said.text:
             asked[target, said.text] = CoreLine(target=target, ask=said)
-    told = []
+    found = []
     for (target, _, subject, _), same in facts.items():
-        told.append(CoreLine(target=target, ground=_ground(assembly, target, subject, same, left)))
+        found.append(CoreLine(target=target, ground=_ground(assembly, target, subject, same, left)))
     for (target, *pair), given_up in apart.items():
-        told.append(CoreLine(target=target, ground=_apart(assembly, pair, given_up, left)))
+        found.append(CoreLine(target=target, ground=_apart(assembly, pair, given_up, left)))
     for (target, kind, name), mask in closed.items():
         ground = _closed(assembly, kind, name, mask & left.of(target, name))
-        told.append(CoreLine(target=target, ground=ground))
-    return [*told, *stipulated.values(), *asked.values()]
+        found.append(CoreLine(target=target, ground=ground))
+    return [*found, *stipulated.values(), *asked.values()]
 
 
 def grounds(

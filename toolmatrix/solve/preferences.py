@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import Variable
 
+    Joined = dict[tuple[str, str], list[tuple[int, int]]]
+    """By target and wanted component its releases that are joined with so many anchors at least, as masks."""
+
 RULE = "series-of-its-time"
 _NATIVE, _FOR_IT_ALONE, _PLAIN = 6, 5, 4
 """Above what any row weighs, and below what a lock or a policy does: see `EVIDENCE`."""
 _ANCHOR, _BY_THEN, _A_YEAR_LATER = 3, 2, 1
-"""Below what any row weighs, also for as many anchors as are told apart."""
-
-Joined = dict[tuple[str, str], list[tuple[int, int]]]
-"""By target and wanted component its releases that are joined with so many anchors at least, as masks."""
+"""Below what any row weighs, also for as many anchors as count (`anchors.MOST`)."""
 
 
 class Fallback(Support):

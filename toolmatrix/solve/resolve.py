@@ -67,8 +67,8 @@ class Resolution(Value):
 
     `hidden` are releases of components that an answer does not show, `values` the candidates as the engine has them.
     `unread` is what no fact decides and the answer rests on, `touching` are pairs of parts that no fact joins, though
-    their code or their makers do: with any of these, it is no yes. `set_apart` is what
-    the search gave up on its way to this answer, as it is known too little.
+    their code or their makers do: with any of these, it is no yes. `set_apart` is what the search gave up on its way
+    to this answer, as too little is known of it.
     """
 
     index: Index
@@ -181,8 +181,10 @@ def _joined(assembly: Assembly, answer: Resolution) -> Resolution:
 
     Each target has its own, as if it were asked for alone.
     """
-    for target in assembly.request.targets if not answer.known else ():
-        broken = assembly.broken(answer.values)
+    if answer.known:
+        return answer
+    broken = assembly.broken(answer.values)
+    for target in assembly.request.targets:
         # Where something unread is in the way, no other release of the rest makes it known.
         if any(assembly.statements[number].target == target for number in broken):
             continue
@@ -218,19 +220,18 @@ def _known(assembly: Assembly, rounds: int = -1) -> Resolution | Assembly:
 def _anchors(assembly: Assembly) -> list[int]:
     """The variables that nothing unread moves: what is wanted first, and of the rest what is no series and no tool."""
     request, components = assembly.request, assembly.header["components"]
-    named = request.leading
-    first, *others = [part for part in assembly.variables if part.component in named]
     # Of a series, as in `torch triton==3.5`, a release that is known will do, and any of a toolkit, its libraries, a
     # compiler or Python that the request admits.
     loose = {ask.component for ask in request.asks if ask.selector.startswith("==")}
-    for name in named:
+    for name in request.leading:
         head = components[name]
         if not head["code"] and (head["major"] or head["under"] or head["scheme"] == "series"):
             loose.add(name)
+    named = [part for part in assembly.variables if part.component in request.leading]
     return [
         part.number
-        for part in (first, *others)
-        if part.component == first.component or part.component not in loose
+        for part in named
+        if part.component == named[0].component or part.component not in loose
     ]
 
 
