@@ -6,15 +6,26 @@ Every function returns the same problem for the same arguments.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations, cycle, pairwise
 from math import log
 from random import Random
 from time import process_time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolmatrix.solve.engine import Problem, Support, solve
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 Nogood = tuple[tuple[int, int], ...]
+
+
+class Owned(Support):
+    """A support that belongs to one of the variables that it joins."""
+
+    def __init__(self, terms: Sequence[tuple[int, int, int]], weight: int) -> None:
+        super().__init__(terms, weight)
+        self.owner = self.terms[len(terms) // 2][0]
 
 
 @dataclass(frozen=True)
@@ -110,8 +121,8 @@ def scattered(
 
     rows = [tuple((v, mask(v)) for v in places()) for _ in range(nogoods)]
     vouched = [
-        Support(tuple((v, mask(v), rng.randint(0, 3)) for v in places()), rng.randint(0, 3))
-        for _ in range(supports)
+        kind(tuple((v, mask(v), rng.randint(0, 3)) for v in places()), rng.randint(0, 3))
+        for kind, _ in zip(cycle((Support, Owned)), range(supports))
     ]
     domains = [mask(v) if rng.random() < 0.1 else (1 << size) - 1 for v, size in enumerate(sizes)]
     oldest, optional = rng.randrange(1 << variables), rng.randrange(1 << variables)

@@ -46,6 +46,8 @@ def rank(problem: Problem, values: Sequence[int], variable: int, candidate: int)
         before = sorted((v, mask) for v, mask, _ in row.terms if v < variable)
         if not own or not before or not own[0][0] >> candidate & 1:
             continue
+        if 0 <= row.owner < variable and values[row.owner] == 0:
+            continue
         holds = [bool(mask >> values[v] & 1) for v, mask in before]
         if holds[0]:
             best = max(best, (int(all(holds)), min(row.weight, own[0][1])))

@@ -8,6 +8,7 @@ from toolmatrix.solve.engine import Conflict, Problem, Solution, Support, solve
 from toolmatrix.solve.engine.conflict import cores, explain
 from toolmatrix.solve.engine.enumeration import combinations
 
+from .generate import Owned
 from .judge import refused, solved
 
 
@@ -95,6 +96,14 @@ def test_agreement_without_weight_still_counts() -> None:
 def test_a_row_speaks_only_after_its_first_variable() -> None:
     row = Support(((0, 0b01, 5), (1, 0b10, 5), (2, 0b001, 5)), 5)
     assert solved(Problem([2, 2, 3], [], [row])) == (1, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "values"), [(0b01, (1, 0, 1)), (0b10, (1, 1, 0))], ids=["absent", "present"]
+)
+def test_a_row_of_what_is_absent_does_not_speak(allowed: int, values: tuple[int, ...]) -> None:
+    row = Owned(((0, 0b10, 5), (1, 0b10, 5), (2, 0b01, 5)), 5)
+    assert solved(Problem([2, 2, 2], [((1, ~allowed & 0b11),)], [row])) == values
 
 
 def test_later_variables_never_influence_a_rank() -> None:

@@ -136,11 +136,12 @@ class RowHead:
 class TestedRows(Sheaf):
     """Rows under one head that say the same of their first variable."""
 
-    __slots__ = ("head", "places")
+    __slots__ = ("head", "owner", "places")
 
     def __init__(self, head: RowHead, gate: int, places: Sequence[int]) -> None:
         super().__init__(head.numbers, gate, head.weight)
         self.head = head
+        self.owner = head.subject.number
         self.places = places
 
     def make(self) -> Sequence[TestedRow]:

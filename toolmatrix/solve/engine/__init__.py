@@ -8,7 +8,8 @@ Problem
 Best
     Variables are decided in index order. A support row speaks for candidate ``x`` of variable
     ``c`` if its term on ``c`` holds ``x``, it has terms on variables before ``c``, and the first
-    of them holds the value chosen there. It does so at the level ``(agrees, weight)``: ``agrees``
+    of them holds the value chosen there, and unless its owner is before ``c`` and absent (candidate
+    0): of what is not there nothing was tested. It does so at the level ``(agrees, weight)``: ``agrees``
     is 1 if all its terms on earlier variables hold and it is not faint, ``weight`` the smaller of the row's and the
     term's (neither is negative). The rank of ``x`` is the highest level of a row that speaks for
     it, else ``(0, 0)``. Candidates are taken by rank, then by index: higher first, or lower first
@@ -65,8 +66,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     Nogood = tuple[tuple[int, int], ...]
-    Held = tuple["Support", int, int, int]
-    """A support, the first variable it joins, the values of that which it holds, the place of a variable in it."""
+    Held = tuple["Support", int, int, int, int, int]
+    """A support, the first variable it joins, the values of that for which it speaks, the place of a variable in it.
+
+    Last come its owner, where that is before the variable, and the values of that: without one, the first once more.
+    """
 
 PATIENCE = 32
 """Conflicts, more than there are variables, before the search is set free."""
@@ -76,11 +80,12 @@ class Support:
     """A row of values that were tested together: a soft constraint, which ranks and never refuses.
 
     Its terms (variable, mask, weight) are kept in the order of their variables. One that is ``faint`` never agrees in
-    full: it counts less than any row that does.
+    full: it counts less than any row that does. ``owner`` is the variable whose row it is, if it is one's.
     """
 
     __slots__ = ("terms", "weight")
     faint = False
+    owner = -1
 
     def __init__(self, terms: Sequence[tuple[int, int, int]], weight: int) -> None:
         self.terms = sorted(terms)
@@ -104,6 +109,8 @@ class Support:
         """The level at which it speaks for a candidate, given the values before it; None if it does not."""
         first, gate, _ = self.terms[0]
         if first >= variable or not gate >> values[first] & 1:
+            return None
+        if 0 <= self.owner < variable and not values[self.owner]:
             return None
         agrees = int(not self.faint)
         for other, mask, weight in self.terms:
@@ -218,12 +225,13 @@ class Ranking:
         supports, self.supports = self.supports, ()
         self.rows = [[] for _ in self.followers] if supports else []
         for rows in supports:
-            variables, gate = rows.variables, rows.gate
+            variables, gate, owner = rows.variables, rows.gate, rows.owner
             later = 0
             # From the last one backwards: the followers of a variable are those that come behind it.
             for place in range(len(variables) - 1, 0, -1):
                 variable = variables[place]
-                self.rows[variable].append((rows, variables[0], gate, place))
+                present = (owner, ~1) if 0 <= owner < variable else (variables[0], gate)
+                self.rows[variable].append((rows, variables[0], gate, place, *present))
                 later |= 1 << variable
                 self.followers[variables[place - 1]] |= later
 
@@ -248,8 +256,9 @@ class Ranking:
     def _tested(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the candidates of highest rank: all of ``mask`` where no row speaks."""
         best, top = mask, (0, 0)
-        for held, first, gate, place in self.rows[variable]:
-            for row in held.rows() if gate & domains[first] else ():
+        for held, first, gate, place, owner, present in self.rows[variable]:
+            speaks = gate & domains[first] and present & domains[owner]
+            for row in held.rows() if speaks else ():
                 terms = row.terms
                 _, tested, weight = terms[place]
                 if not tested & mask:
