@@ -348,28 +348,40 @@ class Assembly(Reached):
             from toolmatrix.solve import stipulations
 
             stated += stipulations.statements(self)
-        self.state(stated)
+        self._hold(stated)
+        self.set_apart: tuple[Statement, ...] = ()
         self._sheaves: dict[str, list[TestedRows]] = {}
 
-    def state(self, statements: list[Statement]) -> None:
-        """Hold statements: their nogoods, and the numbers of those that only say that nobody knows."""
+    def _hold(self, statements: list[Statement]) -> None:
         self.statements = statements
         self.nogoods = [statement.terms for statement in statements]
-        unread = [
-            number
-            for number, statement in enumerate(statements)
-            if isinstance(said := statement.said, BindingGroup) and said.evidence == UNKNOWN
-        ]
-        # In the order in which components are chosen, whatever the order of files.
-        self.unread = sorted(unread, key=lambda number: sorted(self.nogoods[number]))
+        self._unread: list[int] | None = None
+
+    @property
+    def unread(self) -> list[int]:
+        """The numbers of the statements that only say that nobody knows, in the order of the components chosen."""
+        if self._unread is None:
+            unread = [
+                number
+                for number, statement in enumerate(self.statements)
+                if isinstance(said := statement.said, BindingGroup) and said.evidence == UNKNOWN
+            ]
+            # Whatever the order of files.
+            self._unread = sorted(unread, key=lambda number: sorted(self.nogoods[number]))
+        return self._unread
+
+    @property
+    def last(self) -> set[int]:
+        """The unread statements that are let go where it is not enough to let go of all others."""
         # Of releases without a known build the matrix says what they compute on. What a hidden component says of
         # another is where that comes from: all that is packaged comes before what nobody read. Where a distribution is
         # not named, one whose packages were read comes before others.
         components = self.header["components"]
         built = {part["variant_of"] for part in components.values()}
-        self.last = {
+        statements = self.statements
+        return {
             number
-            for number in unread
+            for number in self.unread
             if _is_last(components, built, statements[number].subject, statements[number].component)
             or self._is_elsewhere(statements[number])
         }
@@ -386,13 +398,15 @@ class Assembly(Reached):
 
     def stating(self, further: Sequence[Statement]) -> Assembly:
         """The same with further statements."""
-        return self._with([*self.statements, *further])
+        other = self._with([*self.statements, *further])
+        other.set_apart = (*self.set_apart, *(part for part in further if part.subject))
+        return other
 
     def _with(self, statements: list[Statement]) -> Assembly:
         # All but the statements stays as it is; assembling anew would read every fact once more.
         other = object.__new__(Assembly)
         other.__dict__.update(self.__dict__)
-        other.state(statements)
+        other._hold(statements)
         return other
 
     def broken(self, values: Sequence[int]) -> tuple[int, ...]:

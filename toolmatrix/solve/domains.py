@@ -11,9 +11,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolmatrix.facts.records import BindingGroup
     from toolmatrix.solve.assemble import Reached
     from toolmatrix.solve.engine import Nogood
     from toolmatrix.solve.parts import Variable
+
+    _Naming = dict[tuple[str, str], list[tuple[str, BindingGroup]]]
+    """By target and component the groups that name it and limit nothing, each with the component that it is of."""
 
 _EXACTLY = ("==", "===", "name")
 
@@ -34,10 +38,11 @@ def statements(reached: Reached) -> Iterator[Statement]:
     """The nogoods of releases that were withdrawn, or were not out on the day of `--at`."""
     day = reached.request.at
     done: set[int] = set()
+    naming = _naming(reached)
     for (target, name), held in reached.by_name.items():
         part = reached.component(name)
         if reached.header["components"][name]["hidden"] and (target, name) not in reached.asked:
-            yield from _unneeded(reached, target, name)
+            yield from _unneeded(reached, target, name, naming)
         later = 0
         for place, date in enumerate(part.dates if day else ()):
             later |= 2 << place if date > day else 0
@@ -49,19 +54,27 @@ def statements(reached: Reached) -> Iterator[Statement]:
             done.add(variable.number)
             if later:
                 yield Statement(((variable.number, later),), target, name, Closed("later", day), 0)
-            for terms in _withdrawn(reached, variable, withdrawn):
+            for terms in _withdrawn(reached, variable, withdrawn, naming):
                 yield Statement(terms, target, name, Closed("withdrawn", ""), 0)
 
 
-def _unneeded(reached: Reached, target: str, name: str) -> Iterator[Statement]:
+def _naming(reached: Reached) -> _Naming:
+    found: _Naming = {}
+    for target, name in reached.by_name:
+        for group in reached.component(name).binding_groups:
+            if group.kind != "limits":
+                for other in group.named:
+                    found.setdefault((target, other), []).append((name, group))
+    return found
+
+
+def _unneeded(reached: Reached, target: str, name: str, naming: _Naming) -> Iterator[Statement]:
     # It is there although none of those is that would require it: that is what cannot be.
     terms: dict[int, int] = {}
-    for owner, other in reached.by_name:
-        for group in reached.component(other).binding_groups if owner == target else ():
-            if group.kind != "limits" and name in group.named:
-                for variable in reached.by_name[owner, other]:
-                    without = terms.get(variable.number, (2 << variable.count) - 1)
-                    terms[variable.number] = without & ~group.releases
+    for other, group in naming.get((target, name), ()):
+        for variable in reached.by_name[target, other]:
+            without = terms.get(variable.number, (2 << variable.count) - 1)
+            terms[variable.number] = without & ~group.releases
     (variable,) = reached.by_name[target, name]
     terms[variable.number] = (2 << variable.count) - 2
     if all(terms.values()):
@@ -73,12 +86,15 @@ def _named(reached: Reached, component: str, withdrawn: int) -> int:
 
     Of what is no package, who admits none but withdrawn ones, such as a series that has ended, names these.
     """
-    scale, found = reached.scale(component), 0
+    found = 0
     for (_, name), allowed in reached.asked.items():
         if name == component and not reached.header["components"][name]["code"]:
             found |= 0 if allowed & ~withdrawn & ~1 else allowed
     for ask in reached.request.asks:
-        for clauses in scale.parse(ask.selector) if ask.component == component else ():
+        if ask.component != component:
+            continue
+        scale = reached.scale(component)
+        for clauses in scale.parse(ask.selector):
             for clause in clauses:
                 mask = scale.bit(clause.text) or scale.mask(((clause,),))
                 # A series stands for each release of its own: who names 2.7.18 names 2.7.
@@ -87,22 +103,26 @@ def _named(reached: Reached, component: str, withdrawn: int) -> int:
     return found & withdrawn
 
 
-def _withdrawn(reached: Reached, variable: Variable, withdrawn: int) -> Iterator[Nogood]:
+def _withdrawn(
+    reached: Reached, variable: Variable, withdrawn: int, naming: _Naming
+) -> Iterator[Nogood]:
     # By release: the variables that pin it, and where. Nobody has to find what a build brings, and pip takes what is
     # pinned: beside these, a withdrawn release is taken as well.
-    pins: dict[int, dict[int, int]] = {bit: {} for bit in _bits(withdrawn)}
-    for target, name in reached.by_name if withdrawn else ():
-        if variable.target not in ("", target):
-            continue
-        part, owner = reached.component(name), reached.by_name[target, name][0]
-        for group in part.binding_groups:
-            if group.component == variable.component and group.kind == "requires":
-                for mask, allowed in zip(group.masks, group.alloweds, strict=True):
-                    alone = not allowed & allowed - 1 or mask & part.brings
-                    for bit in _bits(allowed) if alone and not allowed & ~withdrawn & ~1 else ():
-                        pins[bit][owner.number] = pins[bit].get(owner.number, 0) | mask
+    pins: dict[int, dict[int, int]] = {}
+    for target in (variable.target,) if variable.target else reached.request.targets:
+        for name, group in naming.get((target, variable.component), ()) if withdrawn else ():
+            if group.kind != "requires" or group.component != variable.component:
+                continue
+            brings, owner = reached.component(name).brings, reached.by_name[target, name][0]
+            for mask, allowed in zip(group.masks, group.alloweds, strict=True):
+                if allowed & ~withdrawn & ~1 or (allowed & allowed - 1 and not mask & brings):
+                    continue
+                for bit in _bits(allowed):
+                    by = pins.setdefault(bit, {})
+                    by[owner.number] = by.get(owner.number, 0) | mask
     # Releases that the same pin are one nogood.
-    alike: dict[tuple[tuple[int, int], ...], int] = {}
+    rest = withdrawn & ~sum(pins)
+    alike: dict[tuple[tuple[int, int], ...], int] = {(): rest} if rest else {}
     for bit, by in pins.items():
         held = tuple(sorted(by.items()))
         alike[held] = alike.get(held, 0) | bit

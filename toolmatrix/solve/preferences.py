@@ -95,8 +95,8 @@ def unneeded(assembly: Assembly) -> Iterator[Support]:
             kept.update(rows.components)
     for _, name in assembly.by_name:
         for group in assembly.component(name).binding_groups:
-            several = len(group.alternatives) > 1 and asked.isdisjoint(group.alternatives)
-            kept.update(group.alternatives if several else ())
+            if len(group.alternatives) > 1 and asked.isdisjoint(group.alternatives):
+                kept.update(group.alternatives)
     for target, name in assembly.by_name:
         anchor = assembly.pick(target, "target")
         if anchor is not None and name not in kept:

@@ -161,13 +161,14 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
 def _without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]:
     """The unread statements that give way at first, and the best solution without them."""
     # A release without a known build, or what no known archive has, is taken where no other will do.
-    unread = [number for number in assembly.unread if number not in assembly.last]
+    last = assembly.last
+    unread = [number for number in assembly.unread if number not in last]
     while isinstance(found := solve((left := assembly.without(unread)).problem()), Conflict):
         # Targets are independent: what has to be let go on one may be kept on the others.
         clashing = {left.statements[number].target for number in found.core}
         more = {
             number
-            for number in assembly.last.difference(unread)
+            for number in last.difference(unread)
             if assembly.statements[number].target in clashing
         }
         if not more:
@@ -334,9 +335,7 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         values=values,
         unread=grounds,
         touching=tuple(touching),
-        set_apart=tuple(
-            part for part in assembly.statements if isinstance(part.said, str) and part.subject
-        ),
+        set_apart=assembly.set_apart,
     )
 
 
@@ -390,6 +389,11 @@ class JudgedTarget:
             for sheaf in assembly.sheaves(target)
             if sheaf.gate >> values[sheaf.variables[0]] & 1
         )
+        self._naming: dict[int, list[TestedRow]] = {}
+        for row in self.rows:
+            for number, mask, _ in row.terms:
+                if mask >> values[number] & 1:
+                    self._naming.setdefault(number, []).append(row)
         for variable in self.variables:
             if chosen[variable.number] is not None:
                 self.gather(variable)
@@ -587,7 +591,7 @@ class JudgedTarget:
         best = (0, 0)
         rows: list[TestedRow] = []
         number = variable.number
-        for row in self.rows:
+        for row in self._naming.get(number, ()):
             level = row.level(number, self.values[number], self.values)
             if level is not None and level >= best:
                 if level > best:

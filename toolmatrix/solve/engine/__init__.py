@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
     Nogood = tuple[tuple[int, int], ...]
     Held = tuple["Support", int, int, int, int, int]
-    """A support, the first variable it joins, the values of that for which it speaks, the place of a variable in it.
+    """A support, the place of a variable in it, the first variable that it joins and the values for which it speaks.
 
     Last come its owner, where that is before the variable, and the values of that: without one, the first once more.
     """
@@ -224,16 +224,19 @@ class Ranking:
         # Not before the first choice: a search that fails without one needs no rows.
         supports, self.supports = self.supports, ()
         self.rows = [[] for _ in self.followers] if supports else []
+        joined: Sequence[int] = ()
         for rows in supports:
-            variables, gate, owner = rows.variables, rows.gate, rows.owner
-            later = 0
-            # From the last one backwards: the followers of a variable are those that come behind it.
-            for place in range(len(variables) - 1, 0, -1):
-                variable = variables[place]
-                present = (owner, ~1) if 0 <= owner < variable else (variables[0], gate)
-                self.rows[variable].append((rows, variables[0], gate, place, *present))
-                later |= 1 << variable
-                self.followers[variables[place - 1]] |= later
+            variables = rows.variables
+            first, owner = (variables[0], rows.gate), (rows.owner, ~1)
+            for place in range(1, len(variables)):
+                present = owner if 0 <= owner[0] < variables[place] else first
+                self.rows[variables[place]].append((rows, place, *first, *present))
+            # Many rows join the same variables: followers are those that come behind one.
+            if variables is not joined:
+                joined, later = variables, 0
+                for place in range(len(variables) - 1, 0, -1):
+                    later |= 1 << variables[place]
+                    self.followers[variables[place - 1]] |= later
 
     def prefer(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the bit of the best candidate in ``mask``; earlier domains are single bits."""
@@ -256,7 +259,7 @@ class Ranking:
     def _tested(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the candidates of highest rank: all of ``mask`` where no row speaks."""
         best, top = mask, (0, 0)
-        for held, first, gate, place, owner, present in self.rows[variable]:
+        for held, place, first, gate, owner, present in self.rows[variable]:
             speaks = gate & domains[first] and present & domains[owner]
             for row in held.rows() if speaks else ():
                 terms = row.terms
