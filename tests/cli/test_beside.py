@@ -23,6 +23,9 @@ WAYS = {
     "torch==1.13.1 --device 'RTX 5090'": "source",
     "torch --device GB10": "wheel",
     "torch --device MI300X": "wheel",
+    # Of what is built on torch it is known for which devices its wheels are, not for which archs.
+    "torch torchvision --device H100": "wheel",
+    "torchaudio --device A100": "wheel",
     # No source says that there are wheels of MindSpore for GPUs.
     "mindspore --device H100": "source",
     # Packages that stand on a framework are installed with it, wherever its name stands.

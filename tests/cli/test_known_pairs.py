@@ -44,6 +44,12 @@ if TYPE_CHECKING:
         ("torch==2.6.0 numpy==1.26.4 --from wheel", 0, ()),
         # Support policy of cuda.bindings: any 13.y.
         ("cuda-bindings==13.0.0 cuda==13.2 --from wheel", 0, ()),
+        # METADATA of the wheels: torch ==2.15.0. A build goes with what they go with.
+        ("torchvision==0.29.2 torch==2.15.0 --from source", 0, ()),
+        # flash_attn-2.8.3+cu12torch2.8cxx11abiTRUE-cp312-cp312-linux_x86_64.whl
+        ("flash-attn==2.8.3 torch==2.8.0 --from source", 0, ()),
+        # No file of 2.8.3 is for a torch after 2.9.
+        ("flash-attn==2.8.3 torch==2.12.0 --from source", 4, ("flash-attn", "torch", "bound")),
         # required_tensorflow_version at tag v0.10.0: 2.2.
         ("tensorflow-probability==0.10.0 tensorflow==2.2", 0, ()),
     ],
@@ -67,6 +73,8 @@ def test_a_pair_is_as_well_known_as_its_facts(
             "tensorflow-probability tensorflow",
             "toolmatrix resolve tensorflow-probability tensorflow==2.18.1",
         ),
+        # The newest TorchAudio was made for torch 2.11, four minors back.
+        ("torch torchaudio", "toolmatrix resolve torch==2.11.0 torchaudio"),
     ],
 )
 def test_the_newest_of_which_everything_is_known_is_offered(

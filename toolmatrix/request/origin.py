@@ -113,10 +113,12 @@ def _made(names: Names, component: str, left: int, given: Mapping[str, str]) -> 
 def running(index: Index, builds: str, left: int, devices: Sequence[str]) -> int:
     """Of some builds those that are known to hold code which every device runs."""
     for device in devices:
-        runs = limits(index, "device", "arch", index.scale("device").bit(device))
+        itself = index.scale("device").bit(device)
         fit = 0
-        for mask, allowed in limiting(index, builds, "arch"):
-            fit |= mask if allowed & runs & ~1 else 0
+        # Of a framework it is known for which archs its builds are, of others for which devices.
+        for about, runs in ("arch", limits(index, "device", "arch", itself)), ("device", itself):
+            for mask, allowed in limiting(index, builds, about):
+                fit |= mask if allowed & runs & ~1 else 0
         left &= fit
     return left
 

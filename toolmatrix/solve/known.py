@@ -8,7 +8,7 @@ no, and the rest is neither. A search leaves nothing refused or outside in an an
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 from toolmatrix.facts.evidence import REPORTED, UNKNOWN
 from toolmatrix.facts.records import PURE, RUN_TIME, UNOPENED_CODE
@@ -38,7 +38,7 @@ class Touching(NamedTuple):
     """Two parts of an answer on a target that touch, without a fact that joins their releases, and why.
 
     It `decides` whether the answer is a yes, but where what is built here takes a toolkit that nobody asked for.
-    `tested` are the releases of the other that rows name with the one, as a mask.
+    `tested` are the releases of the other that rows name with the one, and its wheels go with, as a mask.
     """
 
     target: str
@@ -176,6 +176,7 @@ class Relations:
         )
         first, second = (other, one) if turned else (one, other)
         tested = self._tested_with(first, second)
+        tested |= self._admitted(first, second) if self._is_built() else 0
         return Touching(self.target, first, second, reason, decides=True, tested=tested)
 
     def _asked(self) -> list[str]:
@@ -286,8 +287,30 @@ class Relations:
         if pair not in self._limits:
             spoken = [self._speaks(name, binding) for name, binding in self._claims.get(pair, ())]
             said = [limits for limits in spoken if limits is not None]
+            # What the wheels of a release go with its build goes with as well.
+            for one, other in permutations(pair) if self._is_built() else ():
+                said += [True] if self._admitted(one, other) & self._bit(other) else []
             self._limits[pair] = any(said) if said else None
         return self._limits[pair]
+
+    def _admitted(self, one: str, other: str) -> int:
+        """The releases of another component to which the wheels of one release are limited, as a mask, or nothing."""
+        wheel = self.assembly.scale("from").bit("wheel")
+        whole = (2 << len(self.assembly.scale(other).versions)) - 2
+        found = unread = 0
+        for name in self._with_builds(one):
+            releases = self._bit(one) if name == one else self._builds(name, one)
+            for group in self.assembly.component(name).binding_groups if releases else ():
+                beside = dict(group.conditions)
+                of_wheels = beside.pop("from", 0 if name == one else wheel) & wheel
+                if group.component != other or not of_wheels or group.kind == "needs":
+                    continue
+                for binding in group.of(releases) if self._meets(beside) else ():
+                    if group.evidence != UNKNOWN:
+                        found |= binding.allowed if binding.allowed & whole != whole else 0
+                    elif name == one:
+                        unread |= ~binding.allowed
+        return found & ~unread & ~1
 
     def _speaks(self, name: str, binding: Binding) -> bool | None:
         index = self.assembly.index

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _TRIES = 8
 """Answers of a changed request that are judged where some evidence is asked for."""
+_CANDIDATES = 64
+"""Answers that are judged to find one that facts support."""
 
 
 class Cite(NamedTuple):
@@ -270,7 +272,7 @@ def _supported(
 
     The statements that are `unread` do not bind.
     """
-    for _ in range(_TRIES):
+    for _ in range(_CANDIDATES):
         touching = [
             pair for pair in answer.touching if pair.decides and target in ("", pair.target)
         ]
