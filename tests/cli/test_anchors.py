@@ -30,6 +30,10 @@ JOINED = {
     # torchvision's table of torch, and torch's own table of ROCm.
     "torchvision torch==2.1.0": "0.16",
     "torch --with rocm==5.7": "2.2",
+    # METADATA of torchvision and torchaudio pins torch, and that of torch pins Triton on Python before 3.13.
+    "torch --with torchvision==0.18.1": "2.3",
+    "torch --with torchaudio==2.2.2": "2.2",
+    "triton --with torch==2.5.1": "3.1",
 }
 """A question, and the series that a source joins with what is named."""
 NEWEST = (

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
         ("torchvision==0.29.2 torch==2.15.0 --from source", 0, ()),
         # flash_attn-2.8.3+cu12torch2.8cxx11abiTRUE-cp312-cp312-linux_x86_64.whl
         ("flash-attn==2.8.3 torch==2.8.0 --from source", 0, ()),
+        # METADATA: torch ==2.3.1. That both go with a NumPy is no tie between the two.
+        ("torch==2.15.0 torchvision==0.18.1 --from source", 4, ("torchvision", "torch", "bound")),
         # No file of 2.8.3 is for a torch after 2.9.
         ("flash-attn==2.8.3 torch==2.12.0 --from source", 4, ("flash-attn", "torch", "bound")),
         # required_tensorflow_version at tag v0.10.0: 2.2.

@@ -1,9 +1,9 @@
 """What is named beside a wanted component anchors it: a release that a source joins with that comes before a newer one.
 
 A component that the request names with a release, or with a range without its newest, is an anchor. A release of a
-wanted component is joined to it where a row names both, or where a fact about both admits them. What is joined to more
-anchors comes first, and age decides among equals. A pair that no row names has no anchor: its facts refuse what does
-not fit, and where they are silent the two have nothing to do with each other.
+wanted component is joined to it where a row names both, or where a fact about both admits them. Where no row names such
+a pair, what the anchor requires under a condition joins: other facts refuse what does not fit. What is joined to more
+anchors comes first, and age decides among equals.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from toolmatrix.solve.assemble import Reached
 
@@ -72,29 +72,46 @@ def _joined(reached: Reached, target: str, wanted: str, other: str) -> int:
             names = group.components
             if wanted not in names or other not in names or group.evidence == UNKNOWN:
                 continue
-            if group.conditions and not reached.possible(target, group.conditions):
+            if not _could_hold(reached, target, group.conditions):
                 continue
             spoken = True
             columns = group.columns[names.index(wanted)], group.columns[names.index(other)]
             for mask, held in zip(*columns, strict=True):
                 if held & beside:
                     found |= mask
+    # What admits every release, or none but its absence, says nothing of the two.
+    whole = (2 << len(reached.scale(wanted).versions)) - 2
+    stated = [
+        binding
+        for binding in reached.component(other).about(wanted, beside)
+        if binding.evidence != UNKNOWN
+        and not binding.allowed & 1
+        and binding.allowed != whole
+        and _could_hold(reached, target, binding.conditions)
+    ]
     if not spoken:
-        return 0
+        # What always holds refuses all else by itself.
+        for binding in stated:
+            found |= binding.allowed if binding.conditions else 0
+        return found & ~1
+    for binding in stated:
+        found |= binding.allowed
     found |= _built(reached, target, wanted, other)
     admitted, unread = _admitting(reached, target, wanted, other)
-    for binding in reached.component(other).about(wanted, beside):
-        # What admits every release, or none but its absence, says nothing of the two.
-        if binding.evidence != UNKNOWN and not binding.allowed & 1:
-            found |= binding.allowed if reached.possible(target, binding.conditions) else 0
     return (found | admitted) & ~unread & ~1
+
+
+def _could_hold(reached: Reached, target: str, conditions: Mapping[str, int]) -> bool:
+    # What the wheels of a release ask for joins a build of it as well.
+    beside = {name: mask for name, mask in conditions.items() if name != "from"}
+    return reached.possible(target, beside)
 
 
 def _admitting(reached: Reached, target: str, subject: str, other: str) -> tuple[int, int]:
     """The releases of a subject whose facts admit what is named, and those of which nobody read whether they do."""
     beside, admitted, unread = reached.asked[target, other], 0, 0
     for binding in reached.component(subject).about(other, -1):
-        if binding.kind != "needs" and reached.possible(target, binding.conditions):
+        if binding.kind != "needs" and _could_hold(reached, target, binding.conditions):
             if binding.allowed & beside:
                 admitted |= 0 if binding.evidence == UNKNOWN else binding.mask
             elif binding.evidence == UNKNOWN:

@@ -344,16 +344,23 @@ class Relations:
         return map(frozenset, combinations(own, 2))
 
     def _reaches(self, one: str, other: str) -> bool:
-        """Whether facts about packages lead from one part to another: what is tied to torch has its toolkit by it."""
+        """Whether facts lead from bound code to what it is bound to by other code: who goes with torch has its toolkit.
+
+        That both go with some NumPy says nothing of the two.
+        """
+        if not self._is_bound(one, other):
+            one, other = other, one
         seen, queue = {one}, [one]
         while queue:
             near = queue.pop()
             for pair in {*self._claims, *self._limits}:
-                if near in pair and not pair <= seen and self._limited(pair):
-                    found = pair - {near} - seen
-                    seen |= found
-                    queue += (name for name in found if not self._is_tool(name))
-        return other in seen
+                for name in pair - seen if near in pair and self._limited(pair) else ():
+                    if name == other and near != one and self._is_bound(near, other):
+                        return True
+                    if self._is_bound(name, other) or self._is_bound(near, name):
+                        seen.add(name)
+                        queue.append(name)
+        return False
 
 
 def _speaks_of(group: BindingGroup, component: str, *, known: bool = True) -> bool:
