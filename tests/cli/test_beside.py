@@ -39,6 +39,8 @@ SKIPPED = {
     "vllm --with driver==535": ("vllm", "they need driver >=580.65.06"),
     "torch --with python==3.8": ("torch", "they need python 3.9-3.15"),
     "tensorflow --with cuda==11.2": ("tensorflow", "no source joins them with cuda==11.2"),
+    # The release pages have no wheel of 2.8.3.post1 and post2.
+    "flash-attn --from wheel": ("flash-attn", "no fact says that they go with accelerator cuda"),
 }
 """A question, the component that is not at its newest release, and why."""
 

@@ -5,6 +5,7 @@ The same lines serve text, JSON, explanations, CI cells and findings.
 
 from __future__ import annotations
 
+from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.report import claims, terminal
 from toolmatrix.wording import some
 
@@ -94,9 +95,13 @@ def sentences(index: Index, lines: Sequence[CoreLine], about: str) -> list[str]:
     """The facts of a core in words, `about` being "they"; the request's lines where no fact is left to tell."""
     told = []
     for line in lines:
-        if line.ground is not None:
-            against = clash(index, line.ground) if line.ground.subject == about else ""
-            told.append(f"they do not go with {against}" if against else sentence(index, line))
+        if ground := line.ground:
+            unread = ground.evidence == UNKNOWN
+            if ground.subject == about and (against := clash(index, ground)):
+                go = "no fact says that they go" if unread else "they do not go"
+                told.append(f"{go} with {against}")
+            else:
+                told.append(claims.silence(index, ground) if unread else sentence(index, line))
         elif line.stipulation is not None:
             told.append(sentence(index, line))
     # Where requests alone contradict each other, the defaults are no news to anybody.

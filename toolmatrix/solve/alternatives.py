@@ -48,7 +48,8 @@ def alternatives(found: Resolution, choice: Choice, within: int = -1) -> list[Al
         # Unread facts bind then.
         let_go = ()
     elif choice.component in found.request.wanted:
-        let_go = assembly.unread
+        last = assembly.last.difference(let_go)
+        let_go = [number for number in assembly.unread if number not in last]
     assembly = assembly.without(let_go).stating(found.set_apart)
     variable = assembly.variable(choice.target, choice.component, choice.instance)
     number = variable.number
