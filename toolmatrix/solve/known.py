@@ -101,8 +101,14 @@ class Relations:
         asked = self._asked()
         for one, other in combinations(asked, 2):
             relation, reason = self.between(one, other)
-            # What an extension is bound to may be that of the framework that it is joined with.
-            if relation == TOUCHING and not (reason == BOUND and self._reaches(one, other)):
+            # What an extension is bound to may be that of the framework that it is joined with, where its code was read.
+            read = self._is_built() or UNOPENED_CODE not in (
+                self.heads[one]["code"],
+                self.heads[other]["code"],
+            )
+            if relation == TOUCHING and not (
+                reason == BOUND and read and self._reaches(one, other)
+            ):
                 # What hangs on the other is not told once more.
                 self._join((one, other))
                 yield self._ordered(one, other, reason)
