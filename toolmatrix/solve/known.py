@@ -101,11 +101,9 @@ class Relations:
         asked = self._asked()
         for one, other in combinations(asked, 2):
             relation, reason = self.between(one, other)
-            # What an extension is bound to may be that of the framework that it is joined with, where its code was read.
-            read = self._is_built() or UNOPENED_CODE not in (
-                self.heads[one]["code"],
-                self.heads[other]["code"],
-            )
+            # What code that was read is bound to may be that of the framework that it is joined with.
+            codes = {self.heads[name]["code"] for name in (one, other)}
+            read = self._is_built() or UNOPENED_CODE not in codes
             if relation == TOUCHING and not (
                 reason == BOUND and read and self._reaches(one, other)
             ):
