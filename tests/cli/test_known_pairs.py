@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from toolmatrix.solve import resolve
+from toolmatrix.solve.engine import solve
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
+    from toolmatrix.solve.engine import Conflict, Problem, Solution
 
 
 @pytest.mark.parametrize(
@@ -160,3 +164,18 @@ def test_each_of_several_targets_has_the_answer_that_it_has_alone(real: Cli) -> 
 def test_explain_says_which_pair_no_fact_joins(real: Cli) -> None:
     run = real("explain", "cuda", "onnxruntime==1.20.2", "cudnn==9")
     assert "(no fact joins onnxruntime 1.20.2 and\n  cuda)" in run.out
+
+
+def test_releases_that_nothing_joins_are_refused_together(
+    real: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems: list[Problem] = []
+
+    def counted(problem: Problem) -> Solution | Conflict:
+        problems.append(problem)
+        return solve(problem)
+
+    monkeypatch.setattr(resolve, "solve", counted)
+    # No fact joins any MXNet with any cuDNN: one by one that would be a thousand problems.
+    assert real("resolve", "mxnet", "cuda", "cudnn", "--min-evidence", "stated").code == 1
+    assert len(problems) < 20

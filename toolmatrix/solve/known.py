@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.records import Binding, BindingGroup
     from toolmatrix.solve import ties
     from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.parts import TestedRow
+    from toolmatrix.solve.parts import TestedRow, Variable
 
 JOINED, INDEPENDENT, TOUCHING = ("joined", "independent", "touching")
 PYTHON = "python"
@@ -127,6 +127,47 @@ class Relations:
                     tested = self._tested_with(one, other)
                     decides = reason == BOUND or bool(tested)
                     yield Touching(self.target, one, other, reason, decides, tested)
+
+    def joinable(self, one: str, other: str) -> dict[int, int]:
+        """Releases of a component by those of another that some fact joins with them in some context, as masks."""
+        component = self.assembly.component
+        single = self._is_one_release(one, other)
+        found = dict.fromkeys(range(1, len(component(one).versions) + 1), 0)
+
+        def join(releases: int, others: int) -> None:
+            for place in found:
+                if releases >> place & 1:
+                    found[place] |= others
+
+        for subject, about in ((one, other), (other, one)):
+            whole = (2 << len(component(about).versions)) - 2
+            for name in self._with_builds(subject):
+                for group in component(name).binding_groups:
+                    if group.component != about or group.kind == "needs":
+                        continue
+                    for mask, allowed in zip(group.masks, group.alloweds, strict=True):
+                        if single and allowed & whole == whole:
+                            continue
+                        held = mask if name == subject else self._built_from(name, subject, mask)
+                        join(*((held, allowed) if subject == one else (allowed, held)))
+        for name in self.parts:
+            for rows in component(name).row_groups:
+                if one in rows.components and other in rows.components:
+                    places = rows.components.index(one), rows.components.index(other)
+                    for pair in zip(*map(rows.columns.__getitem__, places), strict=True):
+                        join(*pair)
+        alike: dict[int, int] = {}
+        for place, others in found.items():
+            alike[others & ~1] = alike.get(others & ~1, 0) | 1 << place
+        return alike
+
+    def between_them(self, one: str, other: str) -> list[Variable]:
+        """The parts by which a component may have what it is bound to."""
+        return [
+            part
+            for name, part in self.parts.items()
+            if name not in (one, other) and self._is_bound(name, other)
+        ]
 
     def _hanging(self, one: str) -> Iterator[tuple[str, str]]:
         """What a part needs of the rest to be of certain releases, though nobody asked for it, and why."""
@@ -262,6 +303,13 @@ class Relations:
         bit, found = self._bit(name), 0
         for binding in self.assembly.component(builds).about(name, -1):
             found |= binding.mask if binding.allowed & bit else 0
+        return found
+
+    def _built_from(self, builds: str, name: str, mask: int) -> int:
+        """The releases of a component of which some builds are, as a mask."""
+        found = 0
+        for binding in self.assembly.component(builds).about(name, mask):
+            found |= binding.allowed
         return found
 
     def _meets(self, conditions: Mapping[str, int]) -> bool:

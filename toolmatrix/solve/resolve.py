@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 _TRIES = 8
 """Answers of a changed request that are judged where some evidence is asked for."""
-_CANDIDATES = 64
-"""Answers that are judged to find one that facts support."""
 
 
 class Cite(NamedTuple):
@@ -272,7 +270,7 @@ def _supported(
 
     The statements that are `unread` do not bind.
     """
-    for _ in range(_CANDIDATES):
+    for _ in range(_TRIES):
         touching = [
             pair for pair in answer.touching if pair.decides and target in ("", pair.target)
         ]
@@ -290,23 +288,34 @@ def _apart(
     assembly: Assembly, values: tuple[int, ...], touching: Iterable[Touching]
 ) -> list[Statement]:
     """Nogoods of the pairs of releases of which nobody can say that they go together."""
-    heads, stated = assembly.header["components"], []
+    stated = []
     for pair in touching:
-        parts = [pair.one]
-        if pair.reason == BOUND:
-            # An extension of a framework may be joined with the toolkit by another release of that.
-            parts += [
-                name for name in heads[pair.one]["against"] if pair.other in heads[name]["against"]
-            ]
-        variables = filter(None, (assembly.pick(pair.target, name) for name in parts))
-        terms = [(variable.number, 1 << values[variable.number]) for variable in variables]
+        one = assembly.variable(pair.target, pair.one)
+        terms = [(one.number, 1 << values[one.number])]
         # Devices are given, each by itself.
         if other := assembly.pick(pair.target, pair.other):
+            if pair.reason == BOUND:
+                # An extension of a framework may be joined with the toolkit by another release of that.
+                relations = Relations(assembly, pair.target, values, {}, ())
+                between = [
+                    (part.number, 1 << values[part.number])
+                    for part in relations.between_them(pair.one, pair.other)
+                ]
+                terms += between
+                if all(mask == 1 for _, mask in between):
+                    # Then facts of the two alone join them, whichever their releases.
+                    for joined, releases in relations.joinable(pair.one, pair.other).items():
+                        apart = [(one.number, releases), (other.number, ~joined & ~1)]
+                        stated.append(_not_all([*apart, *between], pair))
             # Where rows name others, none but these will do.
-            apart = ~pair.tested & ~1 if pair.tested else 1 << values[other.number]
-            terms.append((other.number, apart))
-        stated.append(Statement(tuple(sorted(terms)), pair.target, pair.one, pair.other, 0))
+            beside = ~pair.tested & ~1 if pair.tested else 1 << values[other.number]
+            terms.append((other.number, beside))
+        stated.append(_not_all(terms, pair))
     return stated
+
+
+def _not_all(terms: list[tuple[int, int]], pair: Touching) -> Statement:
+    return Statement(tuple(sorted(terms)), pair.target, pair.one, pair.other, 0)
 
 
 def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
