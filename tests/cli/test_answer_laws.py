@@ -445,7 +445,7 @@ def questions(index: Index, count: int) -> Iterator[tuple[str, ...]]:
 
 @pytest.mark.parametrize("count", [30, pytest.param(240, marks=pytest.mark.long)])
 def test_why_not_says_yes_only_of_what_somebody_knows(real: Cli, index: Index, count: int) -> None:
-    """No pair of what was asked for is untested, and none of it is unknown."""
+    """None of what was asked for is unknown; a pair that facts admit may be untested (TM102)."""
     allowed = 0
     for words in questions(index, count):
         outcome = real("why-not", *words, "--json")
@@ -454,7 +454,6 @@ def test_why_not_says_yes_only_of_what_somebody_knows(real: Cli, index: Index, c
             allowed += 1
             document = outcome.json()
             assert document["allowed"] is True
-            assert document["untested"] == [], words
             assert document["unread"] == [], words
             (part,) = document["targets"].values()
             for name in re.findall(r"([\w-]+)==", " ".join(words)):

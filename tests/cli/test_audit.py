@@ -14,12 +14,14 @@ from tests.golden import assert_golden
 from tests.harvest.shop import stock, wheel
 from tests.images import hostile
 from toolmatrix import resources
+from toolmatrix.judge import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.cli.conftest import Cli
     from tests.images.hostile import Server
+    from toolmatrix.facts.index import Index
 
 FRONT = """\
 schema: toolmatrix.matrix/1
@@ -256,10 +258,49 @@ and how well the answers are known (of what is no framework: its facts).
 """
 
 
+@pytest.fixture(scope="module")
+def outcomes() -> dict[sweep.Release, sweep.ReleaseOutcome]:
+    """What came of each release of the built-in matrix."""
+    return {}
+
+
+@pytest.fixture
+def judged_once(
+    real: Cli,
+    outcomes: dict[sweep.Release, sweep.ReleaseOutcome],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Cli:
+    """A run in one process on the built-in matrix, of which each release is judged for the first command alone."""
+    judge = sweep.judge_release
+
+    def once(index: Index, release: sweep.Release, luck: dict[str, int]) -> sweep.ReleaseOutcome:
+        if release not in outcomes:
+            outcomes[release] = judge(index, release, luck)
+        return outcomes[release]
+
+    monkeypatch.setattr(sweep, "judge_release", once)
+    return lambda *argv, **env: real(*argv, "--jobs=1", **env)
+
+
+@pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.process
-def test_the_page_of_coverage_is_what_the_command_finds(real: Cli) -> None:
-    run = real("audit", "--format", "md")
+def test_the_built_in_matrix_is_sound(judged_once: Cli) -> None:
+    run = judged_once("check", "--json")
+    document = run.json()
+    validated(document, "findings")
+    assert run.code == 0
+    assert document["summary"]["frameworks"] >= 300
+    unexplained = [one["text"] for one in document["findings"] if one["code"] == "TM105"]
+    assert unexplained == []
+    severe = [one["text"] for one in document["findings"] if one["severity"] == "error"]
+    assert severe == []
+    paths = {one["where"]["path"].partition("/")[0] for one in document["findings"]}
+    assert paths <= {"matrix", "matrix.yaml"}
+
+
+@pytest.mark.long
+def test_the_page_of_coverage_is_what_the_command_finds(judged_once: Cli) -> None:
+    run = judged_once("audit", "--format", "md")
     table = run.out.partition("\n\n")[0] + "\n"
     # A path from the root stands for itself.
     assert_golden(str(resources.matrix_root() / Path("docs/coverage.md")), HEAD + table)

@@ -350,20 +350,3 @@ def test_a_lost_process_is_made_up_for(
     monkeypatch.setattr(sweep, "PART", 4)
     monkeypatch.setattr(sweep, "judge_release", dying)
     assert cli("check", "--matrix", broken, "--json") == alone
-
-
-@pytest.mark.process
-@pytest.mark.slow
-@pytest.mark.long
-def test_the_built_in_matrix_is_sound(cli: Cli, cache: str) -> None:
-    run = cli("check", "--json", XDG_CACHE_HOME=cache)
-    document = run.json()
-    jsonschema.validate(document, schema("findings"))
-    assert run.code == 0
-    assert document["summary"]["frameworks"] >= 300
-    unexplained = [one["text"] for one in document["findings"] if one["code"] == "TM105"]
-    assert unexplained == []
-    severe = [one["text"] for one in document["findings"] if one["severity"] == "error"]
-    assert severe == []
-    paths = {one["where"]["path"].partition("/")[0] for one in document["findings"]}
-    assert paths <= {"matrix", "matrix.yaml"}

@@ -46,7 +46,7 @@ def asker() -> Asker:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", CHECKED)
-@pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [40, pytest.param(300, marks=pytest.mark.long)])
 def test_no_request_breaks(asker: Asker, law: str, count: int) -> None:
     draw = Draw(asker.index, SEED)
     for number in range(count):

@@ -79,26 +79,28 @@ def _joined(reached: Reached, target: str, wanted: str, other: str) -> int:
             for mask, held in zip(*columns, strict=True):
                 if held & beside:
                     found |= mask
-    # What admits every release, or none but its absence, says nothing of the two.
-    whole = (2 << len(reached.scale(wanted).versions)) - 2
-    stated = [
-        binding
-        for binding in reached.component(other).about(wanted, beside)
-        if binding.evidence != UNKNOWN
-        and not binding.allowed & 1
-        and binding.allowed != whole
-        and _could_hold(reached, target, binding.conditions)
-    ]
     if not spoken:
-        # What always holds refuses all else by itself.
-        for binding in stated:
-            found |= binding.allowed if binding.conditions else 0
-        return found & ~1
-    for binding in stated:
-        found |= binding.allowed
+        return _pinned(reached, target, wanted, other)
+    whole = (2 << len(reached.scale(wanted).versions)) - 2
+    for binding in reached.component(other).about(wanted, beside):
+        # What admits every release, or none but its absence, says nothing of the two.
+        limits = not binding.allowed & 1 and binding.allowed != whole
+        if limits and binding.evidence != UNKNOWN:
+            found |= binding.allowed if _could_hold(reached, target, binding.conditions) else 0
     found |= _built(reached, target, wanted, other)
     admitted, unread = _admitting(reached, target, wanted, other)
     return (found | admitted) & ~unread & ~1
+
+
+def _pinned(reached: Reached, target: str, wanted: str, other: str) -> int:
+    """What the newest of what is named requires under some condition, as a mask; what always holds needs no anchor."""
+    newest = 1 << reached.asked[target, other].bit_length() - 1
+    whole, found = (2 << len(reached.scale(wanted).versions)) - 2, -1
+    for binding in reached.component(other).about(wanted, newest):
+        limits = not binding.allowed & 1 and binding.allowed != whole
+        if limits and binding.evidence != UNKNOWN and binding.conditions:
+            found &= binding.allowed if reached.possible(target, binding.conditions) else -1
+    return 0 if found == -1 else found
 
 
 def _could_hold(reached: Reached, target: str, conditions: Mapping[str, int]) -> bool:
