@@ -150,6 +150,7 @@ class Relations:
                             continue
                         held = mask if name == subject else self._built_from(name, subject, mask)
                         join(*((held, allowed) if subject == one else (allowed, held)))
+        # Whether these rows hold here does not matter: what is forbidden for good must never be joined.
         for name in self.parts:
             for rows in component(name).row_groups:
                 if one in rows.components and other in rows.components:

@@ -400,6 +400,7 @@ class JudgedTarget:
             for sheaf in assembly.sheaves(target)
             if sheaf.gate >> values[sheaf.variables[0]] & 1
         )
+        # Each choice asks the rows that name it, which are few of all.
         self._naming: dict[int, list[TestedRow]] = {}
         for row in self.rows:
             for number, mask, _ in row.terms:
