@@ -18,6 +18,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.cli.test_documents import validated
+from toolmatrix.cli.build import Engines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -249,6 +250,14 @@ def test_builds_go_on_side_by_side_and_each_line_names_its_image(
     assert outcome.code == 0, outcome.err
     assert {"out:arm | met", "out:x86 | met"} <= set(outcome.err.splitlines())
     refused(real("build", "out", "--jobs", "0", PATH=path), 2, "error[TM901]: ")
+
+
+@pytest.mark.process
+def test_an_engine_that_starts_after_the_interrupt_is_ended() -> None:
+    engines = Engines()
+    engines.end()
+    with subprocess.Popen(["sleep", "60"]) as late, engines.running(late):
+        assert late.wait(timeout=30) == -signal.SIGTERM
 
 
 @pytest.mark.process

@@ -6,7 +6,9 @@ import json
 import os.path
 import shutil
 import subprocess
+import threading
 import time
+from contextlib import contextmanager
 from functools import partial
 
 from toolmatrix.api.builds import Builds, Built
@@ -80,18 +82,48 @@ def _said(context: Context, words: tuple[str, ...]) -> str:
     return "" if ended.returncode else ended.stdout
 
 
+class Engines:
+    """The engines that run now: all are ended together, and so is one that starts after that."""
+
+    def __init__(self) -> None:
+        self._running: list[subprocess.Popen[bytes]] = []
+        self._ended = False
+        # An engine may have been started, and not be among these yet, when an interrupt comes.
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def running(self, engine: subprocess.Popen[bytes]) -> Iterator[None]:
+        """Hold an engine as one that runs."""
+        with self._lock:
+            self._running.append(engine)
+            if self._ended:
+                engine.terminate()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.remove(engine)
+
+    def end(self) -> None:
+        """End those that run."""
+        with self._lock:
+            self._ended = True
+            for engine in self._running:
+                engine.terminate()
+
+
 def _all(
     context: Context, builds: list[BuildCall], jobs: int, results: BuildResults
 ) -> list[Built]:
     """Run all builds, so many at a time."""
     from concurrent.futures import ThreadPoolExecutor
 
-    running: list[subprocess.Popen[bytes]] = []
+    engines = Engines()
     # A thread waits for its engine and does nothing else.
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [
             pool.submit(
-                _once, context, build, results, f"{build.image} | " if jobs > 1 else "", running
+                _once, context, build, results, f"{build.image} | " if jobs > 1 else "", engines
             )
             for build in builds
         ]
@@ -100,8 +132,7 @@ def _all(
         except BaseException:
             # An interrupt of a terminal reaches the engines as well; one that was sent to this process does not.
             pool.shutdown(wait=False, cancel_futures=True)
-            for engine in running:
-                engine.terminate()
+            engines.end()
             raise
 
 
@@ -110,20 +141,18 @@ def _once(
     build: BuildCall,
     results: BuildResults,
     before: str,
-    running: list[subprocess.Popen[bytes]],
+    engines: Engines,
 ) -> Built:
     """What an earlier run built, or else what comes of the build."""
     if kept := results.kept(build):
         context.say(f"kept {build.image}: an earlier run built it")
         return kept
-    found = _built(context, build, before, running)
+    found = _built(context, build, before, engines)
     results.put(build, found)
     return found
 
 
-def _built(
-    context: Context, build: BuildCall, before: str, running: list[subprocess.Popen[bytes]]
-) -> Built:
+def _built(context: Context, build: BuildCall, before: str, engines: Engines) -> Built:
     """Run one build: its output goes to its log, and is shown as it comes with something before each line."""
     context.say(f"building {build.image}: {' '.join(build.words)}")
     began, steps = time.monotonic(), Steps()
@@ -131,13 +160,13 @@ def _built(
         told("cannot keep the log of a build", build.log),
         open(build.log, "wb") as log,
         _started(context, build) as engine,
+        engines.running(engine),
     ):
-        running.append(engine)
         for line in _lines(engine.stdout, log):
             steps.read(line)
             # Lines of a log were written by strangers.
             context.say(before + printable(line.replace("\t", "    ")))
-    running.remove(engine)
+        engine.wait()
     code = engine.returncode
     took = time.monotonic() - began
     # One that was ended by a signal is not asked why.
