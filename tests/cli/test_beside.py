@@ -70,6 +70,12 @@ def test_what_holds_the_newest_skips_nothing(real: Cli) -> None:
         assert _document(real, "resolve", line)["skipped"] == [], line
 
 
+def test_of_many_components_explain_tells_why_one_is_older(real: Cli) -> None:
+    many = "torch torchvision triton numpy scipy keras jax flax optax"
+    assert _document(real, "resolve", f"{many} --with python==3.10")["skipped"] == []
+    assert _document(real, "resolve", "torch --with python==3.10")["skipped"] != []
+
+
 def test_what_is_built_names_the_wheel_of_the_same_release(real: Cli) -> None:
     other = _document(real, "resolve", "tensorflow==2.6.5")["other_way"]
     assert other["build"]["name"] == "2.6.5+cu112"

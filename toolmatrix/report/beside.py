@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _REFUSED = ("forbidden", "entangled", "later", "apart")
 # So many ranges of releases are named in a line.
 _RANGES = 3
+# Of more components nobody reads why each is not at its newest release, and each takes a search: `explain` tells.
+_MANY = 8
 
 
 def document(around: Surroundings, found: Resolution) -> dict[str, Any]:
@@ -46,7 +48,7 @@ def lines(document: dict[str, Any]) -> list[str]:
 
 
 def _skipped(found: Resolution) -> Iterator[dict[str, Any]]:
-    wanted = {*found.request.wanted}
+    wanted = {*found.request.wanted} if len(found.request.wanted) <= _MANY else set()
     for target, choices in found.targets.items():
         for choice in choices:
             # Most answers hold the newest, and cost nothing here.

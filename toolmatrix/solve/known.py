@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.records import Binding, BindingGroup
+    from toolmatrix.facts.records import Binding
     from toolmatrix.solve import ties
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import TestedRow, Variable
@@ -68,6 +68,15 @@ class Relations:
         self.values = values
         self.heads = assembly.header["components"]
         self.parts = assembly.parts(target)
+        self._variants: dict[str, list[str]] = {}
+        for name, head in self.heads.items():
+            if head["variant_of"]:
+                self._variants.setdefault(head["variant_of"], []).append(name)
+        # By component what facts about it name, where the answer is, and what those of its release do, known or not.
+        self._named: dict[str, set[str]] = {}
+        self._named_here: dict[tuple[str, bool], set[str]] = {}
+        # By component the releases of others to which its wheels are limited.
+        self._limited_to: dict[str, dict[str, int]] = {}
         # By pair of components the claims that may join them, with the component that these are about.
         self._claims: dict[frozenset[str], list[tuple[str, Binding]]] = {}
         # Whether a fact that joins a pair limits its releases, or admits any; None where no fact joins it.
@@ -276,28 +285,40 @@ class Relations:
 
     def _names(self, one: str, other: str) -> bool:
         """Whether a fact about some release of a component or a build speaks of another, where the answer is."""
+        if one not in self._named:
+            self._named[one] = {*self._spoken_of(one)}
+        return other in self._named[one]
+
+    def _spoken_of(self, one: str) -> Iterator[str]:
         for name in self._with_builds(one):
             part = self.assembly.component(name)
-            if any(other in group.components and not group.carried for group in part.row_groups):
-                return True
+            for rows in part.row_groups:
+                yield from () if rows.carried else rows.components
             for group in part.binding_groups:
-                beside = group.conditions.items()
-                conditions = {about: mask for about, mask in beside if about not in (one, other)}
-                if _speaks_of(group, other) and self._meets(conditions):
-                    return True
-        return False
+                # Of what a fact has as a condition it speaks whether that holds or not, if all others do.
+                missed = [
+                    about
+                    for about, mask in group.conditions.items()
+                    if about != one and not self._bit(about) & mask
+                ]
+                if group.evidence != UNKNOWN and len(missed) < 2:
+                    yield from missed or (*group.named, *group.conditions)
 
     def _names_here(self, one: str, other: str, *, known: bool = True) -> bool:
         """Whether a fact about this release or its builds speaks of another component, in whatever context.
 
         What the wheel of a release asks for a build of it does as well.
         """
-        return any(
-            group.releases & releases and _speaks_of(group, other, known=known)
-            for name in self._with_builds(one)
-            if (releases := self._bit(one) if name == one else self._builds(name, one))
-            for group in self.assembly.component(name).binding_groups
-        )
+        if (one, known) not in self._named_here:
+            self._named_here[one, known] = {
+                about
+                for name in self._with_builds(one)
+                if (releases := self._bit(one) if name == one else self._builds(name, one))
+                for group in self.assembly.component(name).binding_groups
+                if group.releases & releases and not (known and group.evidence == UNKNOWN)
+                for about in (*group.named, *group.conditions)
+            }
+        return other in self._named_here[one, known]
 
     def _builds(self, builds: str, name: str) -> int:
         """The builds of the release of a component, as a mask."""
@@ -318,7 +339,7 @@ class Relations:
         return all(self._bit(name) & mask for name, mask in conditions.items())
 
     def _with_builds(self, name: str) -> list[str]:
-        return [name, *(part for part, head in self.heads.items() if head["variant_of"] == name)]
+        return [name, *self._variants.get(name, ())]
 
     def _claimed(self, claims: ties.Claims) -> None:
         for about, spoken in claims.items():
@@ -338,32 +359,43 @@ class Relations:
     def _limited(self, pair: frozenset[str]) -> bool | None:
         """Whether a fact that joins two components limits their releases, or admits any; None where none joins them."""
         if pair not in self._limits:
+            # Of many pairs nothing is said: they are not remembered.
+            if pair not in self._claims and not self._is_built():
+                return None
             spoken = [self._speaks(name, binding) for name, binding in self._claims.get(pair, ())]
             said = [limits for limits in spoken if limits is not None]
             # What the wheels of a release go with its build goes with as well.
             for one, other in permutations(pair) if self._is_built() else ():
                 said += [True] if self._admitted(one, other) & self._bit(other) else []
+            if not said and pair not in self._claims:
+                return None
             self._limits[pair] = any(said) if said else None
         return self._limits[pair]
 
     def _admitted(self, one: str, other: str) -> int:
         """The releases of another component to which the wheels of one release are limited, as a mask, or nothing."""
+        if one not in self._limited_to:
+            self._limited_to[one] = self._limits_of_wheels(one)
+        return self._limited_to[one].get(other, 0)
+
+    def _limits_of_wheels(self, one: str) -> dict[str, int]:
         wheel = self.assembly.scale("from").bit("wheel")
-        whole = (2 << len(self.assembly.scale(other).versions)) - 2
-        found = unread = 0
+        found: dict[str, int] = {}
+        unread: dict[str, int] = {}
         for name in self._with_builds(one):
             releases = self._bit(one) if name == one else self._builds(name, one)
             for group in self.assembly.component(name).binding_groups if releases else ():
-                beside = dict(group.conditions)
+                other, beside = group.component, dict(group.conditions)
                 of_wheels = beside.pop("from", 0 if name == one else wheel) & wheel
-                if group.component != other or not of_wheels or group.kind == "needs":
+                if not of_wheels or group.kind == "needs" or not self._meets(beside):
                     continue
-                for binding in group.of(releases) if self._meets(beside) else ():
-                    if group.evidence != UNKNOWN:
-                        found |= binding.allowed if binding.allowed & whole != whole else 0
-                    elif name == one:
-                        unread |= ~binding.allowed
-        return found & ~unread & ~1
+                whole = (2 << len(self.assembly.scale(other).versions)) - 2
+                for binding in group.of(releases):
+                    if group.evidence != UNKNOWN and binding.allowed & whole != whole:
+                        found[other] = found.get(other, 0) | binding.allowed
+                    elif group.evidence == UNKNOWN and name == one:
+                        unread[other] = unread.get(other, 0) | ~binding.allowed
+        return {name: mask & ~unread.get(name, 0) & ~1 for name, mask in found.items()}
 
     def _speaks(self, name: str, binding: Binding) -> bool | None:
         index = self.assembly.index
@@ -414,8 +446,3 @@ class Relations:
                         seen.add(name)
                         queue.append(name)
         return False
-
-
-def _speaks_of(group: BindingGroup, component: str, *, known: bool = True) -> bool:
-    named = component in group.named or component in group.conditions
-    return named and not (known and group.evidence == UNKNOWN)
