@@ -445,7 +445,7 @@ def questions(index: Index, count: int) -> Iterator[tuple[str, ...]]:
 
 @pytest.mark.parametrize("count", [30, pytest.param(240, marks=pytest.mark.long)])
 def test_why_not_says_yes_only_of_what_somebody_knows(real: Cli, index: Index, count: int) -> None:
-    """None of what was asked for is unknown; a pair that facts admit may be untested (TM102)."""
+    """None of what was asked for is unknown; a pair that facts admit may be untested, which `resolve` says as well."""
     allowed = 0
     for words in questions(index, count):
         outcome = real("why-not", *words, "--json")
@@ -454,6 +454,10 @@ def test_why_not_says_yes_only_of_what_somebody_knows(real: Cli, index: Index, c
             allowed += 1
             document = outcome.json()
             assert document["allowed"] is True
+            caveats = real("resolve", *words, "--json").json()["caveats"]
+            for pair in document["untested"]:
+                conclusion = pair["conclusion"].rstrip(".")
+                assert any(one["text"].startswith(conclusion) for one in caveats), words
             assert document["unread"] == [], words
             (part,) = document["targets"].values()
             for name in re.findall(r"([\w-]+)==", " ".join(words)):

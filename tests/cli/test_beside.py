@@ -70,7 +70,7 @@ def test_what_holds_the_newest_skips_nothing(real: Cli) -> None:
         assert _document(real, "resolve", line)["skipped"] == [], line
 
 
-def test_of_many_components_explain_tells_why_one_is_older(real: Cli) -> None:
+def test_of_many_components_explain_says_why_one_is_older(real: Cli) -> None:
     many = "torch torchvision triton numpy scipy keras jax flax optax"
     assert _document(real, "resolve", f"{many} --with python==3.10")["skipped"] == []
     assert _document(real, "resolve", "torch --with python==3.10")["skipped"] != []

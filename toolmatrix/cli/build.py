@@ -93,7 +93,7 @@ class Engines:
 
     @contextmanager
     def running(self, engine: subprocess.Popen[bytes]) -> Iterator[None]:
-        """Hold an engine as one that runs."""
+        """Count an engine among those that run."""
         with self._lock:
             self._running.append(engine)
             if self._ended:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _REFUSED = ("forbidden", "entangled", "later", "apart")
 # So many ranges of releases are named in a line.
 _RANGES = 3
-# Of more components nobody reads why each is not at its newest release, and each takes a search: `explain` tells.
+# For more components the list is too long to read, and each line takes a search; `explain` says why one is older.
 _MANY = 8
 
 

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from toolmatrix.facts.records import Binding
     from toolmatrix.solve.assemble import Reached
 
 _CONTEXT = (*SEVERAL, "distro")
@@ -81,12 +82,8 @@ def _joined(reached: Reached, target: str, wanted: str, other: str) -> int:
                     found |= mask
     if not spoken:
         return _pinned(reached, target, wanted, other)
-    whole = (2 << len(reached.scale(wanted).versions)) - 2
-    for binding in reached.component(other).about(wanted, beside):
-        # What admits every release, or none but its absence, says nothing of the two.
-        limits = not binding.allowed & 1 and binding.allowed != whole
-        if limits and binding.evidence != UNKNOWN:
-            found |= binding.allowed if _could_hold(reached, target, binding.conditions) else 0
+    for binding in _limiting(reached, other, wanted, beside):
+        found |= binding.allowed if _could_hold(reached, target, binding.conditions) else 0
     found |= _built(reached, target, wanted, other)
     admitted, unread = _admitting(reached, target, wanted, other)
     return (found | admitted) & ~unread & ~1
@@ -95,12 +92,20 @@ def _joined(reached: Reached, target: str, wanted: str, other: str) -> int:
 def _pinned(reached: Reached, target: str, wanted: str, other: str) -> int:
     """What the newest of what is named requires under some condition, as a mask; what always holds needs no anchor."""
     newest = 1 << reached.asked[target, other].bit_length() - 1
-    whole, found = (2 << len(reached.scale(wanted).versions)) - 2, -1
-    for binding in reached.component(other).about(wanted, newest):
-        limits = not binding.allowed & 1 and binding.allowed != whole
-        if limits and binding.evidence != UNKNOWN and binding.conditions:
-            found &= binding.allowed if reached.possible(target, binding.conditions) else -1
+    found = -1
+    for binding in _limiting(reached, other, wanted, newest):
+        if binding.conditions and reached.possible(target, binding.conditions):
+            found &= binding.allowed
     return 0 if found == -1 else found
+
+
+def _limiting(reached: Reached, subject: str, about: str, releases: int) -> Iterator[Binding]:
+    """The known bindings of some releases that limit a component to some of its own."""
+    whole = (2 << len(reached.scale(about).versions)) - 2
+    for binding in reached.component(subject).about(about, releases):
+        # What admits every release, or none but its absence, says nothing of the two.
+        if binding.evidence != UNKNOWN and not binding.allowed & 1 and binding.allowed != whole:
+            yield binding
 
 
 def _could_hold(reached: Reached, target: str, conditions: Mapping[str, int]) -> bool:

@@ -359,14 +359,12 @@ class Relations:
     def _limited(self, pair: frozenset[str]) -> bool | None:
         """Whether a fact that joins two components limits their releases, or admits any; None where none joins them."""
         if pair not in self._limits:
-            # Of many pairs nothing is said: they are not remembered.
-            if pair not in self._claims and not self._is_built():
-                return None
             spoken = [self._speaks(name, binding) for name, binding in self._claims.get(pair, ())]
             said = [limits for limits in spoken if limits is not None]
             # What the wheels of a release go with its build goes with as well.
             for one, other in permutations(pair) if self._is_built() else ():
                 said += [True] if self._admitted(one, other) & self._bit(other) else []
+            # Of most pairs no fact speaks: these are not kept, as others are looked for among the rest.
             if not said and pair not in self._claims:
                 return None
             self._limits[pair] = any(said) if said else None
