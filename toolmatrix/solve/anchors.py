@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.records import Binding
     from toolmatrix.solve.assemble import Reached
+    from toolmatrix.solve.request import Ask
 
 _CONTEXT = (*SEVERAL, "distro")
 """Where the result runs: nothing older is wanted for it, and facts refuse what does not run there."""
@@ -35,21 +36,32 @@ class Anchor(NamedTuple):
 
 def anchors(reached: Reached, target: str, wanted: str) -> list[Anchor]:
     """The anchors of a wanted component on a target, in the order of the request."""
-    components = reached.header["components"]
     left = reached.asked.get((target, wanted), -1) & ~1
-    found = []
     # A release that is named exactly needs no anchor.
-    for ask in (
-        reached.asks(target) if reached.request.prefer != "newest" and left & left - 1 else ()
-    ):
-        name = ask.component
-        newest = 1 << len(reached.scale(name).versions)
-        named = name != wanted and not reached.asked.get((target, name), -1) & newest
-        if named and not components[name]["given"] and name not in _CONTEXT:
-            joined = _joined(reached, target, wanted, name)
-            if joined:
-                found.append(Anchor(name, ask.text, joined))
-    return list({anchor.component: anchor for anchor in found}.values())
+    if reached.request.prefer == "newest" or not left & left - 1:
+        return []
+    found = {}
+    for ask in _anchoring(reached, target):
+        joined = _joined(reached, target, wanted, ask.component) if ask.component != wanted else 0
+        if joined:
+            found[ask.component] = Anchor(ask.component, ask.text, joined)
+    return list(found.values())
+
+
+def _anchoring(reached: Reached, target: str) -> list[Ask]:
+    """What the request names on a target with a release, or with a range without the newest."""
+    # Each of what is wanted asks.
+    if target not in reached.anchoring:
+        components = reached.header["components"]
+        reached.anchoring[target] = [
+            ask
+            for ask in reached.asks(target)
+            if not components[ask.component]["given"]
+            and ask.component not in _CONTEXT
+            and not reached.asked[target, ask.component]
+            >> reached.by_name[target, ask.component][0].count
+        ]
+    return reached.anchoring[target]
 
 
 def ranked(reached: Reached, target: str, wanted: str) -> Iterator[tuple[int, int]]:

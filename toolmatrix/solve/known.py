@@ -81,6 +81,8 @@ class Relations:
         self._claims: dict[frozenset[str], list[tuple[str, Binding]]] = {}
         # Whether a fact that joins a pair limits its releases, or admits any; None where no fact joins it.
         self._limits: dict[frozenset[str], bool | None] = {}
+        # By component those of which a fact may speak together with it.
+        self._beside: dict[str, set[str]] = {}
         self._claimed(claims)
         self._tested(rows)
 
@@ -108,7 +110,7 @@ class Relations:
         Of what was asked for or given each pair counts, and what its compiled code is bound to, chosen or not.
         """
         asked = self._asked()
-        for one, other in combinations(asked, 2):
+        for one, other in self._suspects(asked):
             relation, reason = self.between(one, other)
             # What code that was read is bound to may be that of the framework that it is joined with.
             codes = {self.heads[name]["code"] for name in (one, other)}
@@ -119,23 +121,44 @@ class Relations:
                 # What hangs on the other is not told once more.
                 self._join((one, other))
                 yield self._ordered(one, other, reason)
+        needing = [name for name in asked if self._may_use_tools(name)]
         for one in asked:
             # What no fact ties to anything was chosen because nothing spoke against it.
-            needing = [name for name in asked if name != one and self._may_use_tools(name)]
-            if needing and self._is_tool(one) and not self._is_tied(one):
-                self._join((one, needing[0]))
-                yield Touching(self.target, one, needing[0], UNTIED, decides=True, tested=0)
+            if self._is_tool(one) and not self._is_tied(one):
+                for other in [name for name in needing[:2] if name != one][:1]:
+                    self._join((one, other))
+                    yield Touching(self.target, one, other, UNTIED, decides=True, tested=0)
             if self.assembly.request.devices and self._is_unopened(one):
                 yield Touching(self.target, one, "device", UNOPENED, decides=True, tested=0)
             for other, reason in self._hanging(one):
-                if other in asked or not self._holds(other) or self._reaches(one, other):
+                if other in asked or not self._holds(other):
                     continue
-                if self.between(one, other)[0] != JOINED:
+                # Whether other code leads to it is dearer to ask, and mostly need not be.
+                if self.between(one, other)[0] != JOINED and not self._reaches(one, other):
                     self._join((one, other))
                     # With which toolkit a build was tested nobody says of many releases.
                     tested = self._tested_with(one, other)
                     decides = reason == BOUND or bool(tested)
                     yield Touching(self.target, one, other, reason, decides, tested)
+
+    def _suspects(self, asked: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """The pairs of what was asked for of which `between` may say more than independent, in its order."""
+        # Facts speak of few pairs: to look at each of those of hundreds of components takes longer than the search.
+        packages = {name for name in asked if not self._is_tool(name)}
+        unread = {name for name in packages if not self._is_read(name)}
+        places = {name: place for place, name in enumerate(asked)}
+        found: set[tuple[int, int]] = set()
+        for name, place in places.items() if len(asked) > 1 else ():
+            near = {*self._against(name), *self._spoken_of(name), *self._spoken_of_here(name)}
+            near |= self._beside.get(name, set())
+            near.update(self._limits_of_wheels(name) if self._is_built() else ())
+            # Packages require packages: one that was not read whole may name any.
+            if name in packages:
+                near |= packages if name in unread else unread
+            for other in near.intersection(asked) - {name}:
+                found.add((min(place, places[other]), max(place, places[other])))
+        for first, second in sorted(found):
+            yield asked[first], asked[second]
 
     def joinable(self, one: str, other: str) -> dict[int, int]:
         """Releases of a component by those of another that some fact joins with them in some context, as masks."""
@@ -214,8 +237,10 @@ class Relations:
         return (built and self._is_built()) or self._is_tool(name) or not self._is_read(name)
 
     def _is_tied(self, name: str) -> bool:
-        pairs = (pair for pair in (*self._claims, *self._limits) if name in pair)
-        return self.heads[name]["floor"] or any(self._limited(pair) is not None for pair in pairs)
+        return self.heads[name]["floor"] or any(
+            self._limited(frozenset((name, other))) is not None
+            for other in self._beside.get(name, ())
+        )
 
     def _is_built(self) -> bool:
         way = self.parts["from"]
@@ -285,30 +310,34 @@ class Relations:
 
     def _names(self, one: str, other: str) -> bool:
         """Whether a fact about some release of a component or a build speaks of another, where the answer is."""
-        if one not in self._named:
-            self._named[one] = {*self._spoken_of(one)}
-        return other in self._named[one]
+        return other in self._spoken_of(one)
 
-    def _spoken_of(self, one: str) -> Iterator[str]:
-        for name in self._with_builds(one):
-            part = self.assembly.component(name)
-            for rows in part.row_groups:
-                yield from () if rows.carried else rows.components
-            for group in part.binding_groups:
-                # Of what a fact has as a condition it speaks whether that holds or not, if all others do.
-                missed = [
-                    about
-                    for about, mask in group.conditions.items()
-                    if about != one and not self._bit(about) & mask
-                ]
-                if group.evidence != UNKNOWN and len(missed) < 2:
-                    yield from missed or (*group.named, *group.conditions)
+    def _spoken_of(self, one: str) -> set[str]:
+        if one not in self._named:
+            found = self._named[one] = set()
+            for name in self._with_builds(one):
+                part = self.assembly.component(name)
+                for rows in part.row_groups:
+                    found.update(() if rows.carried else rows.components)
+                for group in part.binding_groups:
+                    # Of what a fact has as a condition it speaks whether that holds or not, if all others do.
+                    missed = [
+                        about
+                        for about, mask in group.conditions.items()
+                        if about != one and not self._bit(about) & mask
+                    ]
+                    if group.evidence != UNKNOWN and len(missed) < 2:
+                        found.update(missed or (*group.named, *group.conditions))
+        return self._named[one]
 
     def _names_here(self, one: str, other: str, *, known: bool = True) -> bool:
         """Whether a fact about this release or its builds speaks of another component, in whatever context.
 
         What the wheel of a release asks for a build of it does as well.
         """
+        return other in self._spoken_of_here(one, known=known)
+
+    def _spoken_of_here(self, one: str, *, known: bool = True) -> set[str]:
         if (one, known) not in self._named_here:
             self._named_here[one, known] = {
                 about
@@ -318,7 +347,7 @@ class Relations:
                 if group.releases & releases and not (known and group.evidence == UNKNOWN)
                 for about in (*group.named, *group.conditions)
             }
-        return other in self._named_here[one, known]
+        return self._named_here[one, known]
 
     def _builds(self, builds: str, name: str) -> int:
         """The builds of the release of a component, as a mask."""
@@ -355,6 +384,7 @@ class Relations:
                 ):
                     for pair in self._pairs((owner.component, name)):
                         self._claims.setdefault(pair, []).append((name, binding))
+                        self._put_beside(pair)
 
     def _limited(self, pair: frozenset[str]) -> bool | None:
         """Whether a fact that joins two components limits their releases, or admits any; None where none joins them."""
@@ -362,21 +392,26 @@ class Relations:
             spoken = [self._speaks(name, binding) for name, binding in self._claims.get(pair, ())]
             said = [limits for limits in spoken if limits is not None]
             # What the wheels of a release go with its build goes with as well.
-            for one, other in permutations(pair) if self._is_built() else ():
-                said += [True] if self._admitted(one, other) & self._bit(other) else []
+            if not any(said) and self._is_built():
+                for one, other in permutations(pair):
+                    said += [True] if self._admitted(one, other) & self._bit(other) else []
             # Of most pairs no fact speaks: these are not kept, as others are looked for among the rest.
             if not said and pair not in self._claims:
                 return None
             self._limits[pair] = any(said) if said else None
+            self._put_beside(pair)
         return self._limits[pair]
 
     def _admitted(self, one: str, other: str) -> int:
         """The releases of another component to which the wheels of one release are limited, as a mask, or nothing."""
-        if one not in self._limited_to:
-            self._limited_to[one] = self._limits_of_wheels(one)
-        return self._limited_to[one].get(other, 0)
+        return self._limits_of_wheels(one).get(other, 0)
 
     def _limits_of_wheels(self, one: str) -> dict[str, int]:
+        if one not in self._limited_to:
+            self._limited_to[one] = self._read_limits_of_wheels(one)
+        return self._limited_to[one]
+
+    def _read_limits_of_wheels(self, one: str) -> dict[str, int]:
         wheel = self.assembly.scale("from").bit("wheel")
         found: dict[str, int] = {}
         unread: dict[str, int] = {}
@@ -420,6 +455,11 @@ class Relations:
     def _join(self, names: Iterable[str]) -> None:
         for pair in self._pairs(names):
             self._limits[pair] = True
+            self._put_beside(pair)
+
+    def _put_beside(self, pair: frozenset[str]) -> None:
+        for one, other in permutations(pair):
+            self._beside.setdefault(one, set()).add(other)
 
     def _pairs(self, names: Iterable[str]) -> Iterator[frozenset[str]]:
         # A build speaks for what it is a build of.
@@ -436,11 +476,12 @@ class Relations:
         seen, queue = {one}, [one]
         while queue:
             near = queue.pop()
-            for pair in {*self._claims, *self._limits}:
-                for name in pair - seen if near in pair and self._limited(pair) else ():
-                    if name == other and near != one and self._is_bound(near, other):
-                        return True
-                    if self._is_bound(name, other) or self._is_bound(near, name):
-                        seen.add(name)
-                        queue.append(name)
+            for name in self._beside.get(near, set()) - seen:
+                if not self._limited(frozenset((near, name))):
+                    continue
+                if name == other and near != one and self._is_bound(near, other):
+                    return True
+                if self._is_bound(name, other) or self._is_bound(near, name):
+                    seen.add(name)
+                    queue.append(name)
         return False

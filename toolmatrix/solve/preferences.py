@@ -8,8 +8,6 @@ accelerator alone; beside a build that brings its runtime, an image without one.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.solve import anchors
 from toolmatrix.solve.engine import Support
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import ComponentFacts
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import Variable
 
@@ -210,20 +209,38 @@ def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
         for place, day in enumerate(assembly.component(first).dates):
             if day and left & 2 << place:
                 days[day] = days.get(day, 0) | 2 << place
+        by_then = sorted(days.items())
+        limits = (
+            (_BY_THEN, by_then),
+            (_A_YEAR_LATER, [(_a_year_later(day), mask) for day, mask in by_then]),
+        )
         for name, variable in parts.items():
             part = components[name]
             if variable.number > parts[first].number and part["scheme"] == "pep440":
                 facts = assembly.component(name)
-                for day, mask in days.items():
-                    for limit, weight in ((day, _BY_THEN), (_a_year_later(day), _A_YEAR_LATER)):
-                        place = bisect_right(facts.since_days, limit)
-                        if place:
-                            # What nothing needs stays away.
-                            by_then = facts.since_masks[place - 1] | 1
-                            yield _support(parts[first], variable, by_then, weight, Fallback, mask)
-                            for releases, count in joined.get((target, name), ()):
-                                both, worth = by_then & releases, count * _ANCHOR + weight
-                                yield _support(parts[first], variable, both, worth, gate=mask)
+                for weight, releases in limits:
+                    for out, gate in _out_by(facts, releases):
+                        # What nothing needs stays away.
+                        yield _support(parts[first], variable, out | 1, weight, Fallback, gate)
+                        for together, count in joined.get((target, name), ()):
+                            both, worth = (out | 1) & together, count * _ANCHOR + weight
+                            yield _support(parts[first], variable, both, worth, gate=gate)
+
+
+def _out_by(facts: ComponentFacts, days: list[tuple[str, int]]) -> Iterator[tuple[int, int]]:
+    """The releases of a component whose series was out by some of the days, each with what these days stand for.
+
+    The days are sorted; those by which the same series were out come as one.
+    """
+    place, gate = 0, 0
+    for day, mask in days:
+        while place < len(facts.since_days) and facts.since_days[place] <= day:
+            if place and gate:
+                yield facts.since_masks[place - 1], gate
+            place, gate = place + 1, 0
+        gate |= mask
+    if place and gate:
+        yield facts.since_masks[place - 1], gate
 
 
 def stands_on_framework(index: Index, component: str) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.value import Value
@@ -30,29 +28,34 @@ class Untested(Value):
 def untested(index: Index, request: Request) -> list[Untested]:
     """The pairs of asked components for which rows exist, none of which holds for both."""
     assembly = Assembly(index, request)
+    rows: dict[int, list[tuple[TestedRow, dict[int, int]]]] = {}
+    for row in assembly.every_row():
+        masks = {number: mask for number, mask, _ in row.terms}
+        rows.setdefault(row.owner, []).append((row, masks))
     found = []
-    told = assembly.every_row()
     for target in assembly.request.targets:
-        for one, other in _pairs(assembly, target):
-            mine, wanted = _wanted(assembly, target, one), _wanted(assembly, target, other)
-            rows = []
-            met = 0
-            for row in told:
-                masks = {number: mask for number, mask, _ in row.terms}
-                speaks = row.owner == one.number and masks[one.number] & mine
-                if row.target == target and speaks and other.number in masks:
-                    rows.append(row)
-                    met |= masks[other.number] & wanted
-            # Who tested both tested other releases of them; where no row names both there is nothing to compare.
-            if rows and not met:
-                found.append(
-                    Untested(
-                        target=target,
-                        subject=one.component,
-                        component=other.component,
-                        cites=tuple(_cites(assembly, rows, target, one, other)),
+        asked = _asked(assembly, target)
+        for one in asked:
+            wanted = _wanted(assembly, target, one)
+            about = [
+                (row, masks)
+                for row, masks in rows.get(one.number, ())
+                if row.target == target and masks[one.number] & wanted
+            ]
+            for other in asked if about else ():
+                both = [(row, masks[other.number]) for row, masks in about if other.number in masks]
+                # Who tested both tested other releases of them; where no row names both there is nothing to compare.
+                met = _wanted(assembly, target, other)
+                if other is not one and both and not any(mask & met for _, mask in both):
+                    cites = _cites(assembly, [row for row, _ in both], target, one, other)
+                    found.append(
+                        Untested(
+                            target=target,
+                            subject=one.component,
+                            component=other.component,
+                            cites=tuple(cites),
+                        )
                     )
-                )
     return found
 
 
@@ -68,10 +71,10 @@ def _cites(
                 yield cite
 
 
-def _pairs(assembly: Assembly, target: str) -> Iterator[tuple[Variable, Variable]]:
-    """Ordered pairs of asked components that are no context."""
+def _asked(assembly: Assembly, target: str) -> list[Variable]:
+    """What was asked for that is no context."""
     components = assembly.header["components"]
-    asked = []
+    asked: list[Variable] = []
     for ask in assembly.asks(target):
         variable = assembly.pick(target, ask.component)
         if (
@@ -86,7 +89,7 @@ def _pairs(assembly: Assembly, target: str) -> Iterator[tuple[Variable, Variable
         asked += [
             assembly.instance(target, name, number) for number, _ in assembly.named(target, name)
         ]
-    yield from permutations(asked, 2)
+    return asked
 
 
 def _wanted(assembly: Assembly, target: str, variable: Variable) -> int:
