@@ -161,7 +161,7 @@ def _anchored(assembly: Assembly, choice: Choice, value: int) -> list[Anchor]:
     """The anchors that sources join with what was taken."""
     if choice.component not in assembly.request.wanted:
         return []
-    found = anchors.anchors(assembly, choice.target, choice.component)
+    found = anchors.Anchors(assembly, choice.target).of(choice.component)
     return [anchor for anchor in found if anchor.joined >> value & 1]
 
 

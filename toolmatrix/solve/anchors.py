@@ -16,9 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from toolmatrix.facts.records import Binding
+    from toolmatrix.facts.records import Binding, RowGroup
     from toolmatrix.solve.assemble import Reached
-    from toolmatrix.solve.request import Ask
 
 _CONTEXT = (*SEVERAL, "distro")
 """Where the result runs: nothing older is wanted for it, and facts refuse what does not run there."""
@@ -34,26 +33,15 @@ class Anchor(NamedTuple):
     joined: int
 
 
-def anchors(reached: Reached, target: str, wanted: str) -> list[Anchor]:
-    """The anchors of a wanted component on a target, in the order of the request."""
-    left = reached.asked.get((target, wanted), -1) & ~1
-    # A release that is named exactly needs no anchor.
-    if reached.request.prefer == "newest" or not left & left - 1:
-        return []
-    found = {}
-    for ask in _anchoring(reached, target):
-        joined = _joined(reached, target, wanted, ask.component) if ask.component != wanted else 0
-        if joined:
-            found[ask.component] = Anchor(ask.component, ask.text, joined)
-    return list(found.values())
+class Anchors:
+    """What a request names on a target that anchors what it wants there."""
 
-
-def _anchoring(reached: Reached, target: str) -> list[Ask]:
-    """What the request names on a target with a release, or with a range without the newest."""
-    # Each of what is wanted asks.
-    if target not in reached.anchoring:
+    def __init__(self, reached: Reached, target: str) -> None:
+        self.reached = reached
+        self.target = target
         components = reached.header["components"]
-        reached.anchoring[target] = [
+        # Who names a release, or a range without the newest.
+        self.named = [
             ask
             for ask in reached.asks(target)
             if not components[ask.component]["given"]
@@ -61,44 +49,55 @@ def _anchoring(reached: Reached, target: str) -> list[Ask]:
             and not reached.asked[target, ask.component]
             >> reached.by_name[target, ask.component][0].count
         ]
-    return reached.anchoring[target]
+        self._rows: dict[str, list[RowGroup]] = {}
+        for owner, name in reached.by_name if self.named else ():
+            for group in reached.component(name).row_groups if owner == target else ():
+                if group.evidence != UNKNOWN and _could_hold(reached, target, group.conditions):
+                    for part in group.components:
+                        self._rows.setdefault(part, []).append(group)
 
+    def of(self, wanted: str) -> list[Anchor]:
+        """The anchors of a wanted component, in the order of the request."""
+        left = self.reached.asked.get((self.target, wanted), -1) & ~1
+        # A release that is named exactly needs no anchor.
+        if self.reached.request.prefer == "newest" or not left & left - 1:
+            return []
+        found = {}
+        for ask in self.named:
+            joined = self._joined(wanted, ask.component) if ask.component != wanted else 0
+            if joined:
+                found[ask.component] = Anchor(ask.component, ask.text, joined)
+        return list(found.values())
 
-def ranked(reached: Reached, target: str, wanted: str) -> Iterator[tuple[int, int]]:
-    """The releases of a wanted component that are joined to so many anchors at least, and how many these are."""
-    least = [-1]
-    for anchor in anchors(reached, target, wanted)[:MOST]:
-        least = [
-            before | (least[place - 1] & anchor.joined if place else 0)
-            for place, before in enumerate([*least, 0])
-        ]
-    for count, mask in enumerate(least):
-        if count and mask:
-            yield mask, count
+    def ranked(self, wanted: str) -> Iterator[tuple[int, int]]:
+        """The releases of a wanted component that are joined to so many anchors at least, and how many these are."""
+        least = [-1]
+        for anchor in self.of(wanted)[:MOST]:
+            least = [
+                before | (least[place - 1] & anchor.joined if place else 0)
+                for place, before in enumerate([*least, 0])
+            ]
+        for count, mask in enumerate(least):
+            if count and mask:
+                yield mask, count
 
-
-def _joined(reached: Reached, target: str, wanted: str, other: str) -> int:
-    beside = reached.asked[target, other]
-    found, spoken = 0, False
-    for owner, name in reached.by_name:
-        for group in reached.component(name).row_groups if owner == target else ():
-            names = group.components
-            if wanted not in names or other not in names or group.evidence == UNKNOWN:
-                continue
-            if not _could_hold(reached, target, group.conditions):
-                continue
-            spoken = True
-            columns = group.columns[names.index(wanted)], group.columns[names.index(other)]
-            for mask, held in zip(*columns, strict=True):
+    def _joined(self, wanted: str, other: str) -> int:
+        reached, target = self.reached, self.target
+        beside = reached.asked[target, other]
+        both = [group for group in self._rows.get(wanted, ()) if other in group.components]
+        if not both:
+            return _pinned(reached, target, wanted, other)
+        found = 0
+        for group in both:
+            places = group.components.index(wanted), group.components.index(other)
+            for mask, held in zip(*map(group.columns.__getitem__, places), strict=True):
                 if held & beside:
                     found |= mask
-    if not spoken:
-        return _pinned(reached, target, wanted, other)
-    for binding in _limiting(reached, other, wanted, beside):
-        found |= binding.allowed if _could_hold(reached, target, binding.conditions) else 0
-    found |= _built(reached, target, wanted, other)
-    admitted, unread = _admitting(reached, target, wanted, other)
-    return (found | admitted) & ~unread & ~1
+        for binding in _limiting(reached, other, wanted, beside):
+            found |= binding.allowed if _could_hold(reached, target, binding.conditions) else 0
+        found |= _built(reached, target, wanted, other)
+        admitted, unread = _admitting(reached, target, wanted, other)
+        return (found | admitted) & ~unread & ~1
 
 
 def _pinned(reached: Reached, target: str, wanted: str, other: str) -> int:

@@ -67,8 +67,6 @@ class Reached:
         }
         # `parts` is asked for every fact.
         self._parts: dict[tuple[str, int], dict[str, Variable]] = {}
-        # By target what `anchors` take from the request.
-        self.anchoring: dict[str, list[Ask]] = {}
 
     def mask(self, component: str, selector: str) -> int:
         """The releases that a selector admits."""

@@ -54,11 +54,11 @@ class Supports:
         if assembly.request.prefer != "newest":
             for target in assembly.request.targets:
                 yield from assembly.sheaves(target)
-            joined = {
-                (target, name): list(anchors.ranked(assembly, target, name))
-                for target in assembly.request.targets
-                for name in assembly.request.wanted
-            }
+            joined: Joined = {}
+            for target in assembly.request.targets:
+                beside = anchors.Anchors(assembly, target)
+                for name in assembly.request.wanted:
+                    joined[target, name] = list(beside.ranked(name))
             yield from with_anchors(assembly, joined)
             yield from of_its_time(assembly, joined)
             yield from unneeded(assembly)
