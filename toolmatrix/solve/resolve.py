@@ -165,13 +165,17 @@ def _without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]
     unread = [number for number in assembly.unread if number not in last]
     while isinstance(found := solve((left := assembly.without(unread)).problem()), Conflict):
         core = [left.statements[number] for number in found.core]
-        # A conflict without any of them stays one when they are let go.
-        if not any(assembly.statements[number] in core for number in last):
-            break
         # Targets are independent: what has to be let go on one may be kept on the others.
         clashing = {statement.target for statement in core}
-        more = {number for number in last if assembly.statements[number].target in clashing}
+        more = {
+            number
+            for number in last.difference(unread)
+            if assembly.statements[number].target in clashing
+        }
         unread = [number for number in assembly.unread if number in more.union(unread)]
+        # A conflict without any of them stays one when they are let go.
+        if not any(assembly.statements[number] in core for number in more):
+            break
     return unread, found
 
 
