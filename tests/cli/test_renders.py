@@ -110,7 +110,7 @@ def refused(questions: list[RenderQuestion]) -> list[tuple[str, ...]]:
 
 
 def in_turn(every: list[RenderQuestion]) -> list[RenderQuestion]:
-    """Each sixth release (of wheels each twelfth), by turns for its targets and archs; the newest for all of them."""
+    """Each twelfth release (of wheels each 24th), by turns for its targets and archs; the newest for all of them."""
     releases: dict[tuple[str, ...], dict[str, list[RenderQuestion]]] = {}
     for one in every:
         of = releases.setdefault((one.recipe, one.component, one.from_), {})
@@ -118,7 +118,7 @@ def in_turn(every: list[RenderQuestion]) -> list[RenderQuestion]:
     found = []
     for (recipe, *_), of in releases.items():
         *older, newest = of.values()
-        apart = 12 if recipe == "wheel" else 6
+        apart = 24 if recipe == "wheel" else 12
         found += [places[turn % len(places)] for turn, places in enumerate(older[::apart])]
         found += newest
     return found
