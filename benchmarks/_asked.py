@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolmatrix.request.read import Surroundings
+from toolmatrix.request.read import RequestContext
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,4 +15,4 @@ if TYPE_CHECKING:
 
 def ask(index: Index, words: Sequence[str]) -> Request:
     """The request that `toolmatrix resolve WORDS` makes."""
-    return Surroundings(index=index).read(words)
+    return RequestContext(index=index).read(words)

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.logs import captured
 from toolmatrix.api.diagnoses import diagnosed
-from toolmatrix.api.requests import around
+from toolmatrix.api.requests import request_context
 from toolmatrix.logs import log, signatures
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How many lines of public issues are told.")
     parser.add_argument("--each", action="store_true", help="show each line that is missed")
     asked = parser.parse_args()
-    book, place = signatures.load(), around(None)
+    book, place = signatures.load(), request_context(None)
 
     def outcomes(row: Mapping[str, Any]) -> Iterator[str]:
         text = "\n".join([*captured.lines_of(row), ""]).encode()

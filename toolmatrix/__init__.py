@@ -77,9 +77,11 @@ def __getattr__(name: str) -> Any:
     """A function of the API, imported when it is first asked for."""
     if name in _FUNCTIONS:
         if name not in _checked:
-            from toolmatrix.api.arguments import checked
+            from toolmatrix.api.arguments import checking_arguments
 
-            _checked[name] = checked(getattr(__import__(_FUNCTIONS[name], fromlist=[name]), name))
+            _checked[name] = checking_arguments(
+                getattr(__import__(_FUNCTIONS[name], fromlist=[name]), name)
+            )
         return _checked[name]
     raise AttributeError(f"module 'toolmatrix' has no attribute {name!r}")
 

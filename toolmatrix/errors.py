@@ -152,7 +152,7 @@ class CannotSay(ToolmatrixError, code="TM120", exit_code=4):
     """No fact decides: neither yes nor no."""
 
 
-class BoundReached(CannotSay, code="TM908"):
+class BoundExceeded(CannotSay, code="TM908"):
     """A bound on time, processor time or memory that was reached before there was an answer."""
 
 

@@ -26,7 +26,7 @@ VERDICTS = "toolmatrix.verdicts/1"
 _FEW = 12
 
 
-class BuildVariant(Value):
+class InstallMethod(Value):
     """One way to get a framework: its target, whether it is built or installed, and its accelerator.
 
     Without an accelerator it stands for all that were asked for.
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
         def named(self, component: str, releases: Sequence[str]) -> str:
             """`tensorflow 2.6.0-2.6.5`, or the component alone where all of its releases are meant."""
 
-        def ways(self, ways: Sequence[BuildVariant]) -> str:
+        def ways(self, ways: Sequence[InstallMethod]) -> str:
             """`on arm as wheel`."""
 
 
@@ -85,7 +85,7 @@ class Finding(Value):
     severity: str
     component: str = ""
     releases: tuple[str, ...] = ()
-    ways: tuple[BuildVariant, ...] = ()
+    ways: tuple[InstallMethod, ...] = ()
     grounds: tuple[Incompatibility, ...] = ()
     expected: str = ""
     actual: str = ""
@@ -212,18 +212,21 @@ class Verdict(Value):
         where = body["where"]
         return cls(
             word=WORDS[WORDS.index(body["verdict"])],
-            wanted=_told(body["expected"]),
-            found=_told(body["actual"]),
-            where=_told(where["path"]),
-            layer=_told(where["layer"]),
-            made_by=_told(where["instruction"]),
-            others=tuple((_told(one["version"]), _told(one["where"])) for one in body["others"]),
-            facts=tuple(map(_told, body["facts"])),
-            **{name: _told(body[name]) for name in PLAIN},
+            wanted=_checked_text(body["expected"]),
+            found=_checked_text(body["actual"]),
+            where=_checked_text(where["path"]),
+            layer=_checked_text(where["layer"]),
+            made_by=_checked_text(where["instruction"]),
+            others=tuple(
+                (_checked_text(one["version"]), _checked_text(one["where"]))
+                for one in body["others"]
+            ),
+            facts=tuple(map(_checked_text, body["facts"])),
+            **{name: _checked_text(body[name]) for name in PLAIN},
         )
 
 
-def _told(value: object) -> str:
+def _checked_text(value: object) -> str:
     # Documents come from files and registries, where others may have written them.
     if not isinstance(value, (str, type(None))):
         raise TypeError(value)
@@ -272,12 +275,12 @@ class Judged(Value):
         """What `to_json` wrote; raises KeyError, TypeError, ValueError or AttributeError for what it did not."""
         lock = body["lock"] or {"path": "", "digest": "", "target": ""}
         return cls(
-            subject=_told(body["subject"]),
-            platform=_told(body["platform"]),
-            digest=_told(body["digest"]),
-            lock=_told(lock["path"]),
-            lock_digest=_told(lock["digest"]),
-            target=_told(lock["target"]),
+            subject=_checked_text(body["subject"]),
+            platform=_checked_text(body["platform"]),
+            digest=_checked_text(body["digest"]),
+            lock=_checked_text(lock["path"]),
+            lock_digest=_checked_text(lock["digest"]),
+            target=_checked_text(lock["target"]),
             verdicts=tuple(map(Verdict.from_json, body["verdicts"])),
         )
 

@@ -69,7 +69,7 @@ def replace_files(texts: Mapping[str, Iterable[str] | bytes]) -> None:
 
 
 @contextmanager
-def told(message: str, path: str, help: str = "") -> Iterator[None]:
+def os_errors_as(message: str, path: str, help: str = "") -> Iterator[None]:
     """What the system refuses is an OutputError that names the path."""
     try:
         yield
@@ -195,7 +195,7 @@ class KeptLines:
 
     def _keeping(self) -> AbstractContextManager[None]:
         help = "what is there stays: make room and run it again, or name a file elsewhere"
-        return told("cannot keep the results", self.path, help)
+        return os_errors_as("cannot keep the results", self.path, help)
 
     def __exit__(self, *_: object) -> None:
         if self.file is not None:
@@ -204,7 +204,7 @@ class KeptLines:
 
 def _writing(path: str) -> AbstractContextManager[None]:
     help = "nothing was written; `--output -` prints the result"
-    return told("cannot write the output", path, help)
+    return os_errors_as("cannot write the output", path, help)
 
 
 def _keep_former(path: str) -> str:

@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from tests import matrix
 from tests.amount import some
-from toolmatrix.finding import BuildVariant
+from toolmatrix.finding import InstallMethod
 from toolmatrix.judge import sweep
 from toolmatrix.report import answer, variants
 from toolmatrix.request.fields import Fields
@@ -342,7 +342,7 @@ def test_an_answer_from_a_wheel_compiles_nothing_and_guesses_nothing(index: Inde
         or not drawn(f"{name} {version} {target}", 4)
     ]
     for name, version, target in some(asked, 2):
-        way = BuildVariant(target=target, from_="wheel")
+        way = InstallMethod(target=target, from_="wheel")
         found = possible(index, sweep.request(index, (name, version), way))
         if found is None:
             continue

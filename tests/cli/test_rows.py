@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from toolmatrix.facts.store import open_index
-from toolmatrix.request.read import Surroundings
+from toolmatrix.request.read import RequestContext
 from toolmatrix.solve import preferences
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Solution, solve
@@ -24,7 +24,7 @@ def index(cache: str) -> Index:
 
 
 def assembly(index: Index, words: str, *, whole: bool = True) -> Assembly:
-    return Assembly(index, Surroundings(index=index).read(words.split()), whole=whole)
+    return Assembly(index, RequestContext(index=index).read(words.split()), whole=whole)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_every_row_gives_the_same_answer(index: Index, words: str) -> None:
     assert len(assembled.tested_rows) < len(rows)
     found = solve(problem)
     supports = [
-        *preferences.kept(assembled),
+        *preferences.kept_releases(assembled),
         *preferences.builds(assembled),
         *rows,
         *preferences.of_its_time(assembled, {}),

@@ -15,7 +15,7 @@ from tests import matrix
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli import tools
 from toolmatrix.cli.options import OPTIONS
-from toolmatrix.cli.tools import TOOLS, Standing, ToolReply, tell
+from toolmatrix.cli.tools import TOOLS, SessionDefaults, ToolReply, tell
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -43,12 +43,12 @@ SAME: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 
 @pytest.fixture
-def standing() -> Standing:
+def standing() -> SessionDefaults:
     """The built-in matrix, and nothing else."""
-    return Standing(matrix=OpenMatrix(index=matrix.index()), directory=str(ROOT))
+    return SessionDefaults(matrix=OpenMatrix(index=matrix.index()), directory=str(ROOT))
 
 
-def refused(name: str, arguments: dict[str, Any], standing: Standing) -> list[str]:
+def refused(name: str, arguments: dict[str, Any], standing: SessionDefaults) -> list[str]:
     """The lines of an error, which is a document as well."""
     told = tell(name, arguments, standing)
     assert told.failed
@@ -62,7 +62,7 @@ def test_every_question_is_tried() -> None:
 
 @pytest.mark.parametrize("name", SAME)
 def test_an_assistant_is_told_what_the_command_prints(
-    name: str, standing: Standing, real: Cli
+    name: str, standing: SessionDefaults, real: Cli
 ) -> None:
     arguments, words = SAME[name]
     jsonschema.validate(
@@ -97,14 +97,14 @@ def test_arguments_are_the_options_of_the_command() -> None:
     assert held["properties"]["prefer"]["enum"] == ["newest", "oldest", "best-evidence"]
 
 
-def test_one_word_may_stand_for_a_list_and_null_for_nothing(standing: Standing) -> None:
+def test_one_word_may_stand_for_a_list_and_null_for_nothing(standing: SessionDefaults) -> None:
     listed = tell("resolve", {"request": ["cuda"], "device": ["A100", "H100"]}, standing)
     plain = {"request": "cuda", "device": "A100,H100", "cpu": None}
     assert tell("resolve", plain, standing) == listed
     assert not listed.failed
 
 
-def test_schemas_refuse_another_document(standing: Standing) -> None:
+def test_schemas_refuse_another_document(standing: SessionDefaults) -> None:
     told = tell("show", {"subject": "bazel"}, standing)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(told.document, TOOLS["resolve"].output_schema())
@@ -190,12 +190,12 @@ def test_schemas_refuse_another_document(standing: Standing) -> None:
     ],
 )
 def test_a_bad_argument_is_an_error_of_the_tool(
-    arguments: dict[str, Any], said: list[str], standing: Standing
+    arguments: dict[str, Any], said: list[str], standing: SessionDefaults
 ) -> None:
     assert refused("resolve", arguments, standing) == said
 
 
-def test_what_no_tool_takes_is_named(standing: Standing) -> None:
+def test_what_no_tool_takes_is_named(standing: SessionDefaults) -> None:
     assert refused("show", {"subject": "cuda", "taget": "x86"}, standing) == [
         "error[TM901]: `show` takes no `taget`",
         "  expected: subject, at",
@@ -207,7 +207,7 @@ def test_what_no_tool_takes_is_named(standing: Standing) -> None:
     ]
 
 
-def test_one_subject_is_one(standing: Standing) -> None:
+def test_one_subject_is_one(standing: SessionDefaults) -> None:
     assert refused("show", {"subject": ["cuda", "torch"]}, standing)[::2] == [
         "error[TM901]: bad value for `subject`",
         "  found: a list",
@@ -215,7 +215,7 @@ def test_one_subject_is_one(standing: Standing) -> None:
 
 
 def test_a_defect_is_told_without_a_traceback(
-    standing: Standing, monkeypatch: pytest.MonkeyPatch
+    standing: SessionDefaults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_words: str, **_options: object) -> None:
         raise ZeroDivisionError("nobody expected this")
@@ -227,7 +227,7 @@ def test_a_defect_is_told_without_a_traceback(
     ]
 
 
-def test_a_log_is_a_path_or_its_lines(standing: Standing, tmp_path: Path) -> None:
+def test_a_log_is_a_path_or_its_lines(standing: SessionDefaults, tmp_path: Path) -> None:
     text = Path(LOG).read_text()
     (tmp_path / "build.log").write_text(text)
     there = tell("diagnose", {"log": "build.log"}, standing.replace(directory=str(tmp_path)))
@@ -264,7 +264,7 @@ TEXTS = {
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("name", NAMED)
 def test_no_error_shows_what_is_in_a_file(
-    name: str, text: str, standing: Standing, real: Cli, tmp_path: Path
+    name: str, text: str, standing: SessionDefaults, real: Cli, tmp_path: Path
 ) -> None:
     (tmp_path / "secret.yaml").write_text(TEXTS[text].format(HIDDEN))
     tool, arguments = NAMED[name]
@@ -287,7 +287,7 @@ def test_no_error_shows_what_is_in_a_file(
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("way", ["above", "by a link", "absolute", "a device", "a zero byte"])
 def test_no_question_leaves_the_folder_of_the_server(
-    name: str, way: str, standing: Standing, tmp_path: Path
+    name: str, way: str, standing: SessionDefaults, tmp_path: Path
 ) -> None:
     (tmp_path / "out.yaml").write_text("a")
     (tmp_path / "in").mkdir()
@@ -313,7 +313,9 @@ def codes(told: ToolReply) -> list[str]:
     return [one["code"] for one in told.document["findings"]]
 
 
-def test_options_of_the_server_hold_until_a_question_says_otherwise(standing: Standing) -> None:
+def test_options_of_the_server_hold_until_a_question_says_otherwise(
+    standing: SessionDefaults,
+) -> None:
     arm = standing.replace(options={"target": ("arm",), "invert": True})
     wanted = {"request": ["tensorflow==2.6.5"]}
     assert list(tell("resolve", wanted, arm).document["targets"]) == ["arm"]

@@ -12,7 +12,7 @@ import toolmatrix
 from tests.amount import sampled
 from tests.cli.test_documents import validated
 from tests.cli.transcript import check, check_without
-from toolmatrix.api.requests import asked
+from toolmatrix.api.requests import read_request
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.grid import grid
 
@@ -142,7 +142,7 @@ def test_it_says_what_a_grid_says(release: str, way: str) -> None:
         # Of which release a build is, is a question of the grid alone.
         if part["builds_of"] == name:
             continue
-        _, request = asked((release, other), options, varied=(name, other))
+        _, request = read_request((release, other), options, varied=(name, other))
         found = grid(Assembly(index, request), "x86", name, other)
         row = dict(zip(found.columns, found.cells[0], strict=True))
         # The builds of a release may say to the grid what no fact says of the release itself.

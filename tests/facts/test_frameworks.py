@@ -9,7 +9,7 @@ import pytest
 import toolmatrix
 from tests import matrix
 from toolmatrix.facts.versions import Scale
-from toolmatrix.finding import BuildVariant
+from toolmatrix.finding import InstallMethod
 from toolmatrix.judge import sweep
 from toolmatrix.solve.resolve import possible
 
@@ -71,7 +71,7 @@ def index() -> Index:
 
 def resolved(index: Index, component: str, version: str, target: str, from_: str) -> dict[str, str]:
     """The releases of the answer by component, or nothing where there is none."""
-    way = BuildVariant(target=target, from_=from_)
+    way = InstallMethod(target=target, from_=from_)
     found = possible(index, sweep.request(index, (component, version), way))
     if found is None:
         return {}

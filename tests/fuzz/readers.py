@@ -22,10 +22,10 @@ from tests.images import images, test_headers, test_podman, test_storage
 from tests.inventory import test_offload, test_subject_lists
 from tests.logs import captured as logs
 from toolmatrix.api import diagnoses, requests
-from toolmatrix.documents import DocumentStore
+from toolmatrix.document_store import DocumentStore
 from toolmatrix.errors import ManifestError, SubjectError, ToolMissing, UsageError
 from toolmatrix.finding import VERDICTS, Judged, Verdict
-from toolmatrix.images import ahead, archive, podman, referrers, storage
+from toolmatrix.images import archive, podman, readahead, referrers, storage
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.images.image import Descriptor
     from toolmatrix.logs.signatures import SignatureCatalog
-    from toolmatrix.request.read import Surroundings
+    from toolmatrix.request.read import RequestContext
 
     Files = dict[str, bytes | tarfile.TarInfo]
 
@@ -68,7 +68,7 @@ class Reader(NamedTuple):
 def _file_of(data: bytes) -> Iterator[IO[bytes]]:
     """A file in memory, of which even small parts are read in place and beside a thread."""
     with pytest.MonkeyPatch.context() as patched, NamedTemporaryFile(dir="/dev/shm") as file:
-        patched.setattr(ahead, "BLOCK", 512)
+        patched.setattr(readahead, "BLOCK", 512)
         patched.setattr(elf, "_AT_ONCE", 0)
         file.write(data)
         file.flush()
@@ -304,7 +304,7 @@ def _plans() -> Iterator[bytes]:
 def _list(data: bytes) -> None:
     for name in ("a.yaml", "a"):
         with suppress(UsageError):
-            subject_lists.listed(name, lambda: data)
+            subject_lists.read_subjects(name, lambda: data)
 
 
 def _lists() -> Iterator[bytes]:
@@ -433,8 +433,8 @@ def _book() -> SignatureCatalog:
 
 
 @cache
-def _place() -> Surroundings:
-    return requests.around(None)
+def _place() -> RequestContext:
+    return requests.request_context(None)
 
 
 def _log(data: bytes) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.facts import yamlfile
 from toolmatrix.harvest import tree
-from toolmatrix.harvest.families import FAMILIES, Errand, Family
+from toolmatrix.harvest.families import FAMILIES, Family, HarvestContext
 from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
@@ -88,14 +88,14 @@ def family(text: str = FAMILY, name: str = "project-source") -> Family:
     return Family(name=name, kind="tree", about="", node=node)
 
 
-def errand(place: Path | str, env: Mapping[str, str] = PATH) -> Errand:
+def context(place: Path | str, env: Mapping[str, str] = PATH) -> HarvestContext:
     """What a harvester of trees is given."""
-    return Errand(session=Session(), day=DAY, place=str(place), env=env)
+    return HarvestContext(session=Session(), day=DAY, place=str(place), env=env)
 
 
 def harvested(place: Path | str, text: str = FAMILY) -> dict[str, Any]:
     """The document that a tree gives."""
-    return tree.harvest(family(text), errand(place))
+    return tree.harvest(family(text), context(place))
 
 
 def refusal(place: Path | str, text: str = FAMILY) -> str:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tests.engine.commands import ROOT
-from toolmatrix.harvest import built, kept, written
+from toolmatrix.harvest import built, run_tables, written
 from toolmatrix.harvest.built import ImageBuild
 
 if TYPE_CHECKING:
@@ -62,22 +62,22 @@ def test_a_table_of_an_earlier_release_lists_builds_from_now_on(tmp_path: Path) 
     path = tmp_path / "builds.yaml"
     rows(path, BUILD)
     path.write_text(path.read_text().replace("    lists: builds\n", ""))
-    assert "lists" not in kept.tables(str(path))["app-builds"]
+    assert "lists" not in run_tables.tables(str(path))["app-builds"]
     rows(path, BUILD)
-    assert kept.tables(str(path))["app-builds"]["lists"] == "builds"
+    assert run_tables.tables(str(path))["app-builds"]["lists"] == "builds"
 
 
 def test_a_row_says_what_it_was_built_of(tmp_path: Path) -> None:
     path = tmp_path / "builds.yaml"
     rows(path, BUILD)
-    (row,) = kept.tables(str(path))["app-builds"]["rows"]
+    (row,) = run_tables.tables(str(path))["app-builds"]["rows"]
     told = (row["app"], row["beside"], row["seconds"], row["size"])
     assert told == ("===1.0", "gcc 12; lib 2.0", "61", "1235 MB")
 
 
 def test_the_page_tells_every_build_of_the_file() -> None:
     text = PAGE.read_text()
-    for table in kept.tables(str(FACTS)).values():
+    for table in run_tables.tables(str(FACTS)).values():
         assert table["lists"] == "builds"
         for row in table["rows"]:
             way = f" from {row['from']}" if "from" in row else ""

@@ -9,7 +9,7 @@ import pytest
 
 from toolmatrix import resources
 from toolmatrix.harvest import isolated
-from toolmatrix.harvest.environments import ImportOutcome, judged
+from toolmatrix.harvest.environments import ImportOutcome, judge_environment
 from toolmatrix.harvest.operations import Operation, operations
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ def told(tmp_path: Path, program: str) -> dict[str, Any]:
 
 
 def test_a_program_that_runs_tells_what_it_loaded(tmp_path: Path) -> None:
-    found = judged(told(tmp_path, "import packaging.version\n"), operations())
+    found = judge_environment(told(tmp_path, "import packaging.version\n"), operations())
     assert (found.state, found.said, found.frames) == ("ran", "", ())
     assert "packaging" in found.loaded
 
 
 def test_the_innermost_package_is_told(tmp_path: Path) -> None:
     program = "from packaging.version import Version\nVersion('no version')\n"
-    found = judged(told(tmp_path, program), operations())
+    found = judge_environment(told(tmp_path, program), operations())
     assert (found.state, found.said) == ("raised", "InvalidVersion: Invalid version: 'no version'")
     assert found.culprit("") == "packaging"
     # What it was given to is not to blame for what it does not have.
@@ -70,7 +70,7 @@ def test_the_innermost_package_is_told(tmp_path: Path) -> None:
 def test_what_may_be_the_machines_is_not_the_packages(
     tmp_path: Path, program: str, state: str, said: str | None
 ) -> None:
-    found = judged(told(tmp_path, program), operations())
+    found = judge_environment(told(tmp_path, program), operations())
     assert found.state == state
     assert said is None or found.said == said
 

@@ -12,7 +12,7 @@ from tests.images import hostile
 from tests.images.hostile import Reply
 from toolmatrix.errors import HarvestRefused, IndexFailed, MatrixError, NothingMatched
 from toolmatrix.harvest import families, settings, written
-from toolmatrix.harvest.families import Errand
+from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.harvest.settings import Indexes
 from toolmatrix.harvest.transport import Session
 
@@ -40,7 +40,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 def document(
-    folder: Path, packages: str, errand: Errand | None = None, **more: Any
+    folder: Path, packages: str, context: HarvestContext | None = None, **more: Any
 ) -> dict[str, Any]:
     """The facts of one family with these packages."""
     path = folder / "families.yaml"
@@ -59,7 +59,7 @@ def document(
         "pythons": PYTHONS,
         **more,
     }
-    return families.harvest(known["app"], errand or Errand(**given))
+    return families.harvest(known["app"], context or HarvestContext(**given))
 
 
 def rows(made: dict[str, Any], table: str = "app-releases") -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import yaml
 from toolmatrix.errors import HarvestRefused, MatrixError, UsageError
 from toolmatrix.facts.load import load
 from toolmatrix.harvest import families, written
-from toolmatrix.harvest.families import Errand
+from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def harvested(folder: Path, *, place: str = "", **more: Any) -> dict[str, Any]:
     file.write_text(
         yaml.safe_dump({"schema": families.SCHEMA, "families": {"ext-wheels": {**FAMILY, **more}}})
     )
-    errand = Errand(session=Session(), day=date(2026, 11, 23), place=place)
-    return families.harvest(families.families(str(file))["ext-wheels"], errand)
+    context = HarvestContext(session=Session(), day=date(2026, 11, 23), place=place)
+    return families.harvest(families.families(str(file))["ext-wheels"], context)
 
 
 def rows(folder: Path, text: str, **more: Any) -> list[dict[str, Any]]:
@@ -237,8 +237,8 @@ def indexed(folder: Path, text: str) -> dict[str, Any]:
     file = folder / "families.yaml"
     told = {name: value for name, value in FAMILY.items() if name != "address"} | INDEX
     file.write_text(yaml.safe_dump({"schema": families.SCHEMA, "families": {"ext-index": told}}))
-    errand = Errand(session=Session(), day=date(2026, 11, 23), place=str(listing))
-    return families.harvest(families.families(str(file))["ext-index"], errand)
+    context = HarvestContext(session=Session(), day=date(2026, 11, 23), place=str(listing))
+    return families.harvest(families.families(str(file))["ext-index"], context)
 
 
 def test_a_saved_page_of_an_index_tells_lines_machines_and_pythons(tmp_path: Path) -> None:

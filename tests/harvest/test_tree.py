@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.harvest.gitrepo import FAMILY, GitRepo, errand, family, harvested, refusal
+from tests.harvest.gitrepo import FAMILY, GitRepo, context, family, harvested, refusal
 from toolmatrix.errors import MatrixError, ToolMissing
 from toolmatrix.harvest import source_tree, tree
 
@@ -437,7 +437,7 @@ def test_settings_of_the_user_are_not_read(repo: GitRepo, monkeypatch: pytest.Mo
 
 def test_without_git_the_error_says_what_to_do(repo: GitRepo) -> None:
     with pytest.raises(ToolMissing, match="git is not installed"):
-        tree.harvest(family(), errand(repo.place, {"PATH": "/nowhere"}))
+        tree.harvest(family(), context(repo.place, {"PATH": "/nowhere"}))
 
 
 def test_a_place_has_to_be_named_and_there(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.harvest.gitrepo import GitRepo, errand
+from tests.harvest.gitrepo import GitRepo, context
 from toolmatrix import resources
 from toolmatrix.harvest import families
 
@@ -25,7 +25,7 @@ def read(repo: GitRepo, name: str, tmp_path: Path) -> dict[str, list[Cells]]:
     low = tmp_path / "families.yaml"
     text = Path(resources.families_path()).read_text(encoding="utf-8")
     low.write_text(re.sub(r"floor: \d+", "floor: 1", text), encoding="utf-8")
-    tables = families.harvest(families.families(str(low))[name], errand(repo.place))["tables"]
+    tables = families.harvest(families.families(str(low))[name], context(repo.place))["tables"]
     return {
         table["id"]: [
             {key: cell for key, cell in row.items() if key not in ("source", "where")}

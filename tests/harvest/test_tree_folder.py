@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.harvest.gitrepo import FAMILY, errand, family, harvested, refusal
+from tests.harvest.gitrepo import FAMILY, context, family, harvested, refusal
 from tests.harvest.test_tree import GRID, PAGE
 from toolmatrix.api.harvests import Effort, Harvested, HarvestedFile, compared
 from toolmatrix.errors import HarvestRefused
@@ -135,7 +135,7 @@ NONE = Effort(requests=0, bytes=0, seconds=0)
 def beside(unpacked: Path, folder: Path) -> HarvestedFile:
     """What is read of a tree, compared with the file of it in this folder."""
     one = family(UNPACKED)
-    text = written.text(families.harvest(one, errand(unpacked)), one.about)
+    text = written.text(families.harvest(one, context(unpacked)), one.about)
     return compared(one.name, f"{folder}/{one.name}.yaml", text)
 
 

@@ -14,7 +14,7 @@ import yaml
 from tests.harvest.test_contents import fatbin
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.harvest import families, project, settings
-from toolmatrix.harvest.families import Errand
+from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.harvest.project import PublishedRelease, Serves, Wheel
 from toolmatrix.harvest.settings import Indexes
 from toolmatrix.harvest.transport import Session
@@ -80,8 +80,8 @@ def harvested(folder: Path, **more: Any) -> dict[str, Any]:
     file = folder / "families.yaml"
     told = {"schema": families.SCHEMA, "families": {"ext-contents": {**FAMILY, **more}}}
     file.write_text(yaml.safe_dump(told))
-    errand = Errand(session=Session(), day=date(2026, 11, 23))
-    return families.harvest(families.families(str(file))["ext-contents"], errand)
+    context = HarvestContext(session=Session(), day=date(2026, 11, 23))
+    return families.harvest(families.families(str(file))["ext-contents"], context)
 
 
 def rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import pytest
 
 from toolmatrix.facts import yamlfile
 from toolmatrix.harvest import families
-from toolmatrix.harvest.families import Errand, Family
+from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
@@ -48,4 +48,4 @@ def family(text: str, file: str = "families.yaml") -> Family:
 
 def harvested(one: Family, place: str) -> dict[str, Any]:
     """The document that a family becomes of a place."""
-    return families.harvest(one, Errand(session=Session(), day=DAY, place=place))
+    return families.harvest(one, HarvestContext(session=Session(), day=DAY, place=place))

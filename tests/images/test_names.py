@@ -57,7 +57,7 @@ def test_a_repository_is_a_name_without_its_version(name: str, repository: str) 
 @pytest.mark.parametrize("name", ["", "//", "-rm", "--help", "a b", "a//b", "a\n", "../a", "a;b"])
 def test_what_is_no_name_reaches_no_program(name: str) -> None:
     with pytest.raises(SubjectError, match="this is no name of an image"):
-        names.checked(name, Budget("podman:"))
+        names.image_name(name, Budget("podman:"))
 
 
 def test_none_and_several_are_refused() -> None:

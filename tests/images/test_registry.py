@@ -21,7 +21,7 @@ from toolmatrix.errors import (
 from toolmatrix.images import docker_config
 from toolmatrix.images import registry as registry_images
 from toolmatrix.inventory import subjects
-from toolmatrix.inventory.subject_lists import listed
+from toolmatrix.inventory.subject_lists import read_subjects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -279,12 +279,12 @@ def test_a_repository_is_the_list_of_its_tags(registry: Registry) -> None:
     for name in [*names, "latest"]:
         registry.push(f"team/app:{name}", AMD)
     place = f"registry://{registry.host}/team/app"
-    assert listed(place, bytes) == [f"{place}:{name}" for name in [*names, "latest"]]
-    assert listed(f"{place}:1.[0-2]", bytes) == [f"{place}:{name}" for name in names[:3]]
+    assert read_subjects(place, bytes) == [f"{place}:{name}" for name in [*names, "latest"]]
+    assert read_subjects(f"{place}:1.[0-2]", bytes) == [f"{place}:{name}" for name in names[:3]]
     with pytest.raises(NothingMatched, match="no tag is left"):
-        listed(f"{place}:2.*", bytes)
+        read_subjects(f"{place}:2.*", bytes)
     with pytest.raises(SubjectError, match="does not have it"):
-        listed(f"registry://{registry.host}/team/none", bytes)
+        read_subjects(f"registry://{registry.host}/team/none", bytes)
 
 
 def test_tags_come_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,11 +300,11 @@ def test_tags_come_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
     with hostile.running() as server:
         server.answers["/v2/app/tags/list"] = page
         place = f"registry://{server.host}/app"
-        assert listed(place, bytes) == [f"{place}:{tag}" for tag in tags]
+        assert read_subjects(place, bytes) == [f"{place}:{tag}" for tag in tags]
         monkeypatch.setattr(registry_images, "_MOST_TAGS", 5)
         with pytest.raises(SubjectError, match="too many tags"):
-            listed(place, bytes)
+            read_subjects(place, bytes)
         for body in (b"[]", b"1", b'{"tags": [1]}', b'{"tags": ["../x"]}', b'{"tags": {}}', b"<"):
             server.answers["/v2/app/tags/list"] = Reply(body=body)
             with pytest.raises((RegistryFailed, SubjectError)):
-                listed(place, bytes)
+                read_subjects(place, bytes)

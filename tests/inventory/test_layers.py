@@ -17,8 +17,8 @@ from tests.amount import examples
 from tests.images import images
 from tests.images.images import hard_link, link, program
 from tests.inventory.test_observe import TestLook, dist, elf
-from toolmatrix import documents
-from toolmatrix.documents import DocumentStore
+from toolmatrix import document_store
+from toolmatrix.document_store import DocumentStore
 from toolmatrix.errors import SubjectError
 from toolmatrix.images import archive, containers, directory, limits, streams
 from toolmatrix.images.containers import Started
@@ -332,7 +332,7 @@ def test_what_is_kept_keeps_to_its_schema(schema: str) -> None:
     name = schema.partition(".")[2].partition("/")[0]
     folder = Path(layers.__file__).parent.parent / "schemas"
     shape = json.loads((folder / f"{name}.schema.json").read_text())
-    kept = [documents._unpacked(data) for data in held.values()]
+    kept = [document_store._unpacked(data) for data in held.values()]
     fitting = [body for body in kept if body is not None and body["schema"] == schema]
     assert fitting
     for body in fitting:
@@ -380,7 +380,7 @@ def test_a_program_whose_answer_is_known_is_not_run(monkeypatch: pytest.MonkeyPa
 
     def asked(image: str) -> Inventory:
         run.clear()
-        return running.asked(None, {"Id": image}, read, probes, store=stored(held))
+        return running.ask_programs(None, {"Id": image}, read, probes, store=stored(held))
 
     first = asked("sha256:1")
     assert run == list(said)

@@ -146,7 +146,9 @@ def answers(*probes: ProgramProbe, bounds: ProgramBounds = BOUNDS, image: str = 
     components = {name: () for one in probes for name in one.about}
     read = Inventory(subject=f"docker:{image}", components=components)
     with engines.connected(image) as client, engines.failures(image):
-        return running.asked(client, engines.find(client, image, image), read, probes, bounds)
+        return running.ask_programs(
+            client, engines.find(client, image, image), read, probes, bounds
+        )
 
 
 def answer(name: str, **given: Any) -> str:
@@ -206,10 +208,10 @@ class TestAnswers:
         with engines.connected(ZOO) as client, engines.failures(ZOO):
             image = engines.find(client, ZOO, ZOO)
             for one, versions in ((unseen, []), (unseen.replace(wanted=True), ["9.4.0"])):
-                found = running.asked(client, image, read, [one])
+                found = running.ask_programs(client, image, read, [one])
                 assert [seen.version for seen in found.components.get("gcc", ())] == versions
             absent = probe("fails", wanted=True)
-            assert running.asked(client, image, read, [absent]) == read
+            assert running.ask_programs(client, image, read, [absent]) == read
 
     def test_what_repeats_a_record_of_which_nothing_is_left_is_no_answer(self) -> None:
         for version, versions in (("9.4.0-1", []), ("9.4.01", ["9.4.0"])):
@@ -217,7 +219,7 @@ class TestAnswers:
             read = Inventory(subject=ZOO, features={GONE: (gone,)})
             with engines.connected(ZOO) as client:
                 image = engines.find(client, ZOO, ZOO)
-                found = running.asked(client, image, read, [probe("gcc", wanted=True)])
+                found = running.ask_programs(client, image, read, [probe("gcc", wanted=True)])
             assert [one.version for one in found.components.get("gcc", ())] == versions
 
     def test_an_escape_before_a_number_is_no_part_of_it(self) -> None:
@@ -228,7 +230,9 @@ class TestAnswers:
             elf = Seen(version=version, seen_by="elf", where="bin/gcc", default=True)
             read = Inventory(subject=ZOO, components={"gcc": (elf,)})
             with engines.connected(ZOO) as client:
-                found = running.asked(client, engines.find(client, ZOO, ZOO), read, [probe("gcc")])
+                found = running.ask_programs(
+                    client, engines.find(client, ZOO, ZOO), read, [probe("gcc")]
+                )
             assert [one.seen_by for one in found.components["gcc"]] == order
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from toolmatrix.errors import ToolmatrixError, UsageError
 from toolmatrix.inventory import subject_lists
-from toolmatrix.inventory.subject_lists import listed
+from toolmatrix.inventory.subject_lists import read_subjects
 
 PODS = b"""
 apiVersion: apps/v1
@@ -34,7 +34,7 @@ services:
 
 
 def read(name: str, data: bytes) -> list[str]:
-    return listed(name, lambda: data)
+    return read_subjects(name, lambda: data)
 
 
 def test_lines_are_subjects_and_a_hash_begins_a_comment_at_their_start() -> None:

@@ -6,7 +6,7 @@ import pickle
 from typing import TYPE_CHECKING
 
 from tests.judge import small
-from toolmatrix.finding import BuildVariant
+from toolmatrix.finding import InstallMethod
 from toolmatrix.judge import sweep
 from toolmatrix.solve.request import Request
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from tests.judge.conftest import Small
 
-X86 = BuildVariant(target="x86", from_="source")
-X86_WHEEL = BuildVariant(target="x86", from_="wheel")
-ARM = BuildVariant(target="arm", from_="source")
-ARM_WHEEL = BuildVariant(target="arm", from_="wheel")
+X86 = InstallMethod(target="x86", from_="source")
+X86_WHEEL = InstallMethod(target="x86", from_="wheel")
+ARM = InstallMethod(target="arm", from_="source")
+ARM_WHEEL = InstallMethod(target="arm", from_="wheel")
 
 
 def test_every_release_is_asked_for_frameworks_first(make: Callable[..., Small]) -> None:
@@ -31,7 +31,7 @@ def test_every_release_is_asked_for_frameworks_first(make: Callable[..., Small])
 def test_the_ways_are_every_target_built_and_installed(make: Callable[..., Small]) -> None:
     index = make().index
     with_cuda, with_none = ({"accelerator": name} for name in ("cuda", "none"))
-    assert sweep.ways(index) == [
+    assert sweep.install_methods(index) == [
         way.replace(**accelerator)
         for way, first, second in (
             (X86, with_cuda, with_none),
@@ -41,8 +41,8 @@ def test_the_ways_are_every_target_built_and_installed(make: Callable[..., Small
         )
         for accelerator in (first, second)
     ]
-    assert sweep.ways(index, "app") == sweep.ways(index)
-    assert sweep.ways(index, "lib") == [
+    assert sweep.install_methods(index, "app") == sweep.install_methods(index)
+    assert sweep.install_methods(index, "lib") == [
         way.replace(accelerator="none") for way in (X86, X86_WHEEL, ARM, ARM_WHEEL)
     ]
 

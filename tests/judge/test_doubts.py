@@ -9,7 +9,7 @@ import pytest
 
 from tests.judge import small
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord
-from toolmatrix.finding import BuildVariant
+from toolmatrix.finding import InstallMethod
 from toolmatrix.judge import doubts as doubts_of
 from toolmatrix.solve.resolve import Choice, Cite
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.judge.conftest import Small
     from toolmatrix.finding import Finding
 
-WAY = BuildVariant(target="x86", from_="wheel", accelerator="cuda")
+WAY = InstallMethod(target="x86", from_="wheel", accelerator="cuda")
 DAYS = {("app", "1"): "2020-01-01", ("kit", "1"): "2019-06-01", ("kit", "2"): "2021-06-01"}
 
 

@@ -23,10 +23,10 @@ from tests.amount import sampled
 from tests.engine import docker
 from tests.harvest import shop
 from tests.judge import small
-from toolmatrix import __version__, documents
+from toolmatrix import __version__, document_store
 from toolmatrix.api import harvests
 from toolmatrix.api.checks import Workers
-from toolmatrix.errors import BoundReached, NothingMatched, ToolMissing, UsageError
+from toolmatrix.errors import BoundExceeded, NothingMatched, ToolMissing, UsageError
 from toolmatrix.facts.store import open_index
 from toolmatrix.inventory.layers import LayerStore
 from toolmatrix.judge import executors, results, sweep
@@ -116,7 +116,7 @@ def test_work_with_a_store_is_the_same_for_each_task(
     executors_do = executors.do
     made(monkeypatch, ThreadPoolExecutor(1))
     monkeypatch.setattr(executors, "do", do)
-    held = validator.replace(store=LayerStore(documents.opened(str(tmp_path))))
+    held = validator.replace(store=LayerStore(document_store.opened(str(tmp_path))))
     verdicts(Executed("any", held, (), BOUNDS, 1), held.key)
     assert len(asked) == len(NAMES)
     assert len({pickle.loads(one)[0] for one in asked}) == 1  # noqa: S301 - made right here
@@ -125,7 +125,7 @@ def test_work_with_a_store_is_the_same_for_each_task(
 def test_bounds_hold_there(validator: Validator) -> None:
     bounds = BOUNDS.replace(memory=1)
     error = done(piece(validator, bounds=bounds)).error
-    assert isinstance(error, BoundReached)
+    assert isinstance(error, BoundExceeded)
     assert "--memory" in error.help
     # And work comes through again behind it.
     assert done(piece(validator)).error is None

@@ -12,7 +12,7 @@ from toolmatrix.api.requests import open_matrix
 from toolmatrix.judge import edits
 from toolmatrix.judge.manifests import judge
 from toolmatrix.manifests import read
-from toolmatrix.manifests.traced import FileText
+from toolmatrix.manifests.source_text import FileText
 from toolmatrix.resources import load_yaml
 
 if TYPE_CHECKING:

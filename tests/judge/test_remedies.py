@@ -12,7 +12,7 @@ import yaml
 
 from tests.logs import captured as logs
 from toolmatrix.api.diagnoses import diagnosed
-from toolmatrix.api.requests import around
+from toolmatrix.api.requests import request_context
 from toolmatrix.judge.diagnose import diagnose
 from toolmatrix.logs import log, signatures
 from toolmatrix.report.terminal import Terminal
@@ -20,7 +20,7 @@ from toolmatrix.report.terminal import Terminal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolmatrix.request.read import Surroundings
+    from toolmatrix.request.read import RequestContext
 
 BOOK = signatures.load()
 ISSUES = [
@@ -32,13 +32,13 @@ REMEDIES: dict[str, dict[str, Any]] = yaml.load(
 
 
 @pytest.fixture(scope="session")
-def place(cache: str) -> Surroundings:
+def place(cache: str) -> RequestContext:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", cache)
-        return around(None)
+        return request_context(None)
 
 
-def found(place: Surroundings, lines: list[str]) -> tuple[list[Mapping[str, Any]], str]:
+def found(place: RequestContext, lines: list[str]) -> tuple[list[Mapping[str, Any]], str]:
     """The findings of a log, and what is offered as one line of words."""
     report = diagnosed(place.index, seen(lines), "", 0, lambda: place)
     words = " ".join(report.text(Terminal(width=10_000)).split())
@@ -51,7 +51,7 @@ def seen(lines: list[str]) -> log.ObservedLog:
 
 @pytest.mark.parametrize("row", ISSUES, ids=lambda row: row["issue"])
 def test_a_reported_line_names_its_components_or_nothing(
-    place: Surroundings, row: Mapping[str, Any]
+    place: RequestContext, row: Mapping[str, Any]
 ) -> None:
     causes = diagnose(place.index, BOOK, seen(logs.lines_of(row)), {}, lambda _: None).causes
     if not row["between"]:
@@ -65,7 +65,7 @@ def test_a_reported_line_names_its_components_or_nothing(
     "row", [row for row in ISSUES if row["between"]], ids=lambda row: row["issue"]
 )
 def test_a_reported_line_is_told_with_the_cure_that_helps(
-    place: Surroundings, row: Mapping[str, Any]
+    place: RequestContext, row: Mapping[str, Any]
 ) -> None:
     _, words = found(place, logs.lines_of(row))
     assert re.search(row["says"], words), words
@@ -74,7 +74,9 @@ def test_a_reported_line_is_told_with_the_cure_that_helps(
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", [name for name, row in REMEDIES.items() if "lines" in row])
-def test_the_cure_that_a_version_makes_wrong_is_not_offered(place: Surroundings, name: str) -> None:
+def test_the_cure_that_a_version_makes_wrong_is_not_offered(
+    place: RequestContext, name: str
+) -> None:
     row = REMEDIES[name]
     causes, words = found(place, row["lines"])
     assert [cause["signature"] for cause in causes] == [name]

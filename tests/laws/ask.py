@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolmatrix.api import answers
 from toolmatrix.errors import ToolmatrixError
-from toolmatrix.request.read import Surroundings, read
+from toolmatrix.request.read import RequestContext, read
 from toolmatrix.solve.parts import SEVERAL
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Asker:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self.around = Surroundings(index=index)
+        self.context = RequestContext(index=index)
         self._replies: dict[tuple[str, ...], Reply] = {}
 
     def ask(self, fields: Fields) -> Reply:
@@ -106,12 +106,12 @@ class Asker:
 
     def solved(self, request: Request) -> Resolved | NoAnswer:
         """The reply to a request that no words may say."""
-        return answers.resolved(self.around, request)
+        return answers.resolved(self.context, request)
 
     def _asked(self, fields: Fields) -> Reply:
         start = process_time()
         try:
-            outcome = answers.resolved(self.around, read(self.index, fields))
+            outcome = answers.resolved(self.context, read(self.index, fields))
         except ToolmatrixError as error:
             return Reply(fields, error.exit_code, None, error, process_time() - start)
         return Reply(fields, outcome.exit_code, outcome, None, process_time() - start)

@@ -297,7 +297,7 @@ def ways_out(asker: Asker, reply: Reply) -> Iterator[str]:
             if not core["lines"] or not all(line["text"].strip() for line in core["lines"]):
                 yield "a reason has no line"
         for repair in document["repairs"]:
-            again = asker.around.read(shlex.split(repair["command"])[2:])
+            again = asker.context.read(shlex.split(repair["command"])[2:])
             found = asker.solved(again)
             # What no fact supports says so by its evidence.
             if found.exit_code not in (
@@ -324,7 +324,7 @@ def ways_out(asker: Asker, reply: Reply) -> Iterator[str]:
 
 def _pasted(asker: Asker, words: list[str]) -> int:
     try:
-        return asker.solved(asker.around.read(words[1:])).exit_code
+        return asker.solved(asker.context.read(words[1:])).exit_code
     except ToolmatrixError as error:
         return error.exit_code
 
@@ -369,7 +369,7 @@ def commands_agree(asker: Asker, reply: Reply) -> Iterator[str]:
         if name != "matrix" and value
     } | {"request": list(fields.wanted)}
     for name, expected in (("resolve", document), ("why_not", other)):
-        told = tools.tell(name, arguments, tools.Standing(matrix=matrix))
+        told = tools.tell(name, arguments, tools.SessionDefaults(matrix=matrix))
         if told.document != json.loads(json.dumps(expected)) and told.document != expected:
             yield f"the tool {name} of assistants has another document: {str(told.document)[:200]}"
 

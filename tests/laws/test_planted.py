@@ -39,7 +39,7 @@ def released(component: str, version: str) -> Doctor:
             for target, choices in reply.answer.targets.items()
         }
         answer = reply.answer.replace(targets=targets)
-        return reply._replace(outcome=Resolved(asker.around, answer))
+        return reply._replace(outcome=Resolved(asker.context, answer))
 
     return doctored
 
@@ -50,7 +50,7 @@ def asked(line: str) -> Doctor:
     def doctored(asker: Asker, reply: Reply) -> Reply:
         assert reply.answer is not None
         other = asker.ask(Fields(**given(line.split()))).request
-        return reply._replace(outcome=Resolved(asker.around, reply.answer.replace(request=other)))
+        return reply._replace(outcome=Resolved(asker.context, reply.answer.replace(request=other)))
 
     return doctored
 
@@ -66,7 +66,7 @@ def worth(evidence: str) -> Doctor:
     def doctored(asker: Asker, reply: Reply) -> Reply:
         assert reply.answer is not None
         answer = reply.answer.replace(evidence=evidence)
-        return reply._replace(outcome=Resolved(asker.around, answer))
+        return reply._replace(outcome=Resolved(asker.context, answer))
 
     return doctored
 

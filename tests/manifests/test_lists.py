@@ -11,7 +11,7 @@ from packaging.specifiers import SpecifierSet
 
 from toolmatrix.errors import ManifestError
 from toolmatrix.manifests import conda, files, pyproject, read
-from toolmatrix.manifests.traced import FileText
+from toolmatrix.manifests.source_text import FileText
 
 if TYPE_CHECKING:
     from pathlib import Path

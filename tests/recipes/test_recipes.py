@@ -11,7 +11,7 @@ import pytest
 
 from tests.amount import sampled
 from toolmatrix.errors import RecipeError
-from toolmatrix.finding import BuildVariant
+from toolmatrix.finding import InstallMethod
 from toolmatrix.judge import sweep
 from toolmatrix.lock import make
 from toolmatrix.recipes import model, read, shell
@@ -54,7 +54,7 @@ def answering(index: Index) -> Answering:
     """`answering(component, version, target, arch)`: what is locked for a build from source, or nothing."""
 
     def answered(component: str, version: str, target: str, arch: str = "") -> LockedTarget | None:
-        way = BuildVariant(target=target, from_="source")
+        way = InstallMethod(target=target, from_="source")
         request = sweep.request(index, (component, version), way)
         found = possible(index, request.replace(archs=(arch,) if arch else ()))
         if found is None:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.engine import company, docker
 from tests.engine.commands import ROOT, ran
-from toolmatrix.harvest import kept
+from toolmatrix.harvest import run_tables
 from toolmatrix.inventory import offload
 from toolmatrix.lock import read, write
 
@@ -268,7 +268,7 @@ def test_the_runtime_image_of_numpy_has_no_compiler_and_passes_its_check(numpy: 
 
 
 def _row(built: Built) -> dict[str, str]:
-    (table,) = kept.tables(str(built.folder / "builds.yaml")).values()
+    (table,) = run_tables.tables(str(built.folder / "builds.yaml")).values()
     (row,) = table["rows"]
     return {name: str(text) for name, text in row.items()}
 

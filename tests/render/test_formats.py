@@ -20,7 +20,7 @@ from tests.render import hostile, parsers
 from tests.render.jobs import LOCKS, job, lock
 from toolmatrix.errors import RenderError
 from toolmatrix.lock.model import LockedComponent
-from toolmatrix.render import around, formats, ours, outside
+from toolmatrix.render import common, formats, marker, outside
 from toolmatrix.resources import outside_path
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def test_every_file_with_comments_names_the_lock_and_the_command(name: str) -> N
     for path, text in made(name, held).items():
         assert held.digest in text
         if not path.endswith((".check.sh", ".json")) or path == "docker-bake.json":
-            assert around.AGAIN in text
+            assert common.AGAIN in text
             assert "Written by toolmatrix 0; what is edited by hand is kept" in text
         assert text.endswith("\n")
         assert not text.endswith("\n\n")
@@ -92,11 +92,11 @@ def test_every_file_of_every_format_tells_an_edit_by_hand(name: str) -> None:
     held = full()
     assert formats.files(held, [name]).keys() == made(name, held).keys()
     for text in formats.files(held, [name]).values():
-        assert ours.is_unchanged(text)
-        assert ours.is_unchanged(text.replace("\n", "\r\n"))
+        assert marker.is_unchanged(text)
+        assert marker.is_unchanged(text.replace("\n", "\r\n"))
         for edited in (text + "\n", text[:-2], text.replace("toolmatrix", "toolmatriX", 1)):
-            assert ours.is_ours(edited)
-            assert not ours.is_unchanged(edited)
+            assert marker.is_ours(edited)
+            assert not marker.is_unchanged(edited)
 
 
 @pytest.mark.parametrize("name", AROUND)

@@ -22,7 +22,7 @@ from toolmatrix.errors import NoImage
 from toolmatrix.harvest import families
 from toolmatrix.lock.model import DEFAULT
 from toolmatrix.recipes import read as recipes
-from toolmatrix.render import around, dockerfile, formats, wheels
+from toolmatrix.render import common, dockerfile, formats, wheels
 from toolmatrix.render.model import UsedPackage
 from toolmatrix.request import recipes as requests
 from toolmatrix.request.fields import Fields, given
@@ -80,7 +80,7 @@ def _moves(line: str) -> bool:
 
 
 def test_the_tag_of_an_image_of_wheels_is_what_was_requested() -> None:
-    tags = [around.tag(made(*words).images[0]) for words in (("torch==2.9.1",), ("vllm==0.11.0",))]
+    tags = [common.tag(made(*words).images[0]) for words in (("torch==2.9.1",), ("vllm==0.11.0",))]
     assert tags == ["torch:2.9.1-x86", "vllm:0.11.0-x86"]
 
 

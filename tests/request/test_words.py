@@ -14,7 +14,7 @@ from toolmatrix.errors import CannotSay, NothingMatched, ToolmatrixError, UsageE
 from toolmatrix.facts.store import open_index
 from toolmatrix.request import fields
 from toolmatrix.request.fields import BadValue, Fields
-from toolmatrix.request.read import Surroundings, read
+from toolmatrix.request.read import RequestContext, read
 
 WANTED = (
     *("tensorflow", "tensorflow-rocm", "torch", "jax", "onnxruntime", "cuda", "rocm", "cudnn"),
@@ -24,30 +24,30 @@ LISTED = {"arch": 2, "device": 2, "target": 3, "align": 2}
 
 
 @lru_cache(maxsize=1)
-def surroundings(cache: str) -> Surroundings:
-    return Surroundings(index=open_index((), {"XDG_CACHE_HOME": cache}))
+def request_context(cache: str) -> RequestContext:
+    return RequestContext(index=open_index((), {"XDG_CACHE_HOME": cache}))
 
 
-def names(around: Surroundings, component: str) -> list[str]:
-    return [str(name) for name in around.index.component(component).versions]
+def names(context: RequestContext, component: str) -> list[str]:
+    return [str(name) for name in context.index.component(component).versions]
 
 
 @st.composite
-def lines(draw: Any, around: Surroundings) -> Fields:
+def lines(draw: Any, context: RequestContext) -> Fields:
     """Fields as somebody would write them: mostly releases, some names that are read in another way."""
 
     def spec(name: str) -> str:
-        release = draw(st.sampled_from(names(around, name)))
+        release = draw(st.sampled_from(names(context, name)))
         operator = draw(st.sampled_from(["==", "==", ">=", "<=", "~=", ""]))
         return f"{name}{operator}{release}" if operator else name
 
-    known = [name for name in WANTED if name in around.index.header["components"]]
+    known = [name for name in WANTED if name in context.index.header["components"]]
     wanted = draw(st.lists(st.sampled_from(known), min_size=1, max_size=3, unique=True))
     held = draw(st.lists(st.sampled_from(known), max_size=2, unique=True))
-    targets = [*around.index.header["targets"]]
+    targets = [*context.index.header["targets"]]
     choices = {
-        "arch": [*names(around, "arch")],
-        "device": [*names(around, "device"), "RTX 3090", "MI300X", "A100"],
+        "arch": [*names(context, "arch")],
+        "device": [*names(context, "device"), "RTX 3090", "MI300X", "A100"],
         "target": [*targets, "aarch64", "amd64"],
         "align": known,
     }
@@ -59,7 +59,7 @@ def lines(draw: Any, around: Surroundings) -> Fields:
     texts = {
         "from_": ["", "source", "wheel", "pip"],
         "accelerator": ["", "none", "cuda", "rocm", "nvidia"],
-        "distro": ["", *names(around, "distro"), "Ubuntu 22.04.3 LTS", "bookworm"],
+        "distro": ["", *names(context, "distro"), "Ubuntu 22.04.3 LTS", "bookworm"],
         "cpu": ["", "", "", "neoverse-n1", "skylake"],
         "prefer": ["best-evidence", "newest", "oldest", "latest"],
         "min_evidence": ["unknown", "unknown", "tested", "derived"],
@@ -77,19 +77,19 @@ def lines(draw: Any, around: Surroundings) -> Fields:
 @settings(max_examples=examples(150), deadline=None)
 @given(data=st.data())
 def test_reading_the_words_of_a_request_gives_the_request(cache: str, data: st.DataObject) -> None:
-    around = surroundings(cache)
-    written = data.draw(lines(around))
+    context = request_context(cache)
+    written = data.draw(lines(context))
     try:
-        request = read(around.index, written)
+        request = read(context.index, written)
     except ToolmatrixError:
         return
-    assert around.read(request.words()) == request
+    assert context.read(request.words()) == request
 
 
 @settings(max_examples=examples(150), deadline=None)
 @given(data=st.data())
 def test_the_words_of_fields_give_the_fields(cache: str, data: st.DataObject) -> None:
-    written = data.draw(lines(surroundings(cache)))
+    written = data.draw(lines(request_context(cache)))
     assert Fields(**fields.given(written.words())) == written
 
 
@@ -106,23 +106,23 @@ def test_the_words_of_fields_give_the_fields(cache: str, data: st.DataObject) ->
     ],
 )
 def test_the_law_holds_for(cache: str, line: str) -> None:
-    around = surroundings(cache)
-    request = around.read(line.split())
-    assert around.read(request.words()) == request
+    context = request_context(cache)
+    request = context.read(line.split())
+    assert context.read(request.words()) == request
 
 
 def test_words_leave_defaults_out(cache: str) -> None:
-    around = surroundings(cache)
-    assert around.read(["numpy", "numpy"]).words() == ("numpy",)
+    context = request_context(cache)
+    assert context.read(["numpy", "numpy"]).words() == ("numpy",)
     words = ("tensorflow==2.6.5", "--with", "gcc==9", "--target", "arm", "--accelerator", "none")
     shuffled = ("--accelerator=none", "--target=aarch64", "tensorflow==2.6.5", "--with=gcc==9")
-    assert around.read(shuffled).words() == words
+    assert context.read(shuffled).words() == words
 
 
 def test_what_is_set_around_holds_unless_words_say_otherwise(cache: str) -> None:
-    around = surroundings(cache).replace(fields=Fields(target=("arm",), prefer="oldest"))
-    assert around.read(["tensorflow"]).targets == ("arm",)
-    request = around.read(["tensorflow", "--target", "x86"])
+    context = request_context(cache).replace(fields=Fields(target=("arm",), prefer="oldest"))
+    assert context.read(["tensorflow"]).targets == ("arm",)
+    request = context.read(["tensorflow", "--target", "x86"])
     assert (request.targets, request.prefer) == (("x86",), "oldest")
 
 
@@ -147,5 +147,5 @@ def test_words_that_cannot_be_read(
     cache: str, words: list[str], kind: type[ToolmatrixError], message: str
 ) -> None:
     with pytest.raises(ToolmatrixError) as caught:
-        surroundings(cache).read(words)
+        request_context(cache).read(words)
     assert (type(caught.value), caught.value.what) == (kind, message)

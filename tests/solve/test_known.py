@@ -8,7 +8,7 @@ import pytest
 
 import toolmatrix
 from toolmatrix.api.answers import Resolved
-from toolmatrix.request.read import Surroundings
+from toolmatrix.request.read import RequestContext
 from toolmatrix.solve.resolve import Resolution, attempt
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def test_pairs_that_touch_are_no_yes(
 
 def test_a_request_that_only_says_what_is_there_has_an_answer(matrix: OpenMatrix) -> None:
     """Commands that drop what was wanted one by one leave such requests."""
-    read = Surroundings(index=matrix.index).read(["shut==1.0", "kit==1.0"])
+    read = RequestContext(index=matrix.index).read(["shut==1.0", "kit==1.0"])
     given = read.replace(asks=tuple(ask.replace(option=ask.option or "with") for ask in read.asks))
     assert given.leading == ()
     assert isinstance(attempt(matrix.index, given), Resolution)

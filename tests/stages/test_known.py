@@ -46,7 +46,7 @@ def test_every_capture_is_planned_as_its_driver_planned_it() -> None:
         order = driver_facts.stage_order(index, component, found[-1]) if found else None
         sources = [word for word in argv if word.endswith(_SOURCES)]
         try:
-            words = known.asked([word for word in argv if word not in sources])
+            words = known.parse_command_words([word for word in argv if word not in sources])
         except ToolMissing:
             continue
         if order is None or not words.codes or not sources:
@@ -66,4 +66,4 @@ def test_every_capture_is_planned_as_its_driver_planned_it() -> None:
 )
 def test_words_that_change_the_stages_are_left_to_a_driver(words: list[str]) -> None:
     with pytest.raises(ToolMissing, match="can only be asked of a driver"):
-        known.asked(words)
+        known.parse_command_words(words)

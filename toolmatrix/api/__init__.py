@@ -44,7 +44,7 @@ def this_day(env: Mapping[str, str]) -> date:
         ) from None
 
 
-def listed(words: Words) -> tuple[str, ...]:
+def split_words(words: Words) -> tuple[str, ...]:
     """The words of an option that takes several: commas separate those of one string."""
     return tuple(filter(None, words.split(","))) if isinstance(words, str) else tuple(words)
 

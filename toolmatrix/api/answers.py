@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.request.read import Surroundings
+    from toolmatrix.request.read import RequestContext
     from toolmatrix.solve.repair import Repair
     from toolmatrix.solve.request import Request
     from toolmatrix.solve.resolve import Choice
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Resolved(Outcome):
     """An answer; one that rests on unknown facts is neither yes nor no."""
 
-    def __init__(self, around: Surroundings, found: Resolution) -> None:
-        self.around = around
+    def __init__(self, context: RequestContext, found: Resolution) -> None:
+        self.context = context
         self.found = found
 
     @property
@@ -73,22 +73,22 @@ class Resolved(Outcome):
         # Each form imports what lays it out: who asks for a version alone waits for none.
         from toolmatrix.report import beside, tree
 
-        further = beside.lines(beside.document(self.around, self.found))
-        return tree.text(self.around.index, self.found, screen, depth=depth, further=further)
+        further = beside.lines(beside.document(self.context, self.found))
+        return tree.text(self.context.index, self.found, screen, depth=depth, further=further)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.resolution/1`."""
         from toolmatrix.report import answer, beside
 
-        document = answer.document(self.around.index, self.found)
-        return document | beside.document(self.around, self.found)
+        document = answer.document(self.context.index, self.found)
+        return document | beside.document(self.context, self.found)
 
 
 class Allowed(Resolved):
     """A request that nothing forbids: yes where facts support it, else neither yes nor no."""
 
-    def __init__(self, around: Surroundings, found: Resolution) -> None:
-        super().__init__(around, found)
+    def __init__(self, context: RequestContext, found: Resolution) -> None:
+        super().__init__(context, found)
         # Pairs that nobody tested together.
         self.soft = _untested(found)
 
@@ -97,7 +97,7 @@ class Allowed(Resolved):
         from toolmatrix.report import refusal
         from toolmatrix.report.claims import Notes
 
-        return refusal.allowed_text(self.to_json(), Notes(self.around.index), screen)
+        return refusal.allowed_text(self.to_json(), Notes(self.context.index), screen)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.resolution/1` with `untested`, and `allowed` true or null."""
@@ -120,9 +120,9 @@ class NoAnswer(Outcome):
     """
 
     def __init__(
-        self, around: Surroundings, refusal: Unsatisfiable, soft: Sequence[dict[str, Any]] = ()
+        self, context: RequestContext, refusal: Unsatisfiable, soft: Sequence[dict[str, Any]] = ()
     ) -> None:
-        self.around = around
+        self.context = context
         self.refusal = refusal
         # Pairs that nobody tested together.
         self.soft = soft
@@ -139,13 +139,13 @@ class NoAnswer(Outcome):
         """Ways out, the cheapest first."""
         from toolmatrix.report import refusal
 
-        index, carried = self.around.index, self.around.carried
+        index, carried = self.context.index, self.context.carried
         return tuple(
             Offer(
                 change=refusal.change_text(index, repair),
                 command=refusal.command(repair.request, carried),
                 cost=repair.cost,
-                answer=Resolved(self.around, repair.resolution),
+                answer=Resolved(self.context, repair.resolution),
             )
             for repair in self._repairs()
         )
@@ -154,7 +154,7 @@ class NoAnswer(Outcome):
         if self._found is None:
             from toolmatrix.request.read import offers
 
-            self._found = offers(self.around, self.refusal)
+            self._found = offers(self.context, self.refusal)
         return self._found
 
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
@@ -164,13 +164,13 @@ class NoAnswer(Outcome):
 
         # What a repair answers is no part of the text, and takes longest to lay out.
         document = self.to_json(answers=False)
-        return refusal.text(document, Notes(self.around.index), screen, depth=depth)
+        return refusal.text(document, Notes(self.context.index), screen, depth=depth)
 
     def to_json(self, *, answers: bool = True) -> dict[str, Any]:
         """The document `toolmatrix.conflict/1`, where it is asked for with what the repairs answer."""
         from toolmatrix.report import refusal
 
-        index, carried = self.around.index, self.around.carried
+        index, carried = self.context.index, self.context.carried
         found = self.refusal, self._repairs(), self.soft
         return refusal.document(index, *found, carried=carried, answers=answers)
 
@@ -179,9 +179,9 @@ class Explanation(Outcome):
     """Why a component of an answer is at its version, or with `invert` what depends on it."""
 
     def __init__(
-        self, around: Surroundings, found: Resolution, choices: Sequence[Choice], invert: bool
+        self, context: RequestContext, found: Resolution, choices: Sequence[Choice], invert: bool
     ) -> None:
-        self.around = around
+        self.context = context
         self.found = found
         self.choices = tuple(choices)
         self.invert = invert
@@ -191,37 +191,39 @@ class Explanation(Outcome):
         from toolmatrix.report import explanation
         from toolmatrix.report.claims import Notes
 
-        return explanation.text(self.to_json(), Notes(self.around.index), screen, depth=depth)
+        return explanation.text(self.to_json(), Notes(self.context.index), screen, depth=depth)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.explanation/1`."""
         from toolmatrix.report import explanation
 
-        index, choices = self.around.index, self.choices
+        index, choices = self.context.index, self.choices
         return explanation.document(index, self.found, choices, invert=self.invert)
 
 
-def resolved(around: Surroundings, request: Request) -> Resolved | NoAnswer:
+def resolved(context: RequestContext, request: Request) -> Resolved | NoAnswer:
     """The best answer to a request, or why there is none."""
-    found = resolve(around.index, request)
-    return NoAnswer(around, found) if isinstance(found, Unsatisfiable) else Resolved(around, found)
+    found = resolve(context.index, request)
+    return (
+        NoAnswer(context, found) if isinstance(found, Unsatisfiable) else Resolved(context, found)
+    )
 
 
-def allowed(around: Surroundings, request: Request) -> Allowed | NoAnswer:
+def allowed(context: RequestContext, request: Request) -> Allowed | NoAnswer:
     """The reasons that forbid a request, hard apart from soft, or the answer that nothing does."""
-    found = resolve(around.index, request)
+    found = resolve(context.index, request)
     if isinstance(found, Unsatisfiable):
-        return NoAnswer(around, found, _untested(found))
-    return Allowed(around, found)
+        return NoAnswer(context, found, _untested(found))
+    return Allowed(context, found)
 
 
 def explained(
-    around: Surroundings, request: Request, component: str, *, invert: bool = False
+    context: RequestContext, request: Request, component: str, *, invert: bool = False
 ) -> Explanation | NoAnswer:
     """Why a component is in the answer to a request. Raises NothingMatched where the answer does not hold it."""
-    found = resolve(around.index, request)
+    found = resolve(context.index, request)
     if isinstance(found, Unsatisfiable):
-        return NoAnswer(around, found)
+        return NoAnswer(context, found)
     held = [choice for choices in found.targets.values() for choice in choices]
     choices = [choice for choice in held if choice.component == component]
     if not choices:
@@ -232,7 +234,7 @@ def explained(
             found=f"`{component}`",
             help="`toolmatrix resolve` shows the whole answer",
         )
-    return Explanation(around, found, choices, invert)
+    return Explanation(context, found, choices, invert)
 
 
 def _untested(found: Resolution | Unsatisfiable) -> Sequence[dict[str, Any]]:

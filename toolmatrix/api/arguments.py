@@ -189,7 +189,7 @@ _OF_REQUEST = {
 } | _BESIDE
 
 
-def checked(function: FunctionType) -> Callable[..., Any]:
+def checking_arguments(function: FunctionType) -> Callable[..., Any]:
     """A public function that refuses a wrong value by its name, with BadValue, before it does anything."""
     code, kinds = function.__code__, function.__annotations__
     named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain
 
 from toolmatrix.api import Report, pins, this_day
-from toolmatrix.api.checks import Workers, files, loaded, told
+from toolmatrix.api.checks import Workers, files, findings_report, loaded
 from toolmatrix.codes.audit import ValueNotThere
 from toolmatrix.errors import NothingMatched
 from toolmatrix.judge import audit as judge
@@ -68,7 +68,7 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
 
     Raises HarvestRefused, ToolMissing, and NothingMatched where no clone of a source is there.
     """
-    from toolmatrix.harvest.reopened import NOT_FOUND, SourceQuestion, reopened
+    from toolmatrix.harvest.source_check import NOT_FOUND, SourceQuestion, reopened
 
     asked: dict[str, list[tuple[Claim, SourceQuestion]]] = {}
     for claim in matrix.claims.values():
@@ -173,7 +173,7 @@ def audited(
     }
     located = lints.located(shown, matrix, files(paths))
     report = AuditReport(index, located, [one.to_json() for one in families], looked_at)
-    return told(report, ", ".join(names) or "matrix")
+    return findings_report(report, ", ".join(names) or "matrix")
 
 
 def _called(own: Iterable[str], index: Index) -> dict[str, str]:
@@ -190,14 +190,16 @@ def _listed(
 
     packages = list(dict.fromkeys(chain(*wanted.values())))
     with ThreadPoolExecutor(sources.parallel) as pool:
-        found = dict(zip(packages, pool.map(partial(_asked, sources), packages), strict=True))
+        found = dict(
+            zip(packages, pool.map(partial(_published_releases, sources), packages), strict=True)
+        )
     return {
         name: _published([one for package in held for one in found[package]], pythons)
         for name, held in wanted.items()
     }
 
 
-def _asked(sources: Sources, package: str) -> Sequence[project.PublishedRelease]:
+def _published_releases(sources: Sources, package: str) -> Sequence[project.PublishedRelease]:
     try:
         return sources.releases(package)
     # All that was read of a package that is not there any more is withdrawn.

@@ -7,8 +7,8 @@ from contextlib import ExitStack, suppress
 from functools import partial
 
 from toolmatrix import resources
-from toolmatrix.api import Report, as_json, listed, this_day
-from toolmatrix.errors import BoundReached, Position, ToolmatrixError, UsageError
+from toolmatrix.api import Report, as_json, split_words, this_day
+from toolmatrix.errors import BoundExceeded, Position, ToolmatrixError, UsageError
 from toolmatrix.facts import load
 from toolmatrix.judge import answers, doubts, gaps, lints, sweep
 from toolmatrix.judge.pool import Pool, WorkBounds
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # Parts of the work that are worth starting a process for.
 _WORTHWHILE = 4
 # What tells that a process ended at its work, such as one that was killed for its memory: by no class below these.
-_LOST = (BoundReached, ToolmatrixError)
+_LOST = (BoundExceeded, ToolmatrixError)
 
 
 def check(
@@ -51,7 +51,7 @@ def check(
     from toolmatrix.api.requests import open_matrix
 
     opened = open_matrix(matrix)
-    return checked(opened.index, opened.paths, listed(only), stale, os.environ, processes=1)
+    return checked(opened.index, opened.paths, split_words(only), stale, os.environ, processes=1)
 
 
 def checked(
@@ -104,10 +104,10 @@ def checked(
     ]
     subject = " and ".join(sorted(shown)) or "the matrix"
     report = MatrixReport(index, found, sweep.counts(index, outcomes), subject)
-    return told(report, ", ".join(only) or "matrix")
+    return findings_report(report, ", ".join(only) or "matrix")
 
 
-def told(report: MatrixReport, subject: str) -> Report:
+def findings_report(report: MatrixReport, subject: str) -> Report:
     """Findings about a matrix in every form; 1 when an error is among them."""
     return Report(
         words=report.text,

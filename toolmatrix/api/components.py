@@ -45,9 +45,9 @@ def show(
     The text has the newest releases, and the builds of the newest that has some, unless `everything` is asked for.
     Raises NothingMatched for what nobody knows.
     """
-    from toolmatrix.api.requests import reached
+    from toolmatrix.api.requests import with_online_packages
 
-    opened = reached((subject,), {"matrix": matrix, "online": online})
+    opened = with_online_packages((subject,), {"matrix": matrix, "online": online})
     return shown(opened.index, subject, everything=everything, at=at)
 
 
@@ -110,7 +110,7 @@ def hits(index: Index, text: str, limit: int = MOST, more: Iterable[Findable] = 
     """`search` in an open index, and in `more` entries."""
     from toolmatrix.report import search as report
 
-    found = report.found(index, text, more)
+    found = report.find_matches(index, text, more)
     if not found:
         raise NothingMatched(
             "nothing is called that, or like it",
@@ -128,16 +128,18 @@ def what(subject: str, *, everything: bool = False, **options: Unpack[RequestOpt
     looked at that the target has.
     Raises NothingMatched where these releases cannot be.
     """
-    from toolmatrix.api.requests import asked, reached
+    from toolmatrix.api.requests import read_request, with_online_packages
 
     # Opened once, for there are as many requests as ways.
-    opened = reached((subject,), options)
+    opened = with_online_packages((subject,), options)
     component = subject_of(opened.index, subject)
     requests = [
-        asked((subject,), {**options, **way}, varied=(component,))[1]
-        for way in ways(opened.index, options.get("from_", ""), options.get("accelerator", ""))
+        read_request((subject,), {**options, **way}, varied=(component,))[1]
+        for way in install_methods(
+            opened.index, options.get("from_", ""), options.get("accelerator", "")
+        )
     ]
-    return around(opened.index, component, requests, everything=everything)
+    return what_goes_with(opened.index, component, requests, everything=everything)
 
 
 def subject_of(index: Index, subject: str) -> str:
@@ -153,7 +155,7 @@ def subject_of(index: Index, subject: str) -> str:
     return component
 
 
-def ways(index: Index, from_: str, accelerator: str) -> list[GivenWay]:
+def install_methods(index: Index, from_: str, accelerator: str) -> list[GivenWay]:
     """Where frameworks come from and what computes: as said, or in every way that there is."""
     # Releases of `from` and `accelerator` have the one that is preferred last.
     return [
@@ -165,7 +167,7 @@ def ways(index: Index, from_: str, accelerator: str) -> list[GivenWay]:
     ]
 
 
-def around(
+def what_goes_with(
     index: Index, component: str, requests: Sequence[Request], *, everything: bool = False
 ) -> Report:
     """`what` of a component, by the requests for it, which differ in the ways."""
@@ -173,7 +175,7 @@ def around(
     from toolmatrix.solve import partners
 
     first = requests[0]
-    found = partners.around(index, component, requests)
+    found = partners.partners_of(index, component, requests)
     if not found.mask:
         # Ways are no part of the question where all of them were looked at.
         said = {ask.option: ask for ask in first.asks if ask.option in ("from", "accelerator")}

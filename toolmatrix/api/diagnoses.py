@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolmatrix.api import Matrix, Path
     from toolmatrix.facts.index import Index
     from toolmatrix.logs.log import ObservedLog
-    from toolmatrix.request.read import Surroundings
+    from toolmatrix.request.read import RequestContext
 
 # The causes that are reported where no number is named.
 MOST = 10
@@ -39,29 +39,29 @@ def diagnose(
     """
     import os
 
-    from toolmatrix.api.requests import around
+    from toolmatrix.api.requests import request_context
 
-    place = around(matrix)
+    place = request_context(matrix)
     path, lines = log_of(log)
     text = None if path else io.StringIO("\n".join(lines))
-    seen = observed(path or "-", text, path or "log")
+    seen = observe_log(path or "-", text, path or "log")
     return diagnosed(place.index, seen, os.fspath(lock), limit, lambda: place)
 
 
-def observed(path: str, piped: TextIO | None, name: str) -> ObservedLog:
+def observe_log(path: str, piped: TextIO | None, name: str) -> ObservedLog:
     """The log at a path, with `-` the one `piped` in, as its name is reported. Raises LogError."""
     with closing(saved.unpacked(path, piped, _HELP)) as stream, saved.readable(name, _HELP):
         return observe(saved.as_utf8(stream), signatures.load(), name)
 
 
 def diagnosed(
-    index: Index, log: ObservedLog, lock: str, limit: int, around: Callable[[], Surroundings]
+    index: Index, log: ObservedLog, lock: str, limit: int, context: Callable[[], RequestContext]
 ) -> Report:
-    """The known failures in a log, beside the lock at a path; `around` is where ways out are pasted."""
+    """The known failures in a log, beside the lock at a path; `context` is where ways out are pasted."""
 
     # A way out is offered only if it was solved here, with the settings that a paste of it would meet.
     def answer(words: Sequence[str]) -> Fix | None:
-        resolution = around().answered(words)
+        resolution = context().answered(words)
         if resolution is None:
             return None
         # Loads what solves, which a log without a way out has no use for.

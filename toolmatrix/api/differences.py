@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from toolmatrix.api import Report, listed
+from toolmatrix.api import Report, split_words
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.inventory import readings
 from toolmatrix.inventory.model import SUSPICIOUS
@@ -47,7 +47,7 @@ def diff(
     """
     from toolmatrix.api.requests import open_matrix
 
-    words, said = [os.fspath(one) for one in (old, new) if one], listed(target)
+    words, said = [os.fspath(one) for one in (old, new) if one], split_words(target)
     if any(locked.is_subject(word, word) for word in words):
         return of_subjects(words, said, platform, lock=os.fspath(lock), everything=everything)
     return of_locks([(word, read.read(word)) for word in words], said, open_matrix(matrix).index)

@@ -86,7 +86,7 @@ class Explorer:
         recipe = said.pop("recipe", "")
         if not recipe:
             options: Any = {**said, "matrix": self.matrix}
-            default = of_request(requests.asked(wanted, options)[1], self.index)
+            default = of_request(requests.read_request(wanted, options)[1], self.index)
             recipe = default.recipe
             if default.from_:
                 said["from_"], words = default.from_, (*words, f"--from={default.from_}")
@@ -232,7 +232,7 @@ def _laid_out(found: Resolved | NoAnswer, document: Document, notes: Notes) -> D
             "repairs": ways,
             "remarks": [] if ways else [refusal.NO_REPAIR],
         }
-    trees = tree.document(found.around.index, found.found, notes)
+    trees = tree.document(found.context.index, found.found, notes)
     shown: Document = {
         "trees": trees,
         "remarks": [*tree.remarks(found.found), *beside.lines(document)],

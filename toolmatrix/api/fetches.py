@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from toolmatrix.api import PLAIN, Outcome
 from toolmatrix.errors import IndexFailed, NothingMatched, Position
-from toolmatrix.outputs import file_digest, told
+from toolmatrix.outputs import file_digest, os_errors_as
 from toolmatrix.report.terminal import plural, printable
 from toolmatrix.value import Document, Value
 
@@ -130,7 +130,7 @@ def fetch(
     if any(map(placing.has_archives, job.images)):
         archives = os.path.join(to, placing.ARCHIVES)
         # A build takes the folder as it is, and none is no folder.
-        with told("cannot make the folder", archives):
+        with os_errors_as("cannot make the folder", archives):
             os.makedirs(archives, exist_ok=True)
     hint = f"hint: `toolmatrix render --output {folder} --fetched {FOLDER}` takes them from there"
     return Fetched(
@@ -148,7 +148,7 @@ def _wanted(image: ImagePlan) -> Iterator[WantedFile]:
     own = _indexes(image.closure)
     for name, package in (*image.installers.items(), *image.closure.packages.items()):
         for file_name, digest in package.files.items():
-            place = f"{folder.wheels(image)}/{folder.checked(file_name)}"
+            place = f"{folder.wheels(image)}/{folder.check_folder(file_name)}"
             yield WantedFile(
                 place=place, sha256=digest, address=package.url, package=name, indexes=own
             )
@@ -209,7 +209,7 @@ class FileGetter:
 
     def _bring(self, wanted: WantedFile, path: str) -> str:
         beside = path + ".part"
-        with told("cannot write what was fetched", path):
+        with os_errors_as("cannot write what was fetched", path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             if wanted.sha256 in self.known:
                 shutil.copyfile(self.known[wanted.sha256], beside)
@@ -262,5 +262,5 @@ class FileGetter:
 
 
 def _digest(path: str) -> str:
-    with told("cannot read what was fetched", path):
+    with os_errors_as("cannot read what was fetched", path):
         return file_digest(path)

@@ -6,14 +6,14 @@ import os
 import os.path
 
 from toolmatrix import __version__
-from toolmatrix.api import listed
+from toolmatrix.api import split_words
 from toolmatrix.api.locks import Locked, LockRequest, Unsolved, solved
 from toolmatrix.errors import OutputError, Position, ToolmatrixError, Unpinned, UsageError
 from toolmatrix.lock import read, write
 from toolmatrix.lock.model import DEFAULT, Lock
 from toolmatrix.opener import opened
-from toolmatrix.outputs import replace_files, told
-from toolmatrix.render import ours
+from toolmatrix.outputs import os_errors_as, replace_files
+from toolmatrix.render import marker
 from toolmatrix.report.terminal import listing
 from toolmatrix.value import Value
 
@@ -109,7 +109,7 @@ class RenderOptions(Value):
             stand_ins=stand_ins,
             options=self.option,
             mirrors=mirrors.parsed(self.mirror),
-            fetched=folder.checked(self.fetched),
+            fetched=folder.check_folder(self.fetched),
             snapshot=snapshots.stamp(self.snapshot),
         )
 
@@ -169,7 +169,7 @@ class Rendered(dict[str, str]):
                 where, others = Position(paths[0]), ", ".join(paths[1:])
                 raise OutputError(reason, where=where, found=others, help=help)
         for directory in dict.fromkeys(os.path.dirname(path) or "." for path in changed):
-            with told("cannot make the directory", directory, "nothing was written"):
+            with os_errors_as("cannot make the directory", directory, "nothing was written"):
                 os.makedirs(directory, exist_ok=True)
         replace_files(changed)
         return {path: path in changed for path in texts}
@@ -189,7 +189,7 @@ class Rendered(dict[str, str]):
             for name in sorted(os.listdir(folder))
             if name.endswith(_PER_IMAGE)
             and name not in self
-            and ours.is_ours(_held(os.path.join(folder, name)) or "")
+            and marker.is_ours(_read_rendered(os.path.join(folder, name)) or "")
         ]
 
     def _against(self, folder: str) -> tuple[dict[str, str], dict[str, str | None], dict[str, str]]:
@@ -197,7 +197,7 @@ class Rendered(dict[str, str]):
         # The lock names its recipe from where it lies, so that its text depends on the directory.
         files = {**self, LOCK: self._lock(folder)}
         texts = {os.path.join(folder, name): text for name, text in files.items()}
-        held = {path: _held(path) for path in texts}
+        held = {path: _read_rendered(path) for path in texts}
         # A file that is as it was keeps its time, and an edit is told only where it would be lost.
         changed = {path: text for path, text in texts.items() if held[path] != text}
         return texts, held, changed
@@ -234,15 +234,15 @@ def render(
         lock = read.read(path)
     given = {
         "recipe": recipe,
-        "target": listed(target),
+        "target": split_words(target),
         "format": format,
         "dialect": dialect,
         "syntax-line": syntax_line,
-        "base": listed(base),
-        "mirror": listed(mirror),
+        "base": split_words(base),
+        "mirror": split_words(mirror),
         "fetched": fetched,
         "snapshot": snapshot,
-        "option": listed(option),
+        "option": split_words(option),
     }
     options = options_of(lock, path, index, {name: one for name, one in given.items() if one})
     notes = moved(lock, path, index)
@@ -393,7 +393,7 @@ def rendered(
             "something would be taken as it comes",
             expected="images by digest, packages of a snapshot, files and Python packages by checksum, git by commit",
             each=tuple(f"{name}: {one.what}" for name, one in loose),
-            help=unpinned.ways(one for _, one in loose),
+            help=unpinned.pinning_advice(one for _, one in loose),
         )
     return Rendered(job, options)
 
@@ -445,8 +445,8 @@ def moved(lock: Lock, path: str, index: Index) -> list[str]:
     return told
 
 
-def _held(path: str) -> str | None:
-    with told("cannot read what was rendered", path):
+def _read_rendered(path: str) -> str | None:
+    with os_errors_as("cannot read what was rendered", path):
         try:
             with opened(path) as file:
                 return file.read().decode("utf-8", "replace")
@@ -474,7 +474,7 @@ def _kept(held: Mapping[str, str | None], changed: Iterable[str]) -> dict[str, s
         if os.path.basename(path) == LOCK:
             as_written, is_ours = read.is_intact(text), read.may_be_replaced(path)
         else:
-            as_written, is_ours = ours.is_unchanged(text), ours.is_ours(text)
+            as_written, is_ours = marker.is_unchanged(text), marker.is_ours(text)
         if not as_written:
             found[path] = _EDITED if is_ours else _FOREIGN
     return found

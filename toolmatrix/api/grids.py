@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.request.read import Surroundings
+    from toolmatrix.request.read import RequestContext
     from toolmatrix.solve.request import Request
 
 
@@ -64,14 +64,14 @@ class ReleaseTable(Outcome):
 
     def __init__(
         self,
-        around: Surroundings,
+        context: RequestContext,
         request: Request,
         varied: Sequence[str],
         *,
         where: Sequence[str] = (),
         everything: bool = False,
     ) -> None:
-        self.around = around
+        self.context = context
         self.rows, self.columns = varied[0], varied[1] if len(varied) > 1 else ""
         self.request = request
         self.where = where
@@ -88,11 +88,11 @@ class ReleaseTable(Outcome):
     def _in(self, form: str, screen: Terminal, title: str = "") -> str:
         if not self.columns:
             return report.releases_text(self.to_json(), form, title)
-        return report.text(self.around.index, self._laid(form), form, screen, title)
+        return report.text(self.context.index, self._laid(form), form, screen, title)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.grid/1`, or `toolmatrix.releases/1` of one component."""
-        index = self.around.index
+        index = self.context.index
         if not self.columns:
             return report.releases(index, self.rows, Assembly(index, self.request))
         return report.document(index, self.request, self._laid("json"))
@@ -100,7 +100,7 @@ class ReleaseTable(Outcome):
     def _laid(self, form: str) -> report.Layout:
         from toolmatrix.solve.grid import grid
 
-        assembly = Assembly(self.around.index, self.request)
+        assembly = Assembly(self.context.index, self.request)
         found = grid(assembly, self.request.targets[0], self.rows, self.columns)
         if not found.rows or not found.columns:
             raise NothingMatched("no releases to lay out", found=" ".join(self.where))
@@ -122,16 +122,16 @@ class ReleaseTable(Outcome):
 
 
 def cells(
-    around: Surroundings, request: Request, varied: Sequence[str], where: Sequence[str]
+    context: RequestContext, request: Request, varied: Sequence[str], where: Sequence[str]
 ) -> dict[str, Any]:
     """The document `toolmatrix.cells/1`: every consistent combination on every target, and what is left out and why."""
     from toolmatrix.solve.cells import cells
 
     # A combination may hold on one target and not on another, so that each target is laid out by itself.
     found = [
-        cells(Assembly(around.index, request.replace(targets=(target,))), target, varied)
+        cells(Assembly(context.index, request.replace(targets=(target,))), target, varied)
         for target in request.targets
     ]
     if not any(part.consistent or part.excluded for part in found):
         raise NothingMatched("no releases to combine", found=" ".join(where))
-    return report.cells_document(around.index, request, varied, found)
+    return report.cells_document(context.index, request, varied, found)

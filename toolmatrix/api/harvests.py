@@ -13,11 +13,11 @@ from toolmatrix.api import PLAIN, Outcome, this_day
 from toolmatrix.errors import MatrixError, UsageError
 from toolmatrix.facts import yamlfile
 from toolmatrix.facts.store import cache_folder
-from toolmatrix.harvest import families, footing, written
-from toolmatrix.harvest.families import Errand
+from toolmatrix.harvest import base_matrix, families, written
+from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.harvest.transport import Session
 from toolmatrix.judge.pool import IndexedWork
-from toolmatrix.outputs import replace_files, told
+from toolmatrix.outputs import os_errors_as, replace_files
 from toolmatrix.value import Document, Value
 from toolmatrix.wording import plural
 
@@ -86,7 +86,7 @@ class Harvested(Outcome):
 
     def text(self, screen: Terminal = PLAIN) -> str:  # noqa: ARG002 - rows are for a file or a review
         """Each file, with the rows that came, went or changed."""
-        return "".join(shown(file) for file in self.files)
+        return "".join(describe_changes(file) for file in self.files)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.harvest/1`."""
@@ -156,7 +156,7 @@ def gathered(
     """
     wanted = families.chosen(families.families(), names)
     paths = [os.path.join(resources.matrix_root(), "matrix.yaml"), *overlays]
-    ground = footing.read(index, paths, families.matched(wanted))
+    ground = base_matrix.read(index, paths, families.matched(wanted))
     began = time.monotonic()
     asked = {
         "day": this_day(env),
@@ -193,7 +193,7 @@ class FamilyReading(Value):
 
 
 class Harvester(IndexedWork):
-    """Reads families where it runs, by the settings and the cache of that machine; `asked` goes into each errand."""
+    """Reads families where it runs, by the settings and the cache of that machine; `asked` goes into each context."""
 
     asked: Mapping[str, Any]
 
@@ -209,10 +209,10 @@ def _read(
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> FamilyReading:
     with closing(Session(cache(env))) as session:
-        errand = Errand(session=session, env=env, **asked)
+        context = HarvestContext(session=session, env=env, **asked)
         texts = [
             written.text(
-                families.harvest(family, errand.replace(progress=partial(progress, family.name))),
+                families.harvest(family, context.replace(progress=partial(progress, family.name))),
                 family.about,
             )
             for family in wanted
@@ -248,7 +248,7 @@ def locked(folder: str) -> Iterator[None]:
     import fcntl
 
     path = os.path.join(folder, ".lock")
-    with told("cannot write to the directory of harvested facts", folder):
+    with os_errors_as("cannot write to the directory of harvested facts", folder):
         os.makedirs(folder, exist_ok=True)
         file = open(path, "w", encoding="utf-8")  # noqa: SIM115 - held open as long as the lock
     with file:
@@ -307,7 +307,7 @@ def _state(one: FactDifference) -> str:
 _SIGNS = {"gone": "-", "new": "+", "changed": "~"}
 
 
-def shown(file: HarvestedFile) -> str:
+def describe_changes(file: HarvestedFile) -> str:
     """A file, with the rows that came, went or changed."""
     lines = [f"{file.path}: {plural(file.rows, 'row')}, " + ("" if file.changed else "as before")]
     if file.changed:

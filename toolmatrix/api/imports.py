@@ -6,7 +6,7 @@ import os
 import os.path
 
 from toolmatrix.api import Report, harvests, this_day
-from toolmatrix.api.checks import files, loaded, told
+from toolmatrix.api.checks import files, findings_report, loaded
 from toolmatrix.api.trials import ImportedReleases, Trials, standing
 from toolmatrix.errors import NothingMatched
 from toolmatrix.facts.store import cache_folder
@@ -71,7 +71,9 @@ def reported(
 ) -> Report:
     """What was run as a report; 1 where an answer cannot be used."""
     located = lints.located(found.findings, loaded(paths), files(paths))
-    return told(ImportReport(index, located, found.answers), ", ".join(names) or "matrix")
+    return findings_report(
+        ImportReport(index, located, found.answers), ", ".join(names) or "matrix"
+    )
 
 
 def imported_releases(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.api import PLAIN, Printed, arguments, listed
+from toolmatrix.api import PLAIN, Printed, arguments, split_words
 from toolmatrix.errors import CannotSay, NothingMatched
 from toolmatrix.lock import compare, make, read, write
 from toolmatrix.lock.model import DEFAULT, Lock
@@ -92,11 +92,11 @@ def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
     """
     import os.path
 
-    from toolmatrix.outputs import told
+    from toolmatrix.outputs import os_errors_as
 
     found = {}
     for name, place in zip(harvested, places(path, harvested), strict=True):
-        with told("cannot read what was harvested", name), opened(name) as file:
+        with os_errors_as("cannot read what was harvested", name), opened(name) as file:
             if not os.path.exists(place):
                 found[place] = file.read().decode()
     return found
@@ -117,17 +117,17 @@ def lock(
 
     from toolmatrix.api import packages as closures
     from toolmatrix.api.answers import NoAnswer
-    from toolmatrix.api.requests import asked, fields, open_matrix, reached
+    from toolmatrix.api.requests import fields, open_matrix, read_request, with_online_packages
 
     given = open_matrix(options.get("matrix")).paths
     named = arguments.request(wanted, "lock")
-    opened = reached(named, options)
+    opened = with_online_packages(named, options)
     # A request would keep all of the lock: here `upgrade` lets some of it move.
     kept = os.fspath(options.pop("keep", ""))
-    place, request = asked(named, options)
+    place, request = read_request(named, options)
     said = {name: value for name, value in options.items() if name != "matrix"}
     if kept:
-        earlier = keeping(place.index, kept, listed(upgrade))
+        earlier = keeping(place.index, kept, split_words(upgrade))
         request = request.replace(keep=earlier(DEFAULT))
     words = fields(named, said).words()
     asked_for = {DEFAULT: LockRequest(request=request, words=words)}
@@ -142,7 +142,7 @@ def lock(
     if packages:
         found = closures.filled(place.index, found, os.environ, before)
     elif before:
-        found = closures.kept(place.index, found, before).lock
+        found = closures.keep_packages(place.index, found, before).lock
     return Locked(place.index, found, opened.paths[len(given) :])
 
 
@@ -264,7 +264,7 @@ def document(
     from toolmatrix.report import answer, differences
 
     listed = (
-        differences.listed(index, old, new or lock, found)
+        differences.change_documents(index, old, new or lock, found)
         if old is not None and found is not None
         else []
     )

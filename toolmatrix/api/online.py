@@ -16,9 +16,9 @@ from toolmatrix.facts import yamlfile
 from toolmatrix.facts.store import cache_folder
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.harvest import families, written
-from toolmatrix.harvest.families import FAMILIES, Errand, Family
+from toolmatrix.harvest.families import FAMILIES, Family, HarvestContext
 from toolmatrix.harvest.transport import Session
-from toolmatrix.outputs import replace_file, told
+from toolmatrix.outputs import os_errors_as, replace_file
 from toolmatrix.request import spelling
 from toolmatrix.request.names import Names, joined
 from toolmatrix.value import Value
@@ -94,7 +94,7 @@ def harvested(
     path = os.path.join(folder, "online", f"{'+'.join(lacking)[:_LETTERS]}-{digest}.yaml")
     # A file that is there keeps its time, by which the index that was compiled with it is known to be current.
     if not os.path.exists(path):
-        with told("cannot keep what was harvested", path):
+        with os_errors_as("cannot keep what was harvested", path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
         replace_file(path, text)
     return HarvestedPackages(path=path, packages=tuple(lacking), effort=effort)
@@ -149,7 +149,7 @@ def _text(
         },
     }
     node = yamlfile.parse(json.dumps(family).encode(), "the request", of=FAMILIES)
-    errand = Errand(
+    context = HarvestContext(
         session=session,
         day=this_day(env),
         packages={
@@ -162,7 +162,7 @@ def _text(
     )
     try:
         document = families.harvest(
-            Family(name="online", kind="index", about=_ABOUT, node=node), errand
+            Family(name="online", kind="index", about=_ABOUT, node=node), context
         )
     except NothingMatched as error:
         package = error.where.path if error.where else ""

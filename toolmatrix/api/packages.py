@@ -68,7 +68,7 @@ def filled(
     return _with(lock, found)
 
 
-def kept(index: Index, lock: Lock, held: Lock | None) -> PackagesKept:
+def keep_packages(index: Index, lock: Lock, held: Lock | None) -> PackagesKept:
     """A lock with the packages of another one, as far as both ask for the same."""
     places = [place for place in _places(held) if _closure(held, place)] if held else []
     if not places:

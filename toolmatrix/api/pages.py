@@ -19,7 +19,7 @@ from toolmatrix.api import Report, matrix_changes
 from toolmatrix.api.explorer import Explorer
 from toolmatrix.api.runtime import compiled, runtime
 from toolmatrix.errors import OutputError, Position
-from toolmatrix.outputs import replace_files, told
+from toolmatrix.outputs import os_errors_as, replace_files
 from toolmatrix.pack import Pieces
 from toolmatrix.report.terminal import plural
 
@@ -194,13 +194,13 @@ def page(output: Path, *, pyodide: Path = "", earlier: Path = "", matrix: Matrix
     files = site.files | {LISTED: listed.encode()}
     paths = {os.path.join(folder, *name.split("/")): data for name, data in files.items()}
     for directory in dict.fromkeys(map(os.path.dirname, paths)):
-        with told("cannot make the directory", directory, "nothing was written"):
+        with os_errors_as("cannot make the directory", directory, "nothing was written"):
             os.makedirs(directory, exist_ok=True)
     # A file whose name has its digest is the same where it is there.
-    replace_files({path: data for path, data in paths.items() if _held(path) != data})
+    replace_files({path: data for path, data in paths.items() if _read_bytes(path) != data})
     for name in sorted(before - {*files}):
         path = os.path.join(folder, name)
-        with told("cannot remove what an earlier run wrote", path):
+        with os_errors_as("cannot remove what an earlier run wrote", path):
             os.remove(path)
         # A folder that is named by what was in it has nothing else.
         with suppress(OSError):
@@ -214,7 +214,7 @@ def page(output: Path, *, pyodide: Path = "", earlier: Path = "", matrix: Matrix
 
 def _before(folder: str) -> set[str]:
     """The files of an earlier run that are still there. Raises OutputError for a page of somebody else."""
-    held = _held(os.path.join(folder, LISTED))
+    held = _read_bytes(os.path.join(folder, LISTED))
     try:
         listed = json.loads(held or b"{}")
         if listed.get("schema") == SCHEMA:
@@ -238,11 +238,11 @@ def _own(*names: str) -> str:
 
 
 def _read(path: str) -> bytes:
-    with told("cannot read a part of the page", path), open(path, "rb") as file:
+    with os_errors_as("cannot read a part of the page", path), open(path, "rb") as file:
         return file.read()
 
 
-def _held(path: str) -> bytes | None:
+def _read_bytes(path: str) -> bytes | None:
     try:
         with open(path, "rb") as file:
             return file.read()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.finding import BuildVariant
+    from toolmatrix.finding import InstallMethod
     from toolmatrix.judge.sweep import Release
     from toolmatrix.solve.resolve import Resolution
 
@@ -25,7 +25,7 @@ class Pins(Value):
     """The packages of an answer from wheels, as a resolver of Python packages is asked for them."""
 
     release: Release
-    way: BuildVariant
+    way: InstallMethod
     requirements: tuple[str, ...]
     python: str
     machine: str
@@ -46,7 +46,7 @@ class Pinner(IndexedWork):
 def answers(index: Index, release: Release, own: Mapping[str, Collection[str]]) -> Iterator[Pins]:
     """The packages of each answer for a release from wheels of the default channel, the same ones once."""
     seen = set()
-    for way in sweep.ways(index, release[0]):
+    for way in sweep.install_methods(index, release[0]):
         made = answer(index, release, way, own) if way.from_ == "wheel" else None
         if made and (key := (made.requirements, made.python, made.machine)) not in seen:
             seen.add(key)
@@ -56,7 +56,7 @@ def answers(index: Index, release: Release, own: Mapping[str, Collection[str]]) 
 def answer(
     index: Index,
     release: Release,
-    way: BuildVariant,
+    way: InstallMethod,
     own: Mapping[str, Collection[str]],
     python: str = "",
 ) -> Pins | None:
@@ -72,7 +72,7 @@ def answer(
 def _pins(
     index: Index,
     release: Release,
-    way: BuildVariant,
+    way: InstallMethod,
     found: Resolution,
     own: Mapping[str, Collection[str]],
 ) -> Pins | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from toolmatrix.api import Report, listed
+from toolmatrix.api import Report, split_words
 from toolmatrix.api.arguments import words
 from toolmatrix.errors import CannotSay, UsageError
 from toolmatrix.request.names import Names
 from toolmatrix.solve import arch_plans, covering
-from toolmatrix.solve.partners import Way
+from toolmatrix.solve.partners import RequestFacts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,18 +35,20 @@ def plan(*wanted: Wanted, everything: bool = False, **options: Unpack[RequestOpt
     the toolkit go with it, and which of its builds run on all of the devices. Raises UsageError without a device, and
     CannotSay for one of which no fact says what it runs.
     """
-    from toolmatrix.api.requests import asked, reached
+    from toolmatrix.api.requests import read_request, with_online_packages
 
     named = words(*wanted)
-    opened = reached(named, options)
+    opened = with_online_packages(named, options)
 
     def read(devices: Sequence[str], way: str) -> Request:
         changed: RequestOptions = {**options, "device": devices, "from_": way}
-        return asked(("arch", *named), changed, varied=("arch",))[1]
+        return read_request(("arch", *named), changed, varied=("arch",))[1]
 
     if options.get("arch"):
         raise no_archs()
-    return planned(opened.index, read, listed(options.get("device", ())), everything=everything)
+    return planned(
+        opened.index, read, split_words(options.get("device", ())), everything=everything
+    )
 
 
 def planned(
@@ -147,8 +149,8 @@ def _framework(
     from toolmatrix.report.arch_plan import Framework
     from toolmatrix.report.profile import builds_of
 
-    way, variant = Way(index, source, name), builds_of(index, name)
-    own = Way(index, wheel, variant) if variant else None
+    way, variant = RequestFacts(index, source, name), builds_of(index, name)
+    own = RequestFacts(index, wheel, variant) if variant else None
     if own is not None:
         # Builds of the releases that were asked for.
         for binding in index.component(variant).about(name, -1):

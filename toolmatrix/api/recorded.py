@@ -9,9 +9,9 @@ from toolmatrix.api import files, harvests
 from toolmatrix.harvest import built, written
 from toolmatrix.harvest.built import ImageBuild
 from toolmatrix.lock import write
-from toolmatrix.outputs import replace_files, told
+from toolmatrix.outputs import os_errors_as, replace_files
 from toolmatrix.recipes import read as recipes
-from toolmatrix.render import ours
+from toolmatrix.render import marker
 from toolmatrix.request.names import Names
 from toolmatrix.value import Value
 
@@ -58,9 +58,12 @@ def row(index: Index, lock: Lock, image: Built, seen: SeenBuild) -> ImageBuild |
     texts = []
     for ending in (".Dockerfile", ".check.sh"):
         path = os.path.join(seen.folder, seen.name + ending)
-        with told("cannot read a rendered file", path), open(path, encoding="utf-8") as file:
+        with (
+            os_errors_as("cannot read a rendered file", path),
+            open(path, encoding="utf-8") as file,
+        ):
             texts.append(file.read())
-        if not ours.is_unchanged(texts[-1]):
+        if not marker.is_unchanged(texts[-1]):
             return f"{path} was edited by hand"
     environment, target = next(
         (lock.environments[environment], lock.environments[environment].targets[target])

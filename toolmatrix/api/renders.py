@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from toolmatrix.api import Report, listed
+from toolmatrix.api import Report, split_words
 from toolmatrix.errors import CannotSay, NothingMatched, ToolmatrixError
 from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.value import Value
@@ -67,7 +67,7 @@ def check_render(*, arch: Words = (), only: Words = (), matrix: OpenMatrix | Non
     from toolmatrix.api.requests import open_matrix
 
     opened = open_matrix(matrix)
-    asked = questions(opened.index, listed(arch), listed(only))
+    asked = questions(opened.index, split_words(arch), split_words(only))
     return rendered(opened.index, opened.paths, asked, processes=1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolmatrix.api.arguments import request, words
 from toolmatrix.errors import MatrixError, UsageError
 from toolmatrix.request.fields import Fields
-from toolmatrix.request.read import Surroundings
+from toolmatrix.request.read import RequestContext
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -113,20 +113,22 @@ def _index(data: bytes | Pieces) -> Index:
         raise error from None
 
 
-def around(matrix: Matrix = None, keep: Path = "") -> Surroundings:
+def request_context(matrix: Matrix = None, keep: Path = "") -> RequestContext:
     """The place where a request is asked: a matrix, and the lock to prefer. Raises MatrixError, LockError."""
     opened = open_matrix(matrix)
     # A command that a refusal offers has to name the files and the lock of this call.
     carried = [word for path in opened.paths for word in ("--matrix", path)]
     if not keep:
-        return Surroundings(index=opened.index, carried=tuple(carried))
+        return RequestContext(index=opened.index, carried=tuple(carried))
     import os
 
     path = os.fspath(keep)
-    return Surroundings(index=opened.index, carried=(*carried, "--keep", path), keep=kept(path))
+    return RequestContext(
+        index=opened.index, carried=(*carried, "--keep", path), keep=read_kept_releases(path)
+    )
 
 
-def kept(path: str) -> Kept:
+def read_kept_releases(path: str) -> Kept:
     """The releases of a lock of one environment. Raises LockError, and UsageError for one of several."""
     from toolmatrix.lock.read import read
 
@@ -161,7 +163,7 @@ def fields(wanted: Iterable[str], options: dict[str, Any]) -> Fields:
     return Fields(**found)
 
 
-def reached(named: Iterable[str], options: RequestOptions) -> OpenMatrix:
+def with_online_packages(named: Iterable[str], options: RequestOptions) -> OpenMatrix:
     """The matrix of a call, put in the place of what its options say: if `online`, with packages that words name.
 
     Raises ToolmatrixError.
@@ -188,17 +190,17 @@ def reached(named: Iterable[str], options: RequestOptions) -> OpenMatrix:
     return opened
 
 
-def asked(
+def read_request(
     wanted: Sequence[str], options: RequestOptions, varied: Sequence[str] = ()
-) -> tuple[Surroundings, Request]:
+) -> tuple[RequestContext, Request]:
     """The place and the request that the options of a call name. Raises ToolmatrixError."""
     from toolmatrix.request.read import read
 
     # Options are the caller's: what is taken out is taken from a copy.
     options = options.copy()
-    reached(wanted, options)
+    with_online_packages(wanted, options)
     rest: dict[str, Any] = {**options}
-    place = around(rest.pop("matrix", None), rest.pop("keep", ""))
+    place = request_context(rest.pop("matrix", None), rest.pop("keep", ""))
     said = fields(wanted, rest)
     return place, read(place.index, said, keep=place.keep, varied=varied)
 
@@ -207,14 +209,14 @@ def resolve(*wanted: Wanted, **options: Unpack[RequestOptions]) -> Resolved | No
     """The best answer to a request, or why there is none."""
     from toolmatrix.api import answers
 
-    return answers.resolved(*asked(request(wanted, "resolve"), options))
+    return answers.resolved(*read_request(request(wanted, "resolve"), options))
 
 
 def why_not(*wanted: Wanted, **options: Unpack[RequestOptions]) -> Allowed | NoAnswer:
     """The reasons that forbid a request, or the answer that nothing does."""
     from toolmatrix.api import answers
 
-    return answers.allowed(*asked(request(wanted, "why_not"), options))
+    return answers.allowed(*read_request(request(wanted, "why_not"), options))
 
 
 def explain(
@@ -228,9 +230,9 @@ def explain(
     from toolmatrix.request.names import Names
 
     named = words(*wanted)
-    opened = reached((name, *named), options)
+    opened = with_online_packages((name, *named), options)
     component, told = Names(opened.index).subject(name)
-    place, read = asked(request((name, *named) if told else named, "explain"), options)
+    place, read = read_request(request((name, *named) if told else named, "explain"), options)
     return answers.explained(place, read, component, invert=invert)
 
 
@@ -246,7 +248,7 @@ def matrix(
     from toolmatrix.api import grids
 
     listed = words(where)
-    opened = reached((rows, cols, *listed), options)
+    opened = with_online_packages((rows, cols, *listed), options)
     varied = grids.sides(opened.index, rows, cols)
-    found = asked(grids.wanted(varied, listed), options, varied)
+    found = read_request(grids.wanted(varied, listed), options, varied)
     return grids.ReleaseTable(*found, varied, where=listed, everything=everything)

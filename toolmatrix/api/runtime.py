@@ -50,7 +50,7 @@ def compiled(
 
     Without it the browser compiles them each time, which takes longer than all else.
     """
-    node = _found("node", env)
+    node = _which("node", env)
     if node is None:
         return library, program, "node is not on PATH"
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as place:
@@ -74,7 +74,7 @@ def _lacking(folder: str, wanted: Sequence[str]) -> list[str]:
 
 
 def _fetch(package: str, place: str, env: Mapping[str, str]) -> None:
-    npm = _found("npm", env)
+    npm = _which("npm", env)
     if npm is None:
         raise ToolMissing(
             f"Pyodide, which the page runs on, is not here, and neither is npm to fetch `{package}`",
@@ -93,7 +93,7 @@ def _path(env: Mapping[str, str]) -> str:
     return os.pathsep.join([os.path.dirname(sys.executable), env.get("PATH", os.defpath)])
 
 
-def _found(program: str, env: Mapping[str, str]) -> str | None:
+def _which(program: str, env: Mapping[str, str]) -> str | None:
     return shutil.which(program, path=_path(env))
 
 

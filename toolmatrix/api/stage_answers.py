@@ -158,7 +158,7 @@ def _planned(
     from toolmatrix.request import driver_facts
 
     expected = answered.expected
-    plan, order = driver_facts.planned(index(), expected, words, sources)
+    plan, order = driver_facts.plan_from_facts(index(), expected, words, sources)
     fetched = driver_fetches.command(index(), expected.component, expected.release)
     return stages.Stages(
         Log(plans=(plan,)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from toolmatrix.api import PLAIN, Printed, listed, log_of
+from toolmatrix.api import PLAIN, Printed, log_of, split_words
 from toolmatrix.api.replays import Costed, Ran
 from toolmatrix.errors import NothingMatched, ToolMissing, UsageError
 from toolmatrix.stages import replay as replaying
@@ -369,8 +369,8 @@ def stages(
         return open_matrix(matrix).index
 
     wanted = Wanted(
-        device=listed(device),
-        only=listed(only),
+        device=split_words(device),
+        only=split_words(only),
         until=until,
         since=since,
         directory=directory,
@@ -379,14 +379,16 @@ def stages(
     if bool(log) is bool(sources):
         raise UsageError("`stages` takes a log or sources", expected="one of them")
     if sources:
-        asked = (listed(sources), listed(flags), driver, listed(arch))
+        asked = (split_words(sources), split_words(flags), driver, split_words(arch))
         if lock is None:
             return ask(*asked, index=index, wanted=wanted)
-        return stage_answers.ask(lock, *asked, targets=listed(target), index=index, wanted=wanted)
+        return stage_answers.ask(
+            lock, *asked, targets=split_words(target), index=index, wanted=wanted
+        )
     path, lines = log_of(log)
     read = saved.read(path) if path else saved.parse(lines)
     found = Stages(read, index, where=path or "log", wanted=wanted)
-    return found if lock is None else stage_answers.of_log(found, lock, listed(target))
+    return found if lock is None else stage_answers.of_log(found, lock, split_words(target))
 
 
 def ask(

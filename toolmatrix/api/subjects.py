@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from toolmatrix import documents
-from toolmatrix.api import PLAIN, Outcome, Printed, Report, as_json, listed, this_day
+from toolmatrix import document_store
+from toolmatrix.api import PLAIN, Outcome, Printed, Report, as_json, split_words, this_day
 from toolmatrix.api.arguments import words
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.errors import NothingMatched
@@ -68,7 +68,7 @@ def report(many: Sequence[Judged], *, alone: bool = True) -> Report:
 
 
 def layer_store(
-    place: Path | None = "", size: int = documents.SIZE, env: Mapping[str, str] = os.environ
+    place: Path | None = "", size: int = document_store.SIZE, env: Mapping[str, str] = os.environ
 ) -> LayerStore | None:
     """The store of what was read of images, a folder of so many MiB or a URL of fsspec; None keeps nothing.
 
@@ -78,7 +78,7 @@ def layer_store(
         return None
     folder = cache_folder(env)
     where = os.fspath(place) or (os.path.join(folder, _IMAGES) if folder else "")
-    return LayerStore(documents.opened(where, size)) if where else None
+    return LayerStore(document_store.opened(where, size)) if where else None
 
 
 def inventory(
@@ -153,7 +153,7 @@ def validate(
         baseline=baseline.with_lock(os.fspath(lock)),
         directory=os.fspath(directory),
         platform=platform,
-        only=listed(only),
+        only=split_words(only),
         run=run,
         strict=strict,
         store=layer_store(store),
@@ -175,7 +175,7 @@ def doctor(
     """
     index, targets = open_matrix(matrix).index, (target,) if target else ()
     place = os.fspath(directory)
-    return _validation(ready(index, os.fspath(lock), targets, listed(only), place, os.environ))
+    return _validation(ready(index, os.fspath(lock), targets, split_words(only), place, os.environ))
 
 
 def ready(

@@ -110,7 +110,7 @@ class Timeline:
                 "end": self._end(other, name),
                 "runs": runs,
             }
-            if spans and _told(spans[-1]) == _told(span):
+            if spans and _without_facts(spans[-1]) == _without_facts(span):
                 spans[-1]["releases"].append(name)
                 # Not known of all, the first day counts; none is before any.
                 spans[-1]["date"] = spans[-1]["date"] or days[name]
@@ -149,7 +149,7 @@ def _better(one: str, other: str) -> bool:
     return evidence_words.rank(one) > evidence_words.rank(other)
 
 
-def _told(span: Document) -> tuple[Any, ...]:
+def _without_facts(span: Document) -> tuple[Any, ...]:
     # Patch releases of one series mostly say the same, by facts of their own.
     return span["end"], [{**run, "facts": None} for run in span["runs"]]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.codes.matrix import MatrixFinding
     from toolmatrix.facts.index import Index
-    from toolmatrix.finding import BuildVariant
+    from toolmatrix.finding import InstallMethod
     from toolmatrix.harvest.environments import Bench
     from toolmatrix.harvest.operations import Operation
     from toolmatrix.harvest.resolver import Interpreter
@@ -100,10 +100,10 @@ class Trials:
         with self.reading:
             return [*standing(self.index, component, keep)]
 
-    def _way(self, component: str) -> BuildVariant | None:
+    def _way(self, component: str) -> InstallMethod | None:
         found = (
             way
-            for way in sweep.ways(self.index, component)
+            for way in sweep.install_methods(self.index, component)
             if (way.from_, way.accelerator) == ("wheel", "none")
             if machine(self.index, way) == self.bench.machine
         )

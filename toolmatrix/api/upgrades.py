@@ -27,10 +27,10 @@ def upgrade(lock: Path = "toolmatrix.lock", *, matrix: Matrix = None) -> Report:
     It writes nothing: each move has the command that writes it. Raises LockError, and NothingMatched or UsageError
     where what the lock answers cannot be asked of this matrix.
     """
-    from toolmatrix.api.requests import around
+    from toolmatrix.api.requests import request_context
     from toolmatrix.lock.read import read
 
-    path, place = os.fspath(lock), around(matrix)
+    path, place = os.fspath(lock), request_context(matrix)
     return found(place.index, path, read(path), place.carried)
 
 

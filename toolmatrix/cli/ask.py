@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.api import answers
 from toolmatrix.cli.options import OPTIONS
-from toolmatrix.cli.prepare import misfit
+from toolmatrix.cli.prepare import invalid_option
 from toolmatrix.errors import UsageError
 from toolmatrix.request import fields, read
 from toolmatrix.request.fields import BadValue, Fields
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.options import Options
     from toolmatrix.facts.index import Index
-    from toolmatrix.request.read import Surroundings
+    from toolmatrix.request.read import RequestContext
     from toolmatrix.solve.request import Kept, Request
     from toolmatrix.solve.resolve import Unsatisfiable
 
@@ -36,7 +36,7 @@ def settled(context: Context, index: Index, wanted: Sequence[str] = ()) -> Field
     try:
         return fields.settled(written(context.options, wanted), index)
     except BadValue as bad:
-        raise misfit(OPTIONS[bad.name], context.origins[bad.name], bad) from None
+        raise invalid_option(OPTIONS[bad.name], context.origins[bad.name], bad) from None
 
 
 def build(
@@ -56,20 +56,20 @@ def _kept(path: str) -> Kept:
     if not path:
         return ()
     # The reader of locks is imported where one is named.
-    from toolmatrix.api.requests import kept
+    from toolmatrix.api.requests import read_kept_releases
 
-    return kept(path)
+    return read_kept_releases(path)
 
 
-def surroundings(context: Context, index: Index) -> Surroundings:
-    """The surroundings of a `toolmatrix resolve` pasted where this run was: its settings and variables, no flag."""
+def request_context(context: Context, index: Index) -> RequestContext:
+    """The context of a `toolmatrix resolve` pasted where this run was: its settings and variables, no flag."""
     # What is offered has to say these itself: the command that is pasted has none of the flags of this run.
     options, carried = context.options, []
     for path in options.matrix:
         carried += ["--matrix", path]
     if options.keep:
         carried += ["--keep", options.keep]
-    return read.Surroundings(
+    return read.RequestContext(
         index=index,
         fields=written(context.settings.pasted(context.env)),
         carried=tuple(carried),
@@ -77,7 +77,7 @@ def surroundings(context: Context, index: Index) -> Surroundings:
     )
 
 
-def reached(context: Context, words: Sequence[str] = ()) -> Context:
+def with_online_packages(context: Context, words: Sequence[str] = ()) -> Context:
     """This run, if it is `--online`, with the packages of the index that words, or its arguments, name and it lacks."""
     options = context.options
     if not options.online:
@@ -103,9 +103,9 @@ def reached(context: Context, words: Sequence[str] = ()) -> Context:
 
 def resolve(context: Context) -> int:
     """Print the best answer and return 0, 4 if it rests on what nobody knows, or why there is none and return 1."""
-    context = reached(context)
+    context = with_online_packages(context)
     index = context.index()
-    found = answers.resolved(surroundings(context, index), build(context, index))
+    found = answers.resolved(request_context(context, index), build(context, index))
     if found.ok and context.options.format != "json":
         context.say_after(
             "hint: `toolmatrix lock` writes this down; `toolmatrix explain NAME` shows why"
@@ -115,28 +115,28 @@ def resolve(context: Context) -> int:
 
 def refuse(context: Context, index: Index, refusal: Unsatisfiable) -> int:
     """Print a refusal with its repairs; the answer is no."""
-    return _answer(context, answers.NoAnswer(surroundings(context, index), refusal))
+    return _answer(context, answers.NoAnswer(request_context(context, index), refusal))
 
 
 def explain(context: Context) -> int:
     """Explain one component of the answer to a request; exit 3 if the answer does not hold it."""
     from toolmatrix.request.names import Names
 
-    context = reached(context, (*context.arguments, *context.configured_request))
+    context = with_online_packages(context, (*context.arguments, *context.configured_request))
     index = context.index()
     # A name with a version asks for it as well; one alone is looked for in the answer to the rest.
     subject, *words = context.arguments
     component, told = Names(index).subject(subject)
     request = build(context, index, (subject, *words) if told else _standing(context, words))
-    around, invert = surroundings(context, index), context.options.invert
-    return _answer(context, answers.explained(around, request, component, invert=invert))
+    here, invert = request_context(context, index), context.options.invert
+    return _answer(context, answers.explained(here, request, component, invert=invert))
 
 
 def why_not(context: Context) -> int:
     """Exit 1 with the reasons, 0 when facts support it, 4 when nothing forbids it and nothing supports it either."""
-    context = reached(context)
+    context = with_online_packages(context)
     index = context.index()
-    return _answer(context, answers.allowed(surroundings(context, index), build(context, index)))
+    return _answer(context, answers.allowed(request_context(context, index), build(context, index)))
 
 
 def matrix(context: Context) -> int:
@@ -144,15 +144,15 @@ def matrix(context: Context) -> int:
     from toolmatrix.api import grids
 
     sides = (context.options.rows, context.options.cols, *context.options.where)
-    context = reached(context, [*filter(None, sides)])
+    context = with_online_packages(context, [*filter(None, sides)])
     index, options = context.index(), context.options
     varied = grids.sides(index, options.rows, options.cols, several=options.cells)
-    around = surroundings(context, index)
+    here = request_context(context, index)
     request = build(context, index, grids.wanted(varied, options.where), varied=varied)
     if options.cells:
-        context.write_json(grids.cells(around, request, varied, options.where))
+        context.write_json(grids.cells(here, request, varied, options.where))
         return 0
-    table = grids.ReleaseTable(around, request, varied, where=options.where, everything=options.all)
+    table = grids.ReleaseTable(here, request, varied, where=options.where, everything=options.all)
     return context.give(table)
 
 

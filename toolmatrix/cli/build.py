@@ -17,8 +17,8 @@ from toolmatrix.cli.build_results import BAKE, BuildCall, BuildResults
 from toolmatrix.errors import NothingMatched, Position, ToolMissing, UsageError
 from toolmatrix.lock import read
 from toolmatrix.logs.steps import Steps
-from toolmatrix.outputs import told
-from toolmatrix.render.around import bake_name
+from toolmatrix.outputs import os_errors_as
+from toolmatrix.render.common import bake_name
 from toolmatrix.report.terminal import printable
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ def run(context: Context) -> int:
     engine = _engine(context)
     builds = [build for folder, lock in locks.items() for build in engine(context, folder, lock)]
     with BuildResults(
-        context.path(context.options.resume), context.env, partial(_said, context)
+        context.path(context.options.resume), context.env, partial(_output_of, context)
     ) as results:
         images = _all(context, builds, jobs, results)
     if context.options.write:
@@ -74,10 +74,10 @@ def _write(context: Context, builds: list[BuildCall], images: list[Built]) -> No
     from toolmatrix.cli import build_facts
 
     seen = [(image, build.words[0]) for build, image in zip(builds, images, strict=True)]
-    build_facts.put(context, seen, partial(_said, context), context.options.write)
+    build_facts.put(context, seen, partial(_output_of, context), context.options.write)
 
 
-def _said(context: Context, words: tuple[str, ...]) -> str:
+def _output_of(context: Context, words: tuple[str, ...]) -> str:
     ended = _called(context, words, capture_output=True, text=True)
     return "" if ended.returncode else ended.stdout
 
@@ -157,7 +157,7 @@ def _built(context: Context, build: BuildCall, before: str, engines: Engines) ->
     context.say(f"building {build.image}: {' '.join(build.words)}")
     began, steps = time.monotonic(), Steps()
     with (
-        told("cannot keep the log of a build", build.log),
+        os_errors_as("cannot keep the log of a build", build.log),
         open(build.log, "wb") as log,
         _started(context, build) as engine,
         engines.running(engine),
@@ -212,10 +212,10 @@ def _diagnosed(context: Context, build: BuildCall) -> Report:
     index = context.index()
     return diagnoses.diagnosed(
         index,
-        diagnoses.observed(build.log, None, build.log),
+        diagnoses.observe_log(build.log, None, build.log),
         build.lock,
         diagnoses.MOST,
-        lambda: ask.surroundings(context, index),
+        lambda: ask.request_context(context, index),
     )
 
 
@@ -328,7 +328,7 @@ def _baked(context: Context, folder: str, name: str) -> str:
     """The first tag that bake gives an image."""
     path = os.path.join(folder, BAKE)
     try:
-        with told("cannot read a rendered file", path), open(path, "rb") as file:
+        with os_errors_as("cannot read a rendered file", path), open(path, "rb") as file:
             tag = json.load(file)["target"][bake_name(name)]["tags"][0]
     # One that is not ours bakes as it likes.
     except (ValueError, LookupError, TypeError, RecursionError):

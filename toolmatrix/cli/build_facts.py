@@ -7,7 +7,7 @@ import os.path
 from toolmatrix.api import files, harvests, recorded, this_day
 from toolmatrix.lock import read
 from toolmatrix.logs.proof import Proof
-from toolmatrix.outputs import told
+from toolmatrix.outputs import os_errors_as
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ def put(context: Context, seen: Iterable[tuple[Built, str]], asked: Asked, path:
             rows.append(made)
     if rows:
         file = recorded.put(rows, path)
-        context.say_after(harvests.shown(file).removesuffix("\n"))
+        context.say_after(harvests.describe_changes(file).removesuffix("\n"))
 
 
 def _row(context: Context, image: Built, engine: str, asked: Asked) -> ImageBuild | str:
     folder, file = os.path.split(image.file)
     proof = Proof()
-    with told("cannot read the log of a build", image.log), open(image.log, "rb") as log:
+    with os_errors_as("cannot read the log of a build", image.log), open(image.log, "rb") as log:
         while line := log.readline(_LONGEST):
             proof.read(line.decode("utf-8", "replace").rstrip())
     size = ""

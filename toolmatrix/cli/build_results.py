@@ -12,7 +12,7 @@ from threading import Lock
 
 from toolmatrix.api.builds import SCHEMA, Builds, Built
 from toolmatrix.cli.image_exports import ARCHIVE
-from toolmatrix.outputs import KeptLines, told
+from toolmatrix.outputs import KeptLines, os_errors_as
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -127,7 +127,7 @@ def _text(path: str) -> str:
     if not os.path.exists(path):
         return ""
     with (
-        told("cannot read a rendered file", path),
+        os_errors_as("cannot read a rendered file", path),
         open(path, encoding="utf-8", errors="replace") as file,
     ):
         return file.read()

@@ -34,7 +34,7 @@ def run(context: Context) -> int:
     if context.options.lock == "-" and (context.options.format == "json" or context.options.check):
         raise UsageError("`--lock -` is the lock on stdout, and neither a document nor a check")
     given = context.options.matrix
-    context = ask.reached(context, _named(context))
+    context = ask.with_online_packages(context, _named(context))
     index = context.index()
     # Those that are not the user's own were harvested for this lock.
     harvested = context.options.matrix[len(given) :]
@@ -58,7 +58,7 @@ def _named(context: Context) -> list[str]:
     for name in context.environments:
         inside = context.for_environment(name)
         named += [*inside.arguments, *inside.options.with_]
-    return named or named_in(_held(context))
+    return named or named_in(_lock_to_renew(context))
 
 
 def named_in(lock: Lock | None) -> list[str]:
@@ -72,7 +72,7 @@ def named_in(lock: Lock | None) -> list[str]:
 
 def _write(context: Context, index: Index, harvested: Sequence[str]) -> int:
     options = context.options
-    held = _held(context)
+    held = _lock_to_renew(context)
     wanted = environments(context, index, held)
     lock = files.for_images(
         index, wanted, solved(index, wanted, _keeping(context, index)), context.say_after
@@ -95,7 +95,7 @@ def _write(context: Context, index: Index, harvested: Sequence[str]) -> int:
     lock = lock.replace(render=before.render if before else {})
     note = ""
     if not options.packages:
-        kept = packages.kept(index, lock, before)
+        kept = packages.keep_packages(index, lock, before)
         lock, note = kept.lock, kept.note
     text = write.text(lock)
     same = _is_there(path, text)
@@ -135,7 +135,7 @@ def _check(context: Context, index: Index) -> int:
     fresh = (
         _packaged(context, index, fresh, held)
         if context.options.packages
-        else packages.kept(index, fresh, held).lock
+        else packages.keep_packages(index, fresh, held).lock
     )
     found = compare.locks(held, fresh)
     stale = bool(reasons) or found.any
@@ -298,7 +298,7 @@ def _again(context: Context, index: Index, words: tuple[str, ...]) -> locks.Lock
     return _standing(context.replace(options=options, arguments=wanted), index)
 
 
-def _held(context: Context) -> Lock | None:
+def _lock_to_renew(context: Context) -> Lock | None:
     # Without a request in this run those of the lock are asked again.
     if context.arguments or context.environments:
         return None

@@ -9,7 +9,7 @@ from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.context import tell, terminal_of, to_stream
 from toolmatrix.cli.options import Options
 from toolmatrix.cli.parser import Parsed, parse
-from toolmatrix.errors import BoundReached, CannotSay, ToolmatrixError
+from toolmatrix.errors import BoundExceeded, CannotSay, ToolmatrixError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def as_told(error: Exception) -> ToolmatrixError:
     if isinstance(error, ToolmatrixError):
         return error
     if isinstance(error, MemoryError):
-        return BoundReached(
+        return BoundExceeded(
             "the memory of this process does not suffice",
             help="raise what limits it (`ulimit -a`), or take a machine that has more",
         )

@@ -10,7 +10,7 @@ import asyncio
 from toolmatrix import __version__
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli.options import OPTIONS
-from toolmatrix.cli.tools import OF_REQUEST, TOOLS, Standing, ToolReply, failure, tell
+from toolmatrix.cli.tools import OF_REQUEST, TOOLS, SessionDefaults, ToolReply, failure, tell
 from toolmatrix.errors import OutputError, ToolMissing
 from toolmatrix.judge.pool import Attendant, WorkBounds
 
@@ -42,7 +42,7 @@ def run(context: Context) -> int:
         if context.options[name] != OPTIONS[name].default
     }
     # Paths of the options are ready; those of questions are not.
-    standing = Standing(
+    standing = SessionDefaults(
         matrix=OpenMatrix(index=context.index(), paths=context.matrices),
         options=options,
         directory=context.options.directory,

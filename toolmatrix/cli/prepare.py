@@ -109,10 +109,10 @@ def _from_variable(name: str, variable: str, stands_for: str, text: str | None) 
             return OPTIONS[name].read(text, from_env=True)
         return stands_for if OPTIONS["help"].read(text) else None
     except BadValue as bad:
-        raise misfit(OPTIONS[name], Origin(kind="variable", name=variable), bad) from None
+        raise invalid_option(OPTIONS[name], Origin(kind="variable", name=variable), bad) from None
 
 
-def misfit(option: Option, origin: Origin, bad: BadValue) -> ToolmatrixError:
+def invalid_option(option: Option, origin: Origin, bad: BadValue) -> ToolmatrixError:
     """The error for a value that an option does not take, where it was said."""
     kind = UsageError if origin.kind == "flag" else ConfigError
     what = f"`{option.flags[-1] if origin.kind == 'flag' else option.key}`"
@@ -311,7 +311,7 @@ def make_context(
         options=Options(),
         origins={},
         settings=settings,
-        given=tuple(_said(parsed.arguments, command, piped)),
+        given=tuple(_expand_stdin(parsed.arguments, command, piped)),
         asked=tuple(parsed.asked),
         passed=tuple(parsed.passed),
         env=env,
@@ -337,7 +337,7 @@ def _directory(given: Mapping[str, Any], env: Mapping[str, str]) -> str:
     return directory
 
 
-def _said(arguments: Sequence[str], command: Command, piped: Stdin) -> Iterator[str]:
+def _expand_stdin(arguments: Sequence[str], command: Command, piped: Stdin) -> Iterator[str]:
     asks = command.request and "REQUEST" in command.usage
     for word in arguments:
         yield from piped.request() if asks and word == STDIN else (word,)

@@ -36,7 +36,7 @@ def run(context: Context) -> int:
         return _list(context)
     context = _placed(context)
     given = context.options.matrix
-    context = ask.reached(context, _named(context))
+    context = ask.with_online_packages(context, _named(context))
     # Those that are not the user's own were harvested for these files.
     harvested = context.options.matrix[len(given) :]
     index = context.index()
@@ -205,7 +205,7 @@ def _with_packages(context: Context, index: Index, lock: Lock) -> Lock:
     # Where files are written it is refused, or replaced.
     except LockError:
         return lock
-    kept = packages.kept(index, lock, held)
+    kept = packages.keep_packages(index, lock, held)
     if kept.note:
         context.say_after(kept.note)
     return kept.lock

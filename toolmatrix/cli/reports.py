@@ -158,7 +158,7 @@ def _imports(context: Context) -> int:
         progress.end()
     if options.write:
         file = imports.put(found, options.write)
-        context.say_after(harvests.shown(file).removesuffix("\n"))
+        context.say_after(harvests.describe_changes(file).removesuffix("\n"))
     return context.give(imports.reported(index, context.matrices, context.arguments, found))
 
 
@@ -174,11 +174,11 @@ def diagnose(context: Context) -> int:
     index = context.index()
     found = diagnoses.diagnosed(
         index,
-        diagnoses.observed(context.path(path), context.stdin, called(path)),
+        diagnoses.observe_log(context.path(path), context.stdin, called(path)),
         options.lock if is_said or os.path.isfile(options.lock) else "",
         diagnoses.MOST if options.limit is None else options.limit,
         # Settings are read anew for it, which a log without a known way out can do without.
-        lambda: ask.surroundings(context, index),
+        lambda: ask.request_context(context, index),
     )
     if options.format == "github":
         from toolmatrix.cli.progress import summarize

@@ -37,7 +37,7 @@ def run(context: Context) -> int:
         if lock:
             raise UsageError("`stages diff` compares two plans, and takes no answer")
         return _diff(context)
-    found = _found(context, lock)
+    found = _read_stages(context, lock)
     options = context.options
     if found.failure and options.format == "text" and not found.has_stages:
         code = _show(context, found)
@@ -66,7 +66,7 @@ def _lock(context: Context) -> Lock | None:
     return locks.solved(index, {DEFAULT: locks.LockRequest(request=request, words=options.for_)})
 
 
-def _found(context: Context, lock: Lock | None) -> Stages:
+def _read_stages(context: Context, lock: Lock | None) -> Stages:
     options = context.options
     if not options.from_log:
         if not context.arguments:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from toolmatrix import documents
+from toolmatrix import document_store
 from toolmatrix.api import differences, subjects
 from toolmatrix.cli import ask
 from toolmatrix.cli.options import OPTIONS
@@ -58,7 +58,7 @@ def _store(context: Context) -> LayerStore | None:
     size = options.store_size or OPTIONS["store_size"].default
     store = subjects.layer_store(where, size, context.env)
     # A cache that cannot be used is nobody's wish.
-    if place and (why := documents.hindrance(where)):
+    if place and (why := document_store.hindrance(where)):
         context.say_after(f"note: nothing is kept in `{place}`: {why}")
     return store
 
@@ -221,7 +221,7 @@ def _listed(context: Context, lists: Iterable[str]) -> list[str]:
     found: dict[str, None] = {}
     for name in lists:
         read = partial(_read, context, name, "subjects", _LARGEST_LIST)
-        found |= dict.fromkeys(subject_lists.listed("stdin" if name == "-" else name, read))
+        found |= dict.fromkeys(subject_lists.read_subjects("stdin" if name == "-" else name, read))
     if lists and not found:
         raise UsageError(
             "there is no subject in what was named",

@@ -15,7 +15,7 @@ def show(context: Context) -> int:
     from toolmatrix.api import components
     from toolmatrix.cli import ask
 
-    context = ask.reached(context)
+    context = ask.with_online_packages(context)
     options = context.options
     subject = " ".join(context.arguments)
     found = components.shown(context.index(), subject, everything=options.all, at=options.at)
@@ -27,14 +27,16 @@ def what(context: Context) -> int:
     from toolmatrix.api import components
     from toolmatrix.cli import ask
 
-    context = ask.reached(context)
+    context = ask.with_online_packages(context)
     index, options = context.index(), context.options
     component = components.subject_of(index, context.arguments[0])
     requests = [
         ask.build(context.replace(options=options.replace(**way)), index, varied=(component,))
-        for way in components.ways(index, options.from_, options.accelerator)
+        for way in components.install_methods(index, options.from_, options.accelerator)
     ]
-    return context.give(components.around(index, component, requests, everything=options.all))
+    return context.give(
+        components.what_goes_with(index, component, requests, everything=options.all)
+    )
 
 
 def plan(context: Context) -> int:
@@ -42,7 +44,7 @@ def plan(context: Context) -> int:
     from toolmatrix.api import plans
     from toolmatrix.cli import ask
 
-    context = ask.reached(context)
+    context = ask.with_online_packages(context)
     index, options = context.index(), context.options
     if options.arch:
         raise plans.no_archs()

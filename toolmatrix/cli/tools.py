@@ -39,7 +39,7 @@ OF_REQUEST = (*fields.OPTIONS, "keep")
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
-class Standing(Value):
+class SessionDefaults(Value):
     """What holds for every question: the matrix, options by their names, and the directory of relative paths."""
 
     matrix: OpenMatrix
@@ -66,7 +66,7 @@ class Standing(Value):
         )
 
 
-class _First(Value):
+class _Positional(Value):
     """What a question is about, which the command takes as its arguments."""
 
     help: str
@@ -79,7 +79,7 @@ class _First(Value):
     def longest(self) -> int:
         return LONGEST_LOG if self.text else LONGEST_WORD
 
-    def words(self, name: str, value: Any, standing: Standing) -> list[str]:
+    def words(self, name: str, value: Any, standing: SessionDefaults) -> list[str]:
         """The arguments that a value stands for. Raises UsageError."""
         given = _bounded(name, value if isinstance(value, list) else [value], self.longest)
         right = all(isinstance(word, str) for word in given)
@@ -93,7 +93,7 @@ class Tool(Value):
 
     name: str
     about: str
-    first: Mapping[str, _First]
+    first: Mapping[str, _Positional]
     options: tuple[str, ...] = ()
     documents: tuple[str, ...]
 
@@ -127,7 +127,7 @@ class Tool(Value):
             "$defs": {name: {"$id": f"{name}.schema.json", **one} for name, one in held.items()},
         }
 
-    def ask(self, arguments: Mapping[str, Any], standing: Standing) -> Outcome:
+    def ask(self, arguments: Mapping[str, Any], standing: SessionDefaults) -> Outcome:
         """The answer. Raises ToolmatrixError."""
         by_key = {OPTIONS[name].key: OPTIONS[name] for name in self.options}
         unknown = [name for name in arguments if name not in self.first and name not in by_key]
@@ -164,7 +164,7 @@ class ToolReply(Value):
     failed: bool = False
 
 
-def tell(name: str, arguments: Mapping[str, Any], standing: Standing) -> ToolReply:
+def tell(name: str, arguments: Mapping[str, Any], standing: SessionDefaults) -> ToolReply:
     """The answer to a question by its name, or the error in its place; raises nothing."""
     try:
         found = _tool(name).ask(arguments, standing)
@@ -222,8 +222,8 @@ def _wrong(name: str, bad: BadValue) -> ToolmatrixError:
     return bad.about(UsageError, f"`{name}`")
 
 
-_COMPONENT = _First(help="a component, or one of its releases: `cuda`, `torch==2.7.1`")
-_WANTED = _First(
+_COMPONENT = _Positional(help="a component, or one of its releases: `cuda`, `torch==2.7.1`")
+_WANTED = _Positional(
     help="what is wanted, each a component with or without versions: `torch`, `tensorflow==2.6.5`, `cuda>=12,<13`",
     several=True,
 )
@@ -262,7 +262,7 @@ _ALL = (
     Tool(
         name="diagnose",
         about="Known failures in the log of a build or a program, the facts behind them, and the way out.",
-        first={"log": _First(help="the path of the log, or its lines", text=True)},
+        first={"log": _Positional(help="the path of the log, or its lines", text=True)},
         options=("lock", "limit"),
         documents=("findings",),
     ),

@@ -49,7 +49,7 @@ class _Name(Value):
 
 def exactly(name: str, known: Collection[str]) -> str:
     """The device that a compute capability or a gfx names in any of its spellings, such as those of compilers."""
-    text = _said(name).strip().lower()
+    text = _device_name(name).strip().lower()
     capability, gfx = _CAPABILITY.fullmatch(text), _GFX.fullmatch(text)
     plain = ".".join(capability.groups()) if capability else gfx[1] if gfx else text
     return plain if plain in known else ""
@@ -64,7 +64,7 @@ def find(index: Index, name: str) -> list[tuple[str, str]]:
     """
     listed = [(one.device, one.name, one.name.lower()) for one in index.products()]
     vocabulary = {*_BRANDS, *_words(" ".join(text for _, _, text in listed))}
-    wanted = _name(_said(name), vocabulary=vocabulary)
+    wanted = _name(_device_name(name), vocabulary=vocabulary)
     known = [
         _name(text, device)
         for device, text, lower in listed
@@ -83,7 +83,7 @@ def names(index: Index) -> list[str]:
     return [product.name for product in index.products()]
 
 
-def _said(text: str) -> str:
+def _device_name(text: str) -> str:
     # `GPU 0: NVIDIA A100 (UUID: ...)` of `nvidia-smi -L`, `Card series: MI300X` of `rocm-smi --showproductname`.
     return re.split(r":\s+", _AROUND.sub(" ", text))[-1]
 
@@ -161,7 +161,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     """The known names most like a misspelt or shortened one, word by word: `RTX 30` begins as `RTX 3050` does."""
     from difflib import SequenceMatcher
 
-    wanted = _name(_said(name)).core
+    wanted = _name(_device_name(name)).core
     if not wanted:
         return []
 

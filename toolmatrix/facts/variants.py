@@ -300,12 +300,12 @@ def silence(recorder: Recorder) -> None:
     for of in recorder.components.values():
         builds = recorder.releases(name(of.name)) if of.variants else []
         if any((build.component, build.version) in recorder.layer.releases for build in builds):
-            _told(recorder, holding.get(name(of.name), []), builds)
+            _record_archs(recorder, holding.get(name(of.name), []), builds)
             for claim in _needed(recorder, of.name, builds):
                 recorder.claim(claim)
 
 
-def _told(recorder: Recorder, holding: list[Claim], builds: list[Release]) -> None:
+def _record_archs(recorder: Recorder, holding: list[Claim], builds: list[Release]) -> None:
     # What a build holds may be read by another than who listed it.
     scale = Scale("names", sort("names", {build.version: build.rank for build in builds}))
     by_name = {build.version: build for build in builds}

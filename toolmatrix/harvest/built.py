@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts.model import BUILDS
-from toolmatrix.harvest import kept
+from toolmatrix.harvest import run_tables
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -55,16 +55,16 @@ class ImageBuild(Value):
 
 def document(path: str, builds: Iterable[ImageBuild]) -> dict[str, Any]:
     """The facts with those that a file has already: of one way to build a release the newest build stays."""
-    tables = kept.tables(path)
+    tables = run_tables.tables(path)
     for one in builds:
-        table = kept.table(tables, f"{one.component}-builds", _head(one.component))
+        table = run_tables.table(tables, f"{one.component}-builds", _head(one.component))
         # Files of an earlier release do not say it.
         table["lists"] = BUILDS
         others = {row["id"]: row for row in table["rows"]}
         # That an address is missing says where it was built, and nothing against one that was built elsewhere.
         if not (one.missing and others.get(one.id, {}).get("check")):
-            kept.put(table, _row(one))
-    return kept.document(
+            run_tables.put(table, _row(one))
+    return run_tables.document(
         tables,
         _keys,
         title="toolmatrix, images that were built",

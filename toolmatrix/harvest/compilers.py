@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.harvest.families import Errand, Family
+    from toolmatrix.harvest.families import Family, HarvestContext
 
 _NAME = re.compile(
     r"(?:(?P<machine>aarch64|x86_64)-linux-gnu-)?(?P<compiler>gcc|clang)(?:-[\d.]+)?"
@@ -79,7 +79,7 @@ class _Program(Value):
         return programs.ask([*self.argv, *words, "-E", "-dM", "-x", "c", os.devnull])
 
 
-def harvest(family: Family, errand: Errand) -> dict[str, Any]:
+def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The document of facts about the compilers of a place. Raises ToolmatrixError."""
     fields = family.node.only(
         f"family `{family.name}`", ("kind", "about", "rolling", "asked"), ("kind", "about")
@@ -89,16 +89,16 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
         option: [one.string("a name") for one in node.several()]
         for option, node in pieces.entries(fields, "asked").items()
     }
-    if not errand.place:
+    if not context.place:
         raise UsageError(
             f"family `{family.name}` is read from compilers on the disk",
             expected="`--from PATH` of a compiler, or of a distribution's root (`/` for this machine)",
         )
-    found = list(_programs(errand.place, rolling))
+    found = list(_programs(context.place, rolling))
     if not found:
         raise HarvestRefused(
             "there is no compiler",
-            where=Position(errand.place),
+            where=Position(context.place),
             expected="a program gcc or clang, a distribution's root with one, or a directory of roots",
         )
     # The same rows come in the same order, whatever the directories are called.
@@ -108,13 +108,13 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
     with ThreadPoolExecutor(processors()) as pool:
         for row in pool.map(lambda one: _row(one, names), found):
             rows.append(row)
-            errand.progress(len(rows), len(found))
+            context.progress(len(rows), len(found))
     return {
         "sources": {
             f"compilers-{distro}": {
                 "title": f"compilers that {distro} packages, run",
                 "at": f"packages of {distro}, as each compiler prints them with --version",
-                "read": errand.day,
+                "read": context.day,
             }
             for distro in sorted({one.distro for one in found})
         },

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.harvest.families import Errand, Family
+    from toolmatrix.harvest.families import Family, HarvestContext
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 _TWO = re.compile(r"\d+\.\d+")
@@ -65,11 +65,11 @@ _OFFERS: Mapping[str, Any] = {
 }
 
 
-def harvest(family: Family, errand: Errand) -> dict[str, Any]:
+def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The document of facts about the distributions whose package lists lie at a place. Raises ToolmatrixError."""
     known = ("kind", "about", "releases", "rolling", "series", "versions")
     fields = family.node.only(f"family `{family.name}`", known, known)
-    if not errand.place:
+    if not context.place:
         raise UsageError(
             f"family `{family.name}` is read from package lists on the disk",
             expected="`--from DIR` with Packages files, such as /var/lib/apt/lists",
@@ -82,7 +82,7 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
     every = "|".join(
         [*(one.pattern for one in wanted.values()), *map(re.escape, columns.values()), "libc6"]
     )
-    found = lists(errand.place, tuple(names), re.compile(every))
+    found = lists(context.place, tuple(names), re.compile(every))
     grouped: dict[tuple[str, str], list[PackageList]] = {}
     for one in found:
         grouped.setdefault((names[one.codename], one.machine), []).append(one)
@@ -96,7 +96,7 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
             f"packages-{distro}": {
                 "title": f"package lists of {distro}",
                 "at": f"Packages of {_suites(found, codename)}, each with its sha256 in the row",
-                "read": errand.day,
+                "read": context.day,
             }
             for codename, distro in sorted(names.items())
             if any(one.codename == codename for one in found)

@@ -175,13 +175,13 @@ class Environment:
         # A signal ended it: an instruction that this processor does not have, or memory that ran out.
         if said.status or not text:
             return ImportOutcome(state=FAILED, said=f"ended with status {said.status}")
-        return judged(json.loads(text), self.bench.operations)
+        return judge_environment(json.loads(text), self.bench.operations)
 
     def _path(self, *names: str) -> str:
         return os.path.join(self.folder.name if self.folder else "", *names)
 
 
-def judged(told: Mapping[str, Any], operations: Operations) -> ImportOutcome:
+def judge_environment(told: Mapping[str, Any], operations: Operations) -> ImportOutcome:
     """What the program's own answer amounts to."""
     loaded = tuple(told["loaded"])
     if "said" not in told:

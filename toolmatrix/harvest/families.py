@@ -48,7 +48,7 @@ class Family(Value):
         return self.node.fields or {}
 
 
-class Errand(Value):
+class HarvestContext(Value):
     """What a harvester is given besides its family."""
 
     session: Session
@@ -148,10 +148,10 @@ def matched(families: Sequence[Family]) -> set[str]:
     }
 
 
-def harvest(family: Family, errand: Errand) -> dict[str, Any]:
+def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The document of facts of one family. Raises ToolmatrixError."""
     name = f"toolmatrix.harvest.{family.kind}"
     # Only what is asked for is imported. `kind` is one of KINDS, so that a file of families can name nothing else.
     module = __import__(name, fromlist=["harvest"])
-    document: dict[str, Any] = module.harvest(family, errand)
+    document: dict[str, Any] = module.harvest(family, context)
     return document

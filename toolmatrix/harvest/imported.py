@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.harvest import kept
+from toolmatrix.harvest import run_tables
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -53,18 +53,18 @@ class Break(Value):
 
 def document(path: str, together: Iterable[RanTogether], breaks: Iterable[Break]) -> dict[str, Any]:
     """The facts with those that a file has already: what was run on another machine was run as well."""
-    tables = kept.tables(path)
+    tables = run_tables.tables(path)
     for ran in together:
         name = f"{ran.component}-imports-{ran.trial.machine}"
-        table = kept.table(tables, name, _ran_head(ran))
+        table = run_tables.table(tables, name, _ran_head(ran))
         table["columns"] |= dict.fromkeys(("python", *ran.beside), _RAN_WITH)
-        kept.put(table, _ran_row(ran))
+        run_tables.put(table, _ran_row(ran))
     for broken in breaks:
         # A table for each dependency: what a row of another leaves out would look like something forgotten.
         name = f"{broken.component}-breaks-{broken.dependency}"
-        table = kept.table(tables, name, _break_head(broken))
-        kept.put(table, _break_row(broken))
-    return kept.document(
+        table = run_tables.table(tables, name, _break_head(broken))
+        run_tables.put(table, _break_row(broken))
+    return run_tables.document(
         tables,
         _keys,
         title="toolmatrix, imports that were run",

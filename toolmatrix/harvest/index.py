@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.yamlfile import YamlNode
-    from toolmatrix.harvest.families import Errand, Family
+    from toolmatrix.harvest.families import Family, HarvestContext
     from toolmatrix.harvest.metadata import Metadata
     from toolmatrix.harvest.package_facts import Served
     from toolmatrix.harvest.project import PublishedRelease, Wheel
@@ -24,19 +24,21 @@ if TYPE_CHECKING:
 THREADS = 8
 
 
-def harvest(family: Family, errand: Errand) -> dict[str, Any]:
+def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The document of facts of a family of packages. Raises ToolmatrixError."""
     family.node.only(f"family `{family.name}`", ("kind", "about", "packages"), ("packages",))
     named = family.fields["packages"].mapping("packages")
     packages = [_package(name, node) for name, node in named.items()]
-    urls = _urls(errand)
+    urls = _urls(context)
     with ThreadPoolExecutor(THREADS) as workers:
         try:
             listed = [
-                *workers.map(lambda one: project.releases(errand.session, urls, one.name), packages)
+                *workers.map(
+                    lambda one: project.releases(context.session, urls, one.name), packages
+                )
             ]
             chosen = [_chosen(found, one) for found, one in zip(listed, packages, strict=True)]
-            reader = _Reader(errand, workers, _components(packages, errand))
+            reader = _Reader(context, workers, _components(packages, context))
             read = [
                 one.replace(listed=len(found))
                 for one, found in zip(reader.all(packages, chosen), listed, strict=True)
@@ -45,14 +47,14 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
             # What was read is kept; what was not begun is not begun.
             workers.shutdown(wait=False, cancel_futures=True)
             raise
-    return package_facts.document(read, errand)
+    return package_facts.document(read, context)
 
 
-def _urls(errand: Errand) -> tuple[str, ...]:
-    if errand.place:
-        return (Path(errand.place).absolute().as_uri(),)
-    where = settings.indexes(errand.env)
-    errand.session.trust(where.certificates, where.proxy)
+def _urls(context: HarvestContext) -> tuple[str, ...]:
+    if context.place:
+        return (Path(context.place).absolute().as_uri(),)
+    where = settings.indexes(context.env)
+    context.session.trust(where.certificates, where.proxy)
     return where.urls
 
 
@@ -96,8 +98,8 @@ def _names(node: YamlNode) -> tuple[str, ...]:
     return tuple(item.string("a name") for item in node.sequence("a list of names"))
 
 
-def _components(packages: Iterable[Package], errand: Errand) -> dict[str, str]:
-    return {**errand.packages, **{one.name: one.component for one in packages}}
+def _components(packages: Iterable[Package], context: HarvestContext) -> dict[str, str]:
+    return {**context.packages, **{one.name: one.component for one in packages}}
 
 
 def _chosen(found: Sequence[PublishedRelease], package: Package) -> list[PublishedRelease]:
@@ -117,9 +119,9 @@ class _Reader:
     """Reads METADATA, the wheels of the highest and the lowest Python of each release and machine before all others."""
 
     def __init__(
-        self, errand: Errand, workers: ThreadPoolExecutor, components: dict[str, str]
+        self, context: HarvestContext, workers: ThreadPoolExecutor, components: dict[str, str]
     ) -> None:
-        self.errand = errand
+        self.context = context
         self.workers = workers
         self.components = components
         self.known: dict[str, Metadata] = {}
@@ -127,7 +129,7 @@ class _Reader:
     def all(
         self, packages: Sequence[Package], chosen: Sequence[Sequence[PublishedRelease]]
     ) -> list[PackageRead]:
-        served = [[_served(one, self.errand.pythons) for one in several] for several in chosen]
+        served = [[_served(one, self.context.pythons) for one in several] for several in chosen]
         asked = [
             by_place
             for package, several in zip(packages, served, strict=True)
@@ -165,12 +167,12 @@ class _Reader:
     def read(self, wheels: Iterable[Wheel]) -> None:
         wanted = {wheel.name: wheel for wheel in wheels if wheel.name not in self.known}
         told = self.workers.map(
-            lambda wheel: metadata.read(self.errand.session, wheel, self.components),
+            lambda wheel: metadata.read(self.context.session, wheel, self.components),
             wanted.values(),
         )
         for done, one in enumerate(told, 1):
             self.known[one.wheel.name] = one
-            self.errand.progress(done, len(wanted))
+            self.context.progress(done, len(wanted))
 
     def _metadata(self, served: Served) -> dict[tuple[str, str], Metadata]:
         """What holds of each machine and Python: METADATA of its wheel, or of the next lower one that was read."""

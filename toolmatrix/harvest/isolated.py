@@ -36,7 +36,7 @@ def answer(path: str) -> dict[str, Any]:
     told: dict[str, Any] = {"loaded": sorted(loaded)}
     if raised is not None:
         several = list(_chain(raised))
-        told["said"] = _said(raised)
+        told["said"] = _last_line(raised)
         told["kinds"] = sorted({kind.__name__ for one in several for kind in type(one).__mro__})
         told["text"] = "\n".join(map(str, several))
         told["frames"] = [owners.get(file, "") for file in _frames(raised)]
@@ -72,7 +72,7 @@ def _frames(error: BaseException) -> list[str]:
     return found[::-1]
 
 
-def _said(error: BaseException) -> str:
+def _last_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     # Some packages put a whole traceback into what they say.
     line = lines[-1] if lines[0].startswith("Traceback ") else lines[0]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from toolmatrix.facts.yamlfile import YamlNode
-    from toolmatrix.harvest.families import Errand, Family
+    from toolmatrix.harvest.families import Family, HarvestContext
 
 LARGEST = 64 << 20
 """Bytes of one listing; that of the largest release page known has one."""
@@ -72,14 +72,14 @@ class _Page(Value):
         return self.requirement or f"{self.component}@{address}"
 
 
-def harvest(family: Family, errand: Errand) -> dict[str, Any]:
+def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The builds of a component by the names of their files. Raises ToolmatrixError."""
     common = ("kind", "about")
     fields = family.node.only(
         f"family `{family.name}`", (*common, *_NEEDED, *_OPTIONAL), (*common, *_NEEDED)
     )
     page = _page(fields)
-    listings = list(_listings(family, fields, errand))
+    listings = list(_listings(family, fields, context))
     builds = rows.completed(_builds(page, listings), rows.known(pieces.items(fields, "known")))
     columns = rows.plain(fields["columns"])
     table = {
@@ -97,7 +97,7 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
     }
     said = {name: rows.plain(one) for name, one in pieces.entries(fields, "sources").items()}
     read = {
-        one.source: {"title": one.title, "at": one.at, "read": f"{errand.day}"} for one in listings
+        one.source: {"title": one.title, "at": one.at, "read": f"{context.day}"} for one in listings
     }
     return {
         "sources": {**said, **read},
@@ -140,8 +140,10 @@ def _pattern(node: YamlNode) -> str:
     return text
 
 
-def _listings(family: Family, fields: Mapping[str, YamlNode], errand: Errand) -> Iterator[Listing]:
-    if not errand.place:
+def _listings(
+    family: Family, fields: Mapping[str, YamlNode], context: HarvestContext
+) -> Iterator[Listing]:
+    if not context.place:
         raise UsageError(
             f"the family `{family.name}` is read from a stored listing",
             expected="`--from` a clone, a directory of clones, or a file",
@@ -150,7 +152,7 @@ def _listings(family: Family, fields: Mapping[str, YamlNode], errand: Errand) ->
     for node in fields["listings"].sequence("listings"):
         keys = ("source", "repository", "path", "title")
         one = {name: part.string(name) for name, part in node.only("a listing", keys, keys).items()}
-        place, commit = errand.place, ""
+        place, commit = context.place, ""
         text = []
         if os.path.isdir(place):
             clone = os.path.join(place, one["repository"].rpartition("/")[2])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.harvest.families import Errand
+    from toolmatrix.harvest.families import HarvestContext
     from toolmatrix.harvest.metadata import Metadata
     from toolmatrix.harvest.project import PublishedRelease, Wheel
 
@@ -39,7 +39,7 @@ class Package(Value):
     title: str
     # The oldest release that is read, "" for all.
     since: str
-    # Components that its requirements are read of, None for all that the errand knows.
+    # Components that its requirements are read of, None for all that the matrix knows.
     requires: tuple[str, ...] | None
     extras: tuple[str, ...]
     # The line of its builds; `COMPONENT` for that of the build of a component that it requires exactly; "" for a
@@ -81,7 +81,7 @@ class PackageRead(Value):
     listed: int = 0
 
 
-def document(read: Sequence[PackageRead], errand: Errand) -> dict[str, Any]:
+def document(read: Sequence[PackageRead], context: HarvestContext) -> dict[str, Any]:
     """The facts of packages, those of one component together."""
     by_component: dict[str, list[PackageRead]] = {}
     for one in read:
@@ -93,15 +93,15 @@ def document(read: Sequence[PackageRead], errand: Errand) -> dict[str, Any]:
             + (" and METADATA" if one.package.requires != () else ""),
             "at": f"package {one.package.name}, {_number(one)}final releases "
             f"{one.releases[-1].release.version} to {one.releases[0].release.version}",
-            "read": errand.day.isoformat(),
+            "read": context.day.isoformat(),
         }
     for component, several in by_component.items():
-        if errand.components is not None and component not in errand.components:
+        if context.components is not None and component not in context.components:
             made.setdefault("components", {})[component] = {
                 "title": several[0].package.title,
                 "scheme": "pep440",
             }
-        made["tables"] += _Tables(component, several, errand).all()
+        made["tables"] += _Tables(component, several, context).all()
         made["statements"] += _unread(component, several[0])
     return made
 
@@ -149,10 +149,10 @@ def _source(package: Package) -> str:
 class _Tables:
     """The tables of one component: its releases, and its builds where they differ by toolkit."""
 
-    def __init__(self, component: str, read: list[PackageRead], errand: Errand) -> None:
+    def __init__(self, component: str, read: list[PackageRead], context: HarvestContext) -> None:
         self.component = component
         self.read = read
-        self.errand = errand
+        self.context = context
         self.has_builds = any(one.package.line for one in read)
         self.built = {
             held.release.version
@@ -213,7 +213,7 @@ class _Tables:
             row["machine"] = _machines(held)
         # What has a line of its own has channels of its own as well, of which this index says nothing.
         elif read.package.unread or (
-            read.package.line in self.errand.lines and release.version not in self.built
+            read.package.line in self.context.lines and release.version not in self.built
         ):
             row["wheel-machine" if release.wheels else "from"] = (
                 _machines(held) if release.wheels else "source"
@@ -245,7 +245,7 @@ class _Tables:
     def unreviewed(self, held: ReleaseRead) -> dict[str, Any]:
         """What people would look at: the machines that a release has files for, and what else it requires."""
         release = held.release
-        row: dict[str, Any] = {"harvested": self.errand.day.isoformat()}
+        row: dict[str, Any] = {"harvested": self.context.day.isoformat()}
         if machines := _machines(held):
             # Elsewhere it may be built from its source, of which nobody knows what that takes.
             unknown = {"evidence": "unknown"} if release.buildable else {}
@@ -261,8 +261,8 @@ class _Tables:
 
     def pythons(self, held: ReleaseRead, machine: str) -> str:
         found = [python for here, python in held.served if here == machine]
-        later = _goes_on(held, machine, self.errand.pythons)
-        return cells.series(found, self.errand.pythons, later=later)
+        later = _goes_on(held, machine, self.context.pythons)
+        return cells.series(found, self.context.pythons, later=later)
 
     def glibc(self, held: ReleaseRead, machine: str) -> Any:
         floors = {}
@@ -271,7 +271,7 @@ class _Tables:
             if here == machine and best is not None:
                 major, minor = best.glibc
                 floors[machine, python] = f">={major}.{minor}" if major else ""
-        return cells.cell(floors, self.errand.pythons)
+        return cells.cell(floors, self.context.pythons)
 
     def required(self, package: Package, held: ReleaseRead) -> dict[str, Any]:
         """A cell for each component that METADATA requires."""
@@ -285,8 +285,8 @@ class _Tables:
         return {
             name: cells.cell(
                 {place: one.get(name, "") for place, one in told.items()},
-                self.errand.pythons,
-                later=any(_goes_on(held, machine, self.errand.pythons) for machine in MACHINES),
+                self.context.pythons,
+                later=any(_goes_on(held, machine, self.context.pythons) for machine in MACHINES),
             )
             for name in sorted(wanted - {self.component})
         }
@@ -329,16 +329,16 @@ class _Tables:
         for one in package.lines:
             if one.machine == machine and Scale("pep440", [release]).select(one.releases):
                 return one.line, ""
-        if package.line not in self.errand.lines:
+        if package.line not in self.context.lines:
             return package.line, "none" if package.line in ("", "cpu") else ""
         pinned = requires.get(package.line, "")
         exact = pinned.removeprefix("==") if isinstance(pinned, str) else ""
-        return self.errand.lines[package.line].get((exact, machine), ("", "none"))
+        return self.context.lines[package.line].get((exact, machine), ("", "none"))
 
     def table(self, name: str, package: Package, rows: list[dict[str, Any]]) -> dict[str, Any]:
         """A table with the columns that its rows have cells in."""
         builds = name.endswith("-variants")
-        of_another = package.line in self.errand.lines
+        of_another = package.line in self.context.lines
         made: dict[str, Any] = {
             "id": name,
             "about": f"{package.title}: "
@@ -369,7 +369,7 @@ class _Tables:
             **{
                 column: {
                     # A program need not come from the index, so that nothing brings it along.
-                    "as": "limits" if column in self.errand.programs else "requires",
+                    "as": "limits" if column in self.context.programs else "requires",
                     "says": "requires {component} {value}",
                     # What a package asks for need not be there: it may be yet to come, or may have been withdrawn.
                     "unreleased": True,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from toolmatrix.facts import pieces, versions
-from toolmatrix.harvest import ways
-from toolmatrix.harvest.ways import Unread
+from toolmatrix.harvest import extractors
+from toolmatrix.harvest.extractors import Unread
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _READ = ("path", "paths", "where", "releases", "grid", "cells")
 _OTHER_WAYS = ("match", "column", "date")
-_WAYS = (*ways.WAYS, *_OTHER_WAYS)
+_WAYS = (*extractors.EXTRACTORS, *_OTHER_WAYS)
 _CELL = (*_WAYS, "is", "words", "several", "nothing", "releases")
 _VALUE = "value"
 # `{major+1}`: what comes before the next major release is written as below it.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import date
     from typing import Any, Protocol
 
-    from toolmatrix.harvest.families import Errand
+    from toolmatrix.harvest.families import HarvestContext
 
     class _Files(Protocol):
         name: str
@@ -65,22 +65,22 @@ class ToolkitFiles(Value):
         return {"title": self.title, "at": self.at, "read": day}
 
 
-def at_index(packages: Iterable[str], errand: Errand) -> list[ToolkitFiles]:
+def at_index(packages: Iterable[str], context: HarvestContext) -> list[ToolkitFiles]:
     """The toolkits in the wheels of some packages at the index. Raises ToolmatrixError."""
     from toolmatrix.harvest import project, settings
 
-    indexes = settings.indexes(errand.env)
-    errand.session.trust(indexes.certificates, indexes.proxy)
+    indexes = settings.indexes(context.env)
+    context.session.trust(indexes.certificates, indexes.proxy)
     found = []
     for package in packages:
-        for release in project.releases(errand.session, indexes.urls, package):
+        for release in project.releases(context.session, indexes.urls, package):
             for wheel in release.wheels:
-                files = RemoteWheel(errand.session, wheel.url, wheel.sha256)
+                files = RemoteWheel(context.session, wheel.url, wheel.sha256)
                 found += _of_wheel(files, wheel.sha256, release.date)
     return found
 
 
-def below(place: str, errand: Errand) -> list[ToolkitFiles]:
+def below(place: str, context: HarvestContext) -> list[ToolkitFiles]:
     """The toolkits in a wheel, in the wheels of a directory, or unpacked in it. Raises ToolmatrixError."""
     wheels = [place] if place.endswith(".whl") else sorted(_wheels(place))
     if wheels:
@@ -88,7 +88,7 @@ def below(place: str, errand: Errand) -> list[ToolkitFiles]:
             toolkit
             for path in wheels
             for toolkit in _of_wheel(
-                RemoteWheel(errand.session, f"file://{os.path.abspath(path)}"),
+                RemoteWheel(context.session, f"file://{os.path.abspath(path)}"),
                 file_digest(path),
                 "",
             )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.harvest.families import Errand, Family
+    from toolmatrix.harvest.families import Family, HarvestContext
     from toolmatrix.harvest.headers import GlibcCeiling, HostCompilers
 
 _SERIES = re.compile(r"\d+\.\d+")
@@ -97,13 +97,13 @@ class _Keys(Value):
     glibc: Mapping[str, tuple[str, ...]]
 
 
-def harvest(family: Family, errand: Errand) -> dict[str, Any]:
+def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The document of facts about the toolkits of a family. Raises ToolmatrixError."""
     keys = _keys(family)
-    found = below(errand.place, errand) if errand.place else at_index(keys.wheels, errand)
+    found = below(context.place, context) if context.place else at_index(keys.wheels, context)
     toolkits = _once(found)
     named = _named(toolkits, keys.releases)
-    rows = _Rows(keys, named, _progress(toolkits, errand))
+    rows = _Rows(keys, named, _progress(toolkits, context))
     tables = [
         {**_ARCHS, "rows": rows.archs(toolkits)},
         {**_HOSTS, "rows": rows.hosts(toolkits)},
@@ -111,7 +111,7 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
         {**_GLIBC, "rows": rows.glibc(toolkits)},
     ]
     return {
-        "sources": {one.source: one.described(errand.day) for one in toolkits},
+        "sources": {one.source: one.described(context.day) for one in toolkits},
         "releases": _releases(toolkits, keys.releases),
         "tables": [
             {"id": table["id"], "source": table["rows"][0]["source"], **table}
@@ -318,13 +318,13 @@ class _Rows:
         }
 
 
-def _progress(toolkits: Sequence[ToolkitFiles], errand: Errand) -> Callable[[], None]:
+def _progress(toolkits: Sequence[ToolkitFiles], context: HarvestContext) -> Callable[[], None]:
     done = 0
 
     def step() -> None:
         nonlocal done
         done += 1
-        errand.progress(done, 2 * len(toolkits))
+        context.progress(done, 2 * len(toolkits))
 
     return step
 

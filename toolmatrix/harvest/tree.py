@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.facts import versions
-from toolmatrix.harvest import reading, source_tree, ways
+from toolmatrix.harvest import extractors, reading, source_tree
+from toolmatrix.harvest.extractors import Unread
 from toolmatrix.harvest.source_tree import Snapshot, UnpackedTree
-from toolmatrix.harvest.ways import Unread
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from toolmatrix.facts.yamlfile import YamlNode
-    from toolmatrix.harvest.families import Errand, Family
+    from toolmatrix.harvest.families import Family, HarvestContext
     from toolmatrix.harvest.reading import CellReading, FileReading, GridReading
     from toolmatrix.harvest.source_tree import Found, GitTree
 
@@ -53,13 +53,13 @@ class _Page(Value):
     given: Mapping[str, str] = {}
 
 
-def harvest(family: Family, errand: Errand) -> dict[str, Any]:
-    """The facts of the source tree at `errand.place`.
+def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
+    """The facts of the source tree at `context.place`.
 
     Raises HarvestRefused where the tree is another project's, lacks a file or value that the family names, or gives
     fewer rows than its floors; MatrixError where the family is wrong; ToolMissing without git.
     """
-    reader = _Reader(family, errand)
+    reader = _Reader(family, context)
     tables = [reader.table(node) for node in reader.tables]
     # Of one unpacked release, or of early ones, not every table says something.
     told = [table for table in tables if table["rows"]]
@@ -69,17 +69,17 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
 
 
 class _Reader:
-    def __init__(self, family: Family, errand: Errand) -> None:
+    def __init__(self, family: Family, context: HarvestContext) -> None:
         needed = ("title", "repository", "marks", "tables")
         fields = family.node.only(f"family `{family.name}`", _FAMILY, needed)
-        self.family, self.errand = family, errand
+        self.family, self.context = family, context
         self.repository = fields["repository"].string("repository")
         self.title = fields["title"].string("title")
         self.tables = fields["tables"].sequence("tables")
         self.sources: dict[str, dict[str, str]] = {}
-        if not errand.place:
+        if not context.place:
             self.refuse("no source tree is named", f"`--from PATH`, a clone of {self.repository}")
-        self.tree = source_tree.opened(errand.place, errand.env)
+        self.tree = source_tree.opened(context.place, context.env)
         marks = [node.string("a mark") for node in fields["marks"].sequence("marks")]
         if isinstance(self.tree, UnpackedTree):
             self._check(self.tree.head(), marks)
@@ -134,16 +134,16 @@ class _Reader:
             return [_Release(version=match["release"], at=at) for at, match in matches]
         if "version" not in fields:
             node.fail("a pattern names no release", expected="`(?P<release>...)` in it")
-        return self._told(fields["version"], [at for at, _ in matches])
+        return self._releases_in(fields["version"], [at for at, _ in matches])
 
     def _unpacked(self, fields: Mapping[str, YamlNode], head: Snapshot) -> list[_Release]:
         if "version" in fields:
-            return self._told(fields["version"], [head])
+            return self._releases_in(fields["version"], [head])
         if any(kind in fields for kind in _KINDS):
             self.refuse("this tree does not tell its release", "a clone with its tags")
         return []
 
-    def _told(self, version: YamlNode, trees: list[Snapshot]) -> list[_Release]:
+    def _releases_in(self, version: YamlNode, trees: list[Snapshot]) -> list[_Release]:
         # Each tree tells its release in the first of these files that it has.
         files = [reading.file(part) for part in version.several()]
         found = self.tree.read([(at, told.path) for at in trees for told in files])
@@ -204,7 +204,7 @@ class _Reader:
             cells = self._cells(told, release, page)
             source = self._source(release, page, told)
             rows.append({component: release, **cells, "source": source, "where": where})
-            self.errand.progress(done, len(pages))
+            self.context.progress(done, len(pages))
         return rows
 
     def _pages(self, told: FileReading) -> Iterator[tuple[str, _Page]]:
@@ -232,7 +232,7 @@ class _Reader:
         self, told: FileReading, grid: GridReading, page: _Page
     ) -> Iterator[tuple[str, _Page]]:
         try:
-            records = ways.grid(page.text, page.path, columns=grid.columns, after=grid.after)
+            records = extractors.grid(page.text, page.path, columns=grid.columns, after=grid.after)
         except Unread as found:
             self._moved(page, "a table", str(found))
         for record in records:
@@ -268,9 +268,9 @@ class _Reader:
                 return [page.at.date] if page.at.date else []
             if cell.way == "column":
                 # An empty cell of a table says nothing.
-                texts = ways.column(page.record, cell.node.string("column"))
+                texts = extractors.column(page.record, cell.node.string("column"))
                 return cell.values(texts) if texts else []
-            find = ways.WAYS.get(cell.way)
+            find = extractors.EXTRACTORS.get(cell.way)
             texts = find(page.text, page.path, cell.node) if find else [page.text]
             return cell.values(texts, page.given)
         except Unread as found:
@@ -330,17 +330,17 @@ class _Reader:
         self.sources[name] = {
             "title": f"{self.title}, {kind}" + (f" at {known}" if known != "HEAD" else ""),
             "at": place,
-            "read": self.errand.day.isoformat(),
+            "read": self.context.day.isoformat(),
         }
         return name
 
     def _place(self, page: _Page) -> str:
         # As `git show` takes it.
-        return f"{page.at.name}:{page.path}" if page.at.ref else f"{self.errand.place}/{page.path}"
+        return f"{page.at.name}:{page.path}" if page.at.ref else f"{self.context.place}/{page.path}"
 
     def refuse(self, what: str, expected: str, found: str = "") -> NoReturn:
         """Refuse the tree."""
-        where = Position(self.errand.place) if self.errand.place else None
+        where = Position(self.context.place) if self.context.place else None
         raise HarvestRefused(what, where=where, expected=expected, found=found, help=_HELP)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.yamlfile import YamlNode
     from toolmatrix.harvest.contents import Rule, Told
-    from toolmatrix.harvest.families import Errand, Family
+    from toolmatrix.harvest.families import Family, HarvestContext
     from toolmatrix.harvest.project import PublishedRelease, Wheel
 
 THREADS = 8
@@ -31,15 +31,15 @@ _OF = ("builds", "releases")
 _DIGITS = 16
 
 
-def harvest(family: Family, errand: Errand) -> dict[str, Any]:
+def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """What the wheels of a package hold. Raises ToolmatrixError."""
     fields = family.node.only(f"family `{family.name}`", (*_NEEDED, *_OPTIONAL), _NEEDED)
     package, component = (fields[name].string(name) for name in ("package", "component"))
     wanted = contents.rules(fields["inside"].sequence("rules"))
-    where = settings.indexes(errand.env)
-    errand.session.trust(where.certificates, where.proxy)
-    urls = (errand.place,) if errand.place else where.urls
-    releases = _between(project.releases(errand.session, urls, package), fields)
+    where = settings.indexes(context.env)
+    context.session.trust(where.certificates, where.proxy)
+    urls = (context.place,) if context.place else where.urls
+    releases = _between(project.releases(context.session, urls, package), fields)
     machines = [one.string("a machine") for one in pieces.items(fields, "machines")] or MACHINES
     asked = [
         (release, machine, wheel)
@@ -47,7 +47,7 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
         for machine in machines
         if (wheel := _wheel(release, machine)) is not None
     ]
-    told = _read(errand, [wheel for *_, wheel in asked], wanted)
+    told = _read(context, [wheel for *_, wheel in asked], wanted)
     by_build = fields["of"].choice("of", _OF) == "builds"
     key = variants.name(component) if by_build else component
     source = f"pypi-{package}-contents"
@@ -72,7 +72,7 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
     title = f"Python package index, {package}: members of its wheels, read by ranges"
     at = f"package {package}, final releases {ends[0]} to {ends[1]}, one wheel for each release and machine"
     return {
-        "sources": {source: {"title": title, "at": at, "read": errand.day.isoformat()}},
+        "sources": {source: {"title": title, "at": at, "read": context.day.isoformat()}},
         "tables": [table],
     }
 
@@ -106,18 +106,18 @@ def _wheel(release: PublishedRelease, machine: str) -> Wheel | None:
 
 
 def _read(
-    errand: Errand, wheels: Sequence[Wheel], wanted: Sequence[Rule]
+    context: HarvestContext, wheels: Sequence[Wheel], wanted: Sequence[Rule]
 ) -> list[tuple[Wheel, dict[str, Told]]]:
     found = []
     with ThreadPoolExecutor(THREADS) as workers:
         read = workers.map(
-            lambda one: contents.read(RemoteWheel(errand.session, one.url, one.sha256), wanted),
+            lambda one: contents.read(RemoteWheel(context.session, one.url, one.sha256), wanted),
             wheels,
         )
         try:
             for done, (wheel, held) in enumerate(zip(wheels, read, strict=True), 1):
                 found.append((wheel, held))
-                errand.progress(done, len(wheels))
+                context.progress(done, len(wheels))
         except BaseException:
             workers.shutdown(wait=False, cancel_futures=True)
             raise

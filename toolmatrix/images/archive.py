@@ -117,7 +117,7 @@ class _Archive:
         # Docker writes both documents from version 25 on; the index alone tells digests and platforms.
         if "index.json" in self.documents:
             index = images.parse(self.documents["index.json"], self.budget)
-            found = images.listed(index, self._document, self.budget)
+            found = images.images_of_index(index, self._document, self.budget)
             platform = platform or images.default(found)
         else:
             found = self._saved()

@@ -50,12 +50,12 @@ def find(name: str, budget: Budget) -> str:
 
     Raises SubjectError for a name of nothing, and of several images, and ToolMissing.
     """
-    name = names.checked(name, budget)
+    name = names.image_name(name, budget)
     chosen = os.environ.get("CONTAINERD_NAMESPACE")
-    spaces = [chosen] if chosen else _said(budget.subject, "namespaces", "ls", "-q").split()
+    spaces = [chosen] if chosen else _ctr_output(budget.subject, "namespaces", "ls", "-q").split()
     held: dict[str, dict[str, str]] = {}
     for space in spaces:
-        listed = _said(budget.subject, "--namespace", space, "images", "ls")
+        listed = _ctr_output(budget.subject, "--namespace", space, "images", "ls")
         for reference, digest in _LISTED.findall(listed):
             held.setdefault(reference, {})[space] = digest
     # One image has one digest, in whatever namespaces.
@@ -76,13 +76,13 @@ def read_digest(
     """The image of a digest; raises SubjectError for one that is not whole, and ToolMissing."""
     asked = ("plugins", "ls", "--detailed", "id==content")
     subject = reader.budget.subject
-    root = _ROOT.search(_said(subject, *asked, address=address))
+    root = _ROOT.search(_ctr_output(subject, *asked, address=address))
     if root is None:
         raise ToolMissing("containerd tells no place of its contents", where=Position(subject))
     return directory.read_blobs(root[1], digest, platform, reader, _DISCARDED)
 
 
-def _said(subject: str, *words: str, address: str = "") -> str:
+def _ctr_output(subject: str, *words: str, address: str = "") -> str:
     import subprocess
 
     address = address or os.environ.get("CONTAINERD_ADDRESS") or _ADDRESS

@@ -123,7 +123,7 @@ def find(client: Client, name: str, subject: str) -> dict[str, Any]:
     from docker.errors import APIError, NotFound
 
     budget = Budget(subject)
-    name = names.checked(name, budget)
+    name = names.image_name(name, budget)
     try:
         held: dict[str, Any] = client.inspect_image(name)
     except NotFound:

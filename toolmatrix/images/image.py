@@ -138,7 +138,7 @@ def parse(data: bytes, budget: Budget) -> Any:
         ) from None
 
 
-def listed(index: object, fetch: Fetch, budget: Budget) -> list[Listed]:
+def images_of_index(index: object, fetch: Fetch, budget: Budget) -> list[Listed]:
     """The images of an index, nested ones too; attestations and other artifacts are none.
 
     `fetch` gives the document of a blob; a manifest whose platform the index tells is not asked for, as an index may
@@ -286,7 +286,7 @@ def by_digests(
             check_digest(asked.digest, found.digest, budget)
         return found
 
-    found = listed(index, fetch, budget)
+    found = images_of_index(index, fetch, budget)
     each = side_by_side if by_name else map
     try:
         return put_together(found, fetch, layer, platform or default(found), budget, each)

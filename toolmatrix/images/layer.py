@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 
 from toolmatrix.images import headers, streams
-from toolmatrix.images.ahead import read_ahead
 from toolmatrix.images.limits import LONGEST_NAME, MOST_PADDING
+from toolmatrix.images.readahead import read_ahead
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False

@@ -22,7 +22,7 @@ _SHORT = re.compile(r"docker\.io/([^/]+)")
 _NEAREST = 3
 
 
-def checked(name: str, budget: Budget) -> str:
+def image_name(name: str, budget: Budget) -> str:
     """The name out of `NAME` or `//NAME`; raises SubjectError for what cannot be one."""
     name = name.removeprefix("//")
     if not _NAME.fullmatch(name):

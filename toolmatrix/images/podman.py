@@ -81,7 +81,7 @@ def read(name: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, 
     held = storage()
     found = find(name, held, reader.budget)
     if found is None:
-        return _saved(names.checked(name, reader.budget), platform, reader)
+        return _saved(names.image_name(name, reader.budget), platform, reader)
     key = f"{identity(found)} {platform or this_platform()}"
     known = reader.image(key)
     if known is None:
@@ -156,7 +156,7 @@ def find(name: str, held: Storage, budget: Budget) -> StoredImage | None:
 
     Raises SubjectError for a name of nothing, and of several images.
     """
-    name = names.checked(name, budget)
+    name = names.image_name(name, budget)
     ids: dict[str, StoredImage] = {}
     called: dict[str, StoredImage] = {}
     with _as_written(budget):

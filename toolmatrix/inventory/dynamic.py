@@ -244,7 +244,7 @@ def read(file: IO[bytes] | Any) -> Dynamic:
         gives=newest(_given(elf, held, names)),
         asks=tuple(
             (library.decode("utf-8", "surrogateescape"), f"{family}_{number}")
-            for library, several in _asked(elf, held, names)
+            for library, several in _needed_versions(elf, held, names)
             for family, number in newest(several)
         ),
     )
@@ -264,7 +264,9 @@ def _given(elf: File, held: dict[int, int], names: int) -> Iterator[bytes]:
         place += following
 
 
-def _asked(elf: File, held: dict[int, int], names: int) -> Iterator[tuple[bytes, list[bytes]]]:
+def _needed_versions(
+    elf: File, held: dict[int, int], names: int
+) -> Iterator[tuple[bytes, list[bytes]]]:
     if _VERNEED not in held:
         return
     place = elf.offset(held[_VERNEED])

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from toolmatrix.documents import DocumentStore
+    from toolmatrix.document_store import DocumentStore
     from toolmatrix.value import Value
 
 LAYER, BLOB, IMAGE, ANSWER = (

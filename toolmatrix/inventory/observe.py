@@ -34,7 +34,7 @@ from toolmatrix.inventory.model import (
     FilePattern,
     Inventory,
 )
-from toolmatrix.inventory.record import NO_PROCESSORS, Record, View, listed
+from toolmatrix.inventory.record import NO_PROCESSORS, Record, View, sort_sightings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ def observe(
         subject=image.subject,
         platform=image.platform or machine,
         digest=image.digest,
-        components=listed(record.components),
-        features=listed(record.features),
+        components=sort_sightings(record.components),
+        features=sort_sightings(record.features),
         sonames=sonames,
         history=image.history,
         skipped=tuple(record.skipped),

@@ -105,7 +105,7 @@ def _place(fields: Mapping[str, Any]) -> Place:
 def observe(machine: Machine) -> Iterator[tuple[Reading, str, Seen]]:
     """Findings of the readings: the reading, the name of the feature or component, and the sighting."""
     for reading in load().readings:
-        for name, seen in _found(machine, reading):
+        for name, seen in _read_places(machine, reading):
             yield reading, name, seen
 
 
@@ -125,7 +125,7 @@ def _lack(machine: Machine, place: Place) -> str:
     return f"{place.file} does not tell" if any(_texts(machine, place)) else f"no {place.file}"
 
 
-def _found(machine: Machine, reading: Reading) -> list[tuple[str, Seen]]:
+def _read_places(machine: Machine, reading: Reading) -> list[tuple[str, Seen]]:
     for place in reading.places:
         held: dict[tuple[str, str], Seen] = {}
         for star, where, text in _texts(machine, place):

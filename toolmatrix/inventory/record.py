@@ -142,7 +142,7 @@ class Record:
             several[seen] = None
 
 
-def listed(held: dict[str, dict[Seen, None]]) -> dict[str, tuple[Seen, ...]]:
+def sort_sightings(held: dict[str, dict[Seen, None]]) -> dict[str, tuple[Seen, ...]]:
     """Sightings by name, defaults first and else in the order in which they were put in."""
     return {
         name: tuple(sorted(several, key=lambda seen: not seen.default))

@@ -77,7 +77,7 @@ class ProgramProbe(Value):
 _BOUNDS = ProgramBounds()
 
 
-def asked(
+def ask_programs(
     client: Client,
     image: Mapping[str, Any],
     inventory: Inventory,

@@ -34,7 +34,7 @@ _HELP = "`docker compose config` and `helm template` write what they stand for"
 _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*:?-(?P<default>[^${}]*)\}")
 
 
-def listed(name: str, read: Callable[[], bytes]) -> list[str]:
+def read_subjects(name: str, read: Callable[[], bytes]) -> list[str]:
     """The subjects that a list names: `registry://HOST/REPOSITORY[:PATTERN]`, or what `read` gives of a file.
 
     Raises UsageError for what is no list, and what reading a registry raises.
@@ -189,7 +189,9 @@ class _Manifest:
 
     def _refusal(self, node: Node, what: str, expected: str) -> UsageError:
         where = self._place(node)
-        return UsageError(what, where=where, expected=expected, found=_told(node), help=_HELP)
+        return UsageError(
+            what, where=where, expected=expected, found=_kind_of_node(node), help=_HELP
+        )
 
     def _place(self, node: Node) -> Position:
         return Position(self.path, node.start_mark.line + 1, node.start_mark.column + 1)
@@ -204,7 +206,7 @@ def _role(role: str, name: str, mapping: bool) -> str:
     return _SERVICES if name == _SERVICES else ""
 
 
-def _told(node: Node) -> str:
+def _kind_of_node(node: Node) -> str:
     import yaml
 
     if isinstance(node, yaml.ScalarNode):

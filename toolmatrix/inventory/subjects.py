@@ -195,7 +195,9 @@ def _engine(asked: SubjectRequest) -> Inventory:
         return _seen(
             asked,
             lambda _, reader: engine.read(client, image, asked.platform, reader),
-            lambda found: running.asked(client, image, found, probes(found), store=asked.store),
+            lambda found: running.ask_programs(
+                client, image, found, probes(found), store=asked.store
+            ),
         )
 
 

@@ -12,7 +12,7 @@ from toolmatrix.images.limits import Budget
 from toolmatrix.images.tree import Tree
 from toolmatrix.inventory import flags, host, packages, python, readings, toolkits
 from toolmatrix.inventory.model import Inventory, Skipped
-from toolmatrix.inventory.record import Record, View, listed
+from toolmatrix.inventory.record import Record, View, sort_sightings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     return Inventory(
         subject=SUBJECT,
         platform=found.platform,
-        components=_joined(found.components, listed(record.components)),
-        features=_joined(found.features, listed(record.features)),
+        components=_joined(found.components, sort_sightings(record.components)),
+        features=_joined(found.features, sort_sightings(record.features)),
         skipped=(*found.skipped, *record.skipped, *readings.unseen(machine, read), *_never(sites)),
     )
 

@@ -8,12 +8,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolmatrix.finding import BuildVariant, Finding, Incompatibility
+    from toolmatrix.finding import Finding, Incompatibility, InstallMethod
     from toolmatrix.judge.sweep import ReleaseOutcome
 
 
 def findings(
-    outcomes: Iterable[ReleaseOutcome], promised: BuildVariant, framework: str
+    outcomes: Iterable[ReleaseOutcome], promised: InstallMethod, framework: str
 ) -> Iterator[Finding]:
     """Every way in which a release has no answer, merged, and every release that nobody can reach.
 
@@ -21,7 +21,7 @@ def findings(
     """
     unanswered: list[Finding] = []
     lost: list[Finding] = []
-    tried: dict[str, dict[BuildVariant, None]] = {}
+    tried: dict[str, dict[InstallMethod, None]] = {}
     for outcome in outcomes:
         without = [*outcome.refused, *outcome.unread]
         ways = (*outcome.answered, *united(without, "ways"))
@@ -38,7 +38,9 @@ def findings(
     yield from _merged_releases(lost)
 
 
-def whole(ways: Iterable[BuildVariant], tried: Iterable[BuildVariant]) -> tuple[BuildVariant, ...]:
+def whole(
+    ways: Iterable[InstallMethod], tried: Iterable[InstallMethod]
+) -> tuple[InstallMethod, ...]:
     """Ways with every accelerator that was tried there as one without any."""
     held = dict.fromkeys(ways)
     # All that were tried on a target fall together: then the accelerator is not what matters.

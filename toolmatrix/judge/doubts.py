@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.model import Matrix
     from toolmatrix.facts.records import ReleaseRecord
-    from toolmatrix.finding import BuildVariant, Finding
+    from toolmatrix.finding import Finding, InstallMethod
     from toolmatrix.judge.sweep import ReleaseOutcome
     from toolmatrix.solve.resolve import Choice, Resolution
 
@@ -30,7 +30,9 @@ VOUCHED = "tested"
 """The least evidence of a row that somebody tested, ran or read out of a file."""
 
 
-def of_answer(release: tuple[str, str], way: BuildVariant, answer: Resolution) -> Iterator[Finding]:
+def of_answer(
+    release: tuple[str, str], way: InstallMethod, answer: Resolution
+) -> Iterator[Finding]:
     """The doubts about the answer for a release, asked for in one way."""
     index = answer.index
 
@@ -46,7 +48,7 @@ def of_answer(release: tuple[str, str], way: BuildVariant, answer: Resolution) -
 
 
 def younger(
-    choices: Sequence[Choice], way: BuildVariant, record: Statement, day: Day
+    choices: Sequence[Choice], way: InstallMethod, record: Statement, day: Day
 ) -> Iterator[Anachronism]:
     """Choices that a row is said to have been tested with, although its subject came out before them."""
     # Of several instances the first, as everywhere.
@@ -79,7 +81,7 @@ def younger(
 def unnamed(
     release: tuple[str, str],
     choices: Sequence[Choice],
-    way: BuildVariant,
+    way: InstallMethod,
     record: Statement,
     components: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[UnnamedToolkit]:

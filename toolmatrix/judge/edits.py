@@ -15,7 +15,7 @@ from toolmatrix.judge.manifests import judge
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import read
 from toolmatrix.manifests.model import PYTHON
-from toolmatrix.manifests.traced import FileText
+from toolmatrix.manifests.source_text import FileText
 from toolmatrix.request.asked import ARCH
 from toolmatrix.request.judged import FINE, Edit
 from toolmatrix.request.manifests import BASE, plain
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.manifests.model import ProjectManifest
-    from toolmatrix.manifests.traced import Traced
+    from toolmatrix.manifests.source_text import Traced
     from toolmatrix.request.asked import AskedPart
     from toolmatrix.request.judged import JudgedManifest, ManifestRefusal
     from toolmatrix.solve.request import Ask

@@ -29,7 +29,7 @@ from threading import Thread, local
 from typing import Any
 
 from toolmatrix import __version__
-from toolmatrix.errors import BoundReached, ToolmatrixError, ToolMissing, UsageError
+from toolmatrix.errors import BoundExceeded, ToolmatrixError, ToolMissing, UsageError
 from toolmatrix.judge.pool import Pool, WorkResult
 from toolmatrix.value import Value
 
@@ -122,13 +122,13 @@ class Executed:
         """The result of each task by its name, in the order in which they are done; the first begin at once."""
         waiting = iter(tasks.items())
         self._hand_out(waiting)
-        return self._told(waiting)
+        return self._results(waiting)
 
     def _hand_out(self, waiting: Iterator[tuple[str, tuple[object, ...]]]) -> None:
         for name, task in islice(waiting, self._jobs - len(self._busy)):
             self._busy[self._submitted(pickle.dumps((self._work, task)))] = name
 
-    def _told(
+    def _results(
         self, waiting: Iterator[tuple[str, tuple[object, ...]]]
     ) -> Iterator[tuple[str, WorkResult]]:
         while self._busy:
@@ -172,8 +172,8 @@ def _worded(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
-def _lost(error: BaseException) -> BoundReached:
-    return BoundReached(
+def _lost(error: BaseException) -> BoundExceeded:
+    return BoundExceeded(
         "the process of the executor that worked on it ended",
         found=_worded(error),
         help="it may lack memory: set a bound below that with `--memory`",
@@ -244,7 +244,7 @@ def dask(address: str) -> Iterator[Executor]:
         )
     with client, client.get_executor(pure=False) as executor:
         _check_workers(client, address)
-        yield _Attended(client, executor)
+        yield _DaskExecutor(client, executor)
 
 
 def _check_workers(client: Any, address: str) -> None:
@@ -267,7 +267,7 @@ def _check_workers(client: Any, address: str) -> None:
         )
 
 
-class _Attended(Executor):
+class _DaskExecutor(Executor):
     """The executor of a client of Dask, which never tells of some of what it is given while its scheduler goes."""
 
     def __init__(self, client: Any, executor: Executor) -> None:
@@ -287,7 +287,7 @@ class _Attended(Executor):
         return self._executor.submit(work, *given, **named)
 
 
-class _Beside:
+class _WorkerProcess:
     """A process that does pieces of work, and ends when the other end of its line is gone."""
 
     def __init__(self) -> None:
@@ -323,7 +323,7 @@ _kept = local()
 
 def do(piece: bytes) -> bytes:
     """Do a piece of work, which an executor calls where it runs: a work and a task, for a result."""
-    beside: _Beside = vars(_kept).get("process") or _Beside()
+    beside: _WorkerProcess = vars(_kept).get("process") or _WorkerProcess()
     # Put there anew where it answered.
     vars(_kept).clear()
     answer = beside.ask(piece)

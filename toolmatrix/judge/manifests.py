@@ -27,7 +27,7 @@ from toolmatrix.request.judged import (
     ManifestRefusal,
 )
 from toolmatrix.request.read import context, option
-from toolmatrix.solve.partners import Way
+from toolmatrix.solve.partners import RequestFacts
 from toolmatrix.solve.request import Request
 from toolmatrix.solve.resolve import Resolution, attempt, resolve
 from toolmatrix.value import NamedTuple
@@ -410,7 +410,7 @@ class _Environment:
                         clashes[part.text, other.text] = refusal.finding.facts
         target = self.targets[0]
         for place, part in enumerate(self.parts):
-            ways: dict[tuple[str, str], Way] = {}
+            ways: dict[tuple[str, str], RequestFacts] = {}
             for other in self.parts[place + 1 :]:
                 # Of several archs each is for a device of its own.
                 if part.component == other.component:
@@ -426,7 +426,9 @@ class _Environment:
                 way = self.way(part, other, target)
                 if way not in ways:
                     held = [] if part.component == ARCH else [part]
-                    ways[way] = Way(self.index, self.request(held, target, *way), part.component)
+                    ways[way] = RequestFacts(
+                        self.index, self.request(held, target, *way), part.component
+                    )
                 yield self.pair(part, other, ways[way])
 
     def way(self, part: AskedPart, other: AskedPart, target: str) -> tuple[str, str]:
@@ -448,7 +450,7 @@ class _Environment:
         found = wheels.apart(self.index, packages[0])
         return JudgedPair(part, other, FINE if found else UNKNOWN, *(found or ("", ())))
 
-    def pair(self, part: AskedPart, other: AskedPart, way: Way) -> JudgedPair:
+    def pair(self, part: AskedPart, other: AskedPart, way: RequestFacts) -> JudgedPair:
         at = self.index.scale(part.component).select(part.asks[0].selector)
         found = way.at(at).partner(other.component)
         wanted = self.index.scale(other.component).select(other.asks[0].selector)

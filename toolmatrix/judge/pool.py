@@ -13,7 +13,7 @@ import time
 from contextlib import contextmanager, suppress
 
 from toolmatrix import __version__, pack
-from toolmatrix.errors import BoundReached, ToolmatrixError
+from toolmatrix.errors import BoundExceeded, ToolmatrixError
 from toolmatrix.value import Value
 from toolmatrix.wording import plural
 
@@ -68,14 +68,14 @@ class WorkBounds(Value):
     processor: int = 0
     memory: int = 0
 
-    def reached(self, option: str) -> BoundReached:
+    def exceeded(self, option: str) -> BoundExceeded:
         """The error for the bound that an option sets."""
         bounds = {
             "--timeout": f"longer than {plural(self.seconds, 'second')}",
             "--cpu-time": f"more than {plural(self.processor, 'second')} of processor time",
             "--memory": f"more than {self.memory} MiB of memory, or than the system gives",
         }
-        return BoundReached(f"it takes {bounds[option]}", help=f"raise the bound with `{option}`")
+        return BoundExceeded(f"it takes {bounds[option]}", help=f"raise the bound with `{option}`")
 
 
 class WorkResult(Value):
@@ -135,11 +135,11 @@ class Worker:
             if self.line.poll(self.patience):
                 made: WorkResult = self.line.recv()
             else:
-                made = WorkResult(error=self.bounds.reached("--timeout"))
+                made = WorkResult(error=self.bounds.exceeded("--timeout"))
         except (EOFError, OSError):
             return WorkResult(error=_ended(self.end()))
         # After a bound its memory may be in any state; a new one starts clean.
-        if isinstance(made.error, BoundReached):
+        if isinstance(made.error, BoundExceeded):
             self.end()
         self.deadline = 0.0
         return made
@@ -176,12 +176,12 @@ def _fork() -> int:
 
 def _ended(code: int) -> ToolmatrixError:
     if code == -signal.SIGKILL:
-        return BoundReached(
+        return BoundExceeded(
             "the system killed the process that read it, as it does where memory runs out",
             help="set a bound below that with `--memory`, or fewer `--jobs`",
         )
     if -code in ENDING:
-        return BoundReached(
+        return BoundExceeded(
             "somebody ended the process that read it",
             found=signal.Signals(-code).name,
             help="judge it again: `--resume` goes on with it",
@@ -224,9 +224,9 @@ def _done(work: Work, task: tuple[object, ...], bounds: WorkBounds) -> WorkResul
         with _within(bounds):
             return WorkResult(value=work(*task))
     except MemoryError:
-        return WorkResult(error=bounds.reached("--memory"))
+        return WorkResult(error=bounds.exceeded("--memory"))
     except _ProcessorBound:
-        return WorkResult(error=bounds.reached("--cpu-time"))
+        return WorkResult(error=bounds.exceeded("--cpu-time"))
     except ToolmatrixError as error:
         return WorkResult(error=error)
     except Exception as error:  # noqa: BLE001 - a defect that this piece of work shows
@@ -323,7 +323,7 @@ class Pool:
         """The result of each task by its name, in the order in which they are done; the first begin at once."""
         waiting = list(tasks.items())[::-1]
         self._hand_out(waiting)
-        return self._told(waiting)
+        return self._results(waiting)
 
     def _hand_out(self, waiting: list[tuple[str, tuple[object, ...]]]) -> None:
         while waiting and len(self.busy) < self.jobs:
@@ -333,7 +333,7 @@ class Pool:
             self.busy[worker], task = waiting.pop()
             worker.begin(*task)
 
-    def _told(
+    def _results(
         self, waiting: list[tuple[str, tuple[object, ...]]]
     ) -> Iterator[tuple[str, WorkResult]]:
         while self.busy:

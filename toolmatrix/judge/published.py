@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.codes.audit import RefusedWheel, UnknownRelease, WithdrawnRelease
-from toolmatrix.finding import BuildVariant, merged
+from toolmatrix.finding import InstallMethod, merged
 from toolmatrix.judge import sweep
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.resolve import attempt
@@ -108,7 +108,7 @@ def _own_tags(index: Index, component: str, wheel: PublishedWheel) -> tuple[str,
         return ()
     # One way is enough: a wheel for CUDA is refused where nothing is to compute but the CPU.
     last: Finding | None = None
-    for way in sweep.ways(index, component):
+    for way in sweep.install_methods(index, component):
         if way.from_ != "wheel" or machine(index, way) != wheel.machine:
             continue
         python = ("python", wheel.python)
@@ -129,7 +129,7 @@ def _own_tags(index: Index, component: str, wheel: PublishedWheel) -> tuple[str,
     )
 
 
-def machine(index: Index, way: BuildVariant) -> str:
+def machine(index: Index, way: InstallMethod) -> str:
     """The machine of the target of a way."""
     found: str = index.header["targets"][way.target]["context"].get("machine", "")
     return found

@@ -8,7 +8,7 @@ is taken; one that was cut off is taken away, and lines of another run are left 
 
 from __future__ import annotations
 
-from toolmatrix.errors import BoundReached, CannotSay, Position, UsageError
+from toolmatrix.errors import BoundExceeded, CannotSay, Position, UsageError
 from toolmatrix.finding import VERDICTS, Judged
 from toolmatrix.judge.pool import Pool
 from toolmatrix.judge.validator import Attempt, refused
@@ -36,7 +36,7 @@ def validate(validator: Validator, subject: str, bounds: WorkBounds) -> Judged:
     """The verdicts about one subject, or that a bound was reached. Raises ToolmatrixError."""
     with Pool(validator.judge, bounds) as pool:
         ((_, outcome),) = pool.outcomes({subject: (subject,)})
-    if isinstance(outcome.error, BoundReached):
+    if isinstance(outcome.error, BoundExceeded):
         return refused(subject, outcome.error)
     judged: Judged = outcome.result()
     return judged

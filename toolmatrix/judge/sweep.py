@@ -7,7 +7,7 @@ Each release is judged by itself, so the work may be shared out over processes: 
 from __future__ import annotations
 
 from toolmatrix.codes.matrix import ExplainedRefusal, Undecided, UnexplainedRefusal, Unreachable
-from toolmatrix.finding import BuildVariant, united
+from toolmatrix.finding import InstallMethod, united
 from toolmatrix.judge import doubts
 from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.solve.assemble import Assembly
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
     from toolmatrix.finding import Finding, Incompatibility
-    from toolmatrix.solve.parts import TestedRows
+    from toolmatrix.solve.parts import TestedRowGroup
 
     Release = tuple[str, str]
     """A component and one of its versions."""
@@ -45,7 +45,7 @@ class ReleaseOutcome(Value):
 
     component: str
     version: str
-    answered: tuple[BuildVariant, ...]
+    answered: tuple[InstallMethod, ...]
     refused: tuple[Finding, ...]
     evidence: tuple[str, ...] = ()
     unread: tuple[Finding, ...] = ()
@@ -84,7 +84,7 @@ def parts(work: Sequence[Release]) -> list[list[Release]]:
     return [list(work[place : place + PART]) for place in range(0, len(work), PART)]
 
 
-def request(index: Index, release: Release, way: BuildVariant, *beside: Release) -> Request:
+def request(index: Index, release: Release, way: InstallMethod, *beside: Release) -> Request:
     """The request `component==version --target TARGET --from WAY` with what the target stands for.
 
     `beside` are releases that are asked for with it.
@@ -133,33 +133,33 @@ def accelerators(index: Index, target: str, component: str = "") -> list[str]:
     return sorted(found, key=lambda name: name != own)
 
 
-def ways(index: Index, component: str = "") -> list[BuildVariant]:
+def install_methods(index: Index, component: str = "") -> list[InstallMethod]:
     """Every target, built and installed, with everything that can compute there, or what of it a component can use."""
     return [
-        BuildVariant(target=target, from_=from_, accelerator=accelerator)
+        InstallMethod(target=target, from_=from_, accelerator=accelerator)
         for target in index.header["targets"]
         for from_ in reversed(index.component("from").versions)
         for accelerator in accelerators(index, target, component)
     ]
 
 
-def promised(index: Index) -> BuildVariant:
+def promised(index: Index) -> InstallMethod:
     """The way in which every release of the first framework must have an answer: on the first target, from source."""
     target = next(iter(index.header["targets"]))
     accelerator = accelerators(index, target, first_framework(index))[0]
-    return BuildVariant(target=target, from_="source", accelerator=accelerator)
+    return InstallMethod(target=target, from_="source", accelerator=accelerator)
 
 
 def judge_release(index: Index, release: Release, luck: dict[str, int]) -> ReleaseOutcome:
     """Ask for one release in every way that counts: only frameworks are had in several."""
     component, version = release
-    answered: list[BuildVariant] = []
+    answered: list[InstallMethod] = []
     refused: list[Finding] = []
     unread: list[Finding] = []
     evidence: list[str] = []
     doubtful: list[Finding] = []
     framework = index.header["components"][component]["framework"]
-    for way in ways(index, component) if framework else ():
+    for way in install_methods(index, component) if framework else ():
         found = attempt(index, request(index, release, way))
         if isinstance(found, Assembly):
             refused.append(refusal(release, way, found))
@@ -184,7 +184,7 @@ def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Relea
 def search(index: Index, release: Release, luck: dict[str, int]) -> Finding | None:
     """None when some way with some accelerator has an answer, else the finding that none has."""
     can: Sequence[str] = index.header["components"][release[0]]["accelerators"] or ("none",)
-    tried = sorted(ways(index), key=lambda way: way.accelerator not in can)
+    tried = sorted(install_methods(index), key=lambda way: way.accelerator not in can)
     last = luck.get(release[0], 0)
     # Neighbouring releases mostly have an answer in the same way: one solve instead of a dozen. `luck` remembers by
     # component where the release before had one; it saves time and changes nothing.
@@ -199,7 +199,7 @@ def search(index: Index, release: Release, luck: dict[str, int]) -> Finding | No
     return _unanswered(Unreachable, release, None, reason, severity="warning")
 
 
-def refusal(release: Release, way: BuildVariant, assembly: Assembly) -> Finding:
+def refusal(release: Release, way: InstallMethod, assembly: Assembly) -> Finding:
     """The finding that a problem has no answer, explained where a shortest core of it is short, hard and has facts."""
     core = conflict.explain(assembly.problem(), assembly.asked_nogoods)
     components = assembly.header["components"]
@@ -224,7 +224,7 @@ def refusal(release: Release, way: BuildVariant, assembly: Assembly) -> Finding:
 def _unanswered(
     code: type[Finding],
     release: Release,
-    way: BuildVariant | None,
+    way: InstallMethod | None,
     held: tuple[Incompatibility, ...],
     severity: str = "info",
 ) -> Finding:
@@ -250,7 +250,7 @@ def possible(index: Index, asked: Request) -> bool:
 class _Unranked(Assembly):
     """Without the rows that rank: whether there is an answer is the question, not which is best."""
 
-    def rows(self, *_: object) -> Iterator[TestedRows]:
+    def rows(self, *_: object) -> Iterator[TestedRowGroup]:
         return iter(())
 
     def refused(self) -> bool:
@@ -281,7 +281,7 @@ def counts(index: Index, outcomes: Sequence[ReleaseOutcome]) -> dict[str, int]:
         "releases": len(outcomes),
         "reached": sum(outcome.lost is None for outcome in outcomes),
         "frameworks": len(frameworks),
-        "ways": len(ways(index)),
+        "ways": len(install_methods(index)),
         "answers": sum(len(outcome.answered) for outcome in frameworks),
         "refusals": sum(len(outcome.refused) for outcome in frameworks),
         "unknown": sum(len(outcome.unread) for outcome in frameworks),

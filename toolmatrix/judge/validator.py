@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.errors import (
-    BoundReached,
+    BoundExceeded,
     LockError,
     NothingMatched,
     Position,
@@ -227,7 +227,7 @@ class Validator(IndexedWork):
             return Attempt(identity=identity)
         try:
             judged = self.judge(subject)
-        except (ToolMissing, BoundReached):
+        except (ToolMissing, BoundExceeded):
             # Another run may not meet these though the subject is the same, so that they are kept without identity.
             raise
         except ToolmatrixError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.manifests import installers, marked, shell
+from toolmatrix.manifests import installers, markers, shell
 from toolmatrix.manifests.model import IMAGE, PLATFORM, Asked, Item, NotRead, ProjectManifest
 
 TYPE_CHECKING = False
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolmatrix.manifests.files import Files
-    from toolmatrix.manifests.marked import Marked
-    from toolmatrix.manifests.traced import FileText, Traced
+    from toolmatrix.manifests.markers import Marked
+    from toolmatrix.manifests.source_text import FileText, Traced
 
 
 def read(source: FileText, files: Files) -> ProjectManifest:
     """The services of a compose file as environments. Raises ManifestError."""
     unread: list[NotRead] = []
     found = []
-    for name, (key, service) in marked.parse(source).get("services").fields().items():
+    for name, (key, service) in markers.parse(source).get("services").fields().items():
         items = tuple(_service(key, service, unread))
         if items:
             found.append(Asked(name=name, items=items))
@@ -50,7 +50,7 @@ def _service(key: Traced, service: Marked, unread: list[NotRead]) -> Iterator[It
 
 def _variables(environment: Marked, unread: list[NotRead]) -> Iterator[Item]:
     pairs = [(name, value.text()) for name, (_, value) in environment.fields().items()]
-    for one in marked.texts(environment.items()):
+    for one in markers.texts(environment.items()):
         name, equals, value = one.partition("=")
         pairs += [(name.text, value)] if equals else []
     for variable, said in pairs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.manifests import marked, requirements
+from toolmatrix.manifests import markers, requirements
 from toolmatrix.manifests.model import CONDA, Asked, Item, NotRead, ProjectManifest, too_long
 from toolmatrix.manifests.requirements import PackageIndexes
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolmatrix.manifests.files import Files
-    from toolmatrix.manifests.traced import FileText, Traced
+    from toolmatrix.manifests.source_text import FileText, Traced
 
 # `channel/subdir::name version build`, `name=version=build`, `name>=1,<2`, `name[version=1]` (conda, MatchSpec).
 _SPEC = re.compile(
@@ -68,7 +68,7 @@ def _clause(part: str) -> str:
 def read(source: FileText, files: Files) -> ProjectManifest:
     """An `environment.yml` as one environment. Raises ManifestError."""
     unread: list[NotRead] = []
-    root = marked.parse(source)
+    root = markers.parse(source)
     items: list[Item] = []
     for one in root.get("dependencies").items():
         text = one.text()
@@ -99,7 +99,9 @@ def _pip(
             if beside is None:
                 unread.append(NotRead(text=line, why="a file that is not beside it"))
             else:
-                yield from requirements.listed(beside, files, unread, bounds=found[1] == "-c")
+                yield from requirements.read_requirements(
+                    beside, files, unread, bounds=found[1] == "-c"
+                )
         elif line.text.startswith("-"):
             unread.append(
                 NotRead(text=line, why="an option of pip, or what it installs from an address")

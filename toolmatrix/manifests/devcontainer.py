@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.manifests import installers, marked, names, shell
+from toolmatrix.manifests import installers, markers, names, shell
 from toolmatrix.manifests.model import IMAGE, Asked, Item, NotRead, ProjectManifest
 
 TYPE_CHECKING = False
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolmatrix.manifests.files import Files
-    from toolmatrix.manifests.marked import Marked
-    from toolmatrix.manifests.traced import FileText
+    from toolmatrix.manifests.markers import Marked
+    from toolmatrix.manifests.source_text import FileText
 
 
 def read(source: FileText, files: Files) -> ProjectManifest:
     """A development container as one environment. Raises ManifestError."""
     unread: list[NotRead] = []
-    items = tuple(_items(marked.parse_json(source), unread))
+    items = tuple(_items(markers.parse_json(source), unread))
     return ProjectManifest(
         kind="devcontainer",
         environments=(Asked(name="", items=items),) if items else (),

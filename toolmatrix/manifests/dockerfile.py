@@ -16,7 +16,7 @@ from toolmatrix.manifests.model import (
     ProjectManifest,
     check_number,
 )
-from toolmatrix.manifests.traced import Traced, joined
+from toolmatrix.manifests.source_text import Traced, joined
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.manifests.files import Files
     from toolmatrix.manifests.shell import Word
-    from toolmatrix.manifests.traced import FileText
+    from toolmatrix.manifests.source_text import FileText
 
 WORDS = frozenset(
     [

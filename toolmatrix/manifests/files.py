@@ -6,7 +6,7 @@ import os
 
 from toolmatrix import opener
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests.traced import FileText
+from toolmatrix.manifests.source_text import FileText
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

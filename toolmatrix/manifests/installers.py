@@ -229,7 +229,7 @@ class _Session:
         if source is None:
             self.unread.append(NotRead(text=word.text, why="a file that is not beside it"))
             return
-        yield from requirements.listed(source, self.files, self.unread, python, **kind)
+        yield from requirements.read_requirements(source, self.files, self.unread, python, **kind)
 
     def uv(self, words: list[Word], variables: Mapping[str, Word]) -> Iterator[Item]:
         plain = [word.plain for word in words[:2]]
@@ -271,18 +271,18 @@ class _Session:
         at = next((at for at, word in enumerate(plain) if word in ("install", "create")), None)
         if at is not None:
             command = str(place(words[0].text))
-            for word in self.told(words[at + 1 :], _CONDA_VALUED):
+            for word in self.plain_words(words[at + 1 :], _CONDA_VALUED):
                 for item in conda.spec(word.text, self.unread):
                     yield item.replace(command=command)
 
     def system(self, words: Sequence[Word]) -> Iterator[Item]:
-        for word in self.told(words, _SYSTEM_VALUED):
+        for word in self.plain_words(words, _SYSTEM_VALUED):
             item = Item(kind=SYSTEM, name=word.plain, specifier="", text=word.text)
             # Most packages of a distribution are nothing that facts are about.
             if names.system(item.name) or names.brings_python(item.name):
                 yield item
 
-    def told(self, words: Sequence[Word], valued: frozenset[str]) -> Iterator[Word]:
+    def plain_words(self, words: Sequence[Word], valued: frozenset[str]) -> Iterator[Word]:
         """The words of a command that are no options, and that are known without running it."""
         for option, value in _options(words, valued):
             if value is None or option:

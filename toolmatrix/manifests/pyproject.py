@@ -20,7 +20,7 @@ from toolmatrix.manifests.model import (
     too_long,
 )
 from toolmatrix.manifests.requirements import PackageIndexes
-from toolmatrix.manifests.traced import Traced
+from toolmatrix.manifests.source_text import Traced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.manifests.files import Files
-    from toolmatrix.manifests.traced import FileText
+    from toolmatrix.manifests.source_text import FileText
 
 
 _HEAD = re.compile(r"^[^\S\n]*(?:\[(?P<table>[^\]\n]*)\]|(?P<key>[\w.-]+)[^\S\n]*=)", re.MULTILINE)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.manifests.files import Files
     from toolmatrix.manifests.model import ProjectManifest
-    from toolmatrix.manifests.traced import FileText
+    from toolmatrix.manifests.source_text import FileText
 
     Reader = Callable[[FileText, Files], ProjectManifest]
 

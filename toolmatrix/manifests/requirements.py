@@ -13,7 +13,7 @@ from toolmatrix.manifests.model import (
     ProjectManifest,
     too_long,
 )
-from toolmatrix.manifests.traced import joined
+from toolmatrix.manifests.source_text import joined
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from packaging.markers import Marker
 
     from toolmatrix.manifests.files import Files
-    from toolmatrix.manifests.traced import FileText, Traced
+    from toolmatrix.manifests.source_text import FileText, Traced
 
 _REQUIREMENT = re.compile(
     r"\s*(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[(?P<extras>[^\]]*)\])?\s*"
@@ -251,7 +251,7 @@ def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def listed(
+def read_requirements(
     source: FileText,
     files: Files,
     unread: list[NotRead],
@@ -269,7 +269,7 @@ def listed(
 def read(source: FileText, files: Files) -> ProjectManifest:
     """A file of requirements as one environment."""
     unread: list[NotRead] = []
-    items = listed(source, files, unread)
+    items = read_requirements(source, files, unread)
     return ProjectManifest(
         kind="requirements",
         environments=(Asked(name="", items=items),) if items else (),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.manifests.traced import LONGEST_VALUE, Traced, joined
+from toolmatrix.manifests.source_text import LONGEST_VALUE, Traced, joined
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False

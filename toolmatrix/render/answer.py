@@ -27,7 +27,7 @@ _NAMED = {"base-image": "reference"}
 _CUDA = re.compile(r"(sm|compute)_(\d+)(\d[a-z]?)")
 
 
-def checked(place: str, text: str) -> str:
+def plain_value(place: str, text: str) -> str:
     """A value of the lock that looks as it must."""
     return str(quote.plain(place, text))
 
@@ -66,19 +66,19 @@ def values(target: str, held: LockedTarget) -> dict[str, str]:
     flags = held.flags
     # Word by word: below they are joined, and a blank inside of one would make it two.
     for flag in (*flags.cflags, *flags.cxxflags, *flags.nvcc, *flags.hipcc):
-        checked("flag", flag)
+        plain_value("flag", flag)
     for arch in (*held.archs, *held.devices):
-        checked("word", arch)
+        plain_value("word", arch)
     for name in flags.env:
-        checked("name", name)
+        plain_value("name", name)
     found = {
-        name: checked(_NAMED.get(name, "release"), part.version)
+        name: plain_value(_NAMED.get(name, "release"), part.version)
         for name, part in held.components.items()
     }
     found |= {
-        "target": checked("release", target),
-        "accelerator": checked("release", held.accelerator),
-        "from": checked("release", held.from_),
+        "target": plain_value("release", target),
+        "accelerator": plain_value("release", held.accelerator),
+        "from": plain_value("release", held.from_),
         "machine": machine(held),
         "cflags": " ".join(flags.cflags),
         "cxxflags": " ".join(flags.cxxflags),

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 
 from toolmatrix.render import (
-    around,
+    common,
     folder,
-    ours,
+    marker,
     quote,
     requirements,
     snapshots,
@@ -86,8 +86,8 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         distdir=folder.DISTDIR,
         wheels=f"{job.choices.fetched}/{folder.wheels(image)}",
         epoch=_epoch(job.choices.snapshot),
-        again=around.AGAIN,
-        blank=ours.BLANK,
+        again=common.AGAIN,
+        blank=marker.BLANK,
         **more,
     )
     return _BLANKS.sub("\n\n", rendered)
@@ -116,7 +116,7 @@ def check(job: Job, image: ImagePlan) -> str:
         "check.sh.j2",
         job=job,
         image=image,
-        blank=ours.BLANK,
+        blank=marker.BLANK,
         drivers=tuple(_drivers(image)),
         wheels=tuple(wheels.words(image.wheels)),
         floor=floor.version if floor else "",
@@ -143,12 +143,12 @@ def _drivers(image: ImagePlan) -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 def name(image: ImagePlan) -> str:
     """The name of the Dockerfile of an image."""
-    return around.file_name(image, ".Dockerfile")
+    return common.file_name(image, ".Dockerfile")
 
 
 def check_name(image: ImagePlan) -> str:
     """The name of the check of an image."""
-    return around.file_name(image, ".check.sh")
+    return common.file_name(image, ".check.sh")
 
 
 def _packages(image: ImagePlan, fetched: str, *, modern: bool) -> tuple[str, ...]:

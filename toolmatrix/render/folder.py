@@ -24,7 +24,7 @@ ARCHIVES = "distdir"
 _STRANGE = re.compile(r"[^A-Za-z0-9._+@/-]")
 
 
-def checked(folder: str) -> str:
+def check_folder(folder: str) -> str:
     """A folder below that of the files; raises RenderError for another place."""
     first = folder.partition("/")[0]
     if folder and (first in ("", ".", "..") or posixpath.normpath(folder) != folder):
@@ -40,7 +40,7 @@ def place(url: str) -> str:
     """Where the file of an address lies, below the folder; raises RenderError for one that would lie elsewhere."""
     parts = urlsplit(url)
     path = _STRANGE.sub("_", parts.netloc + parts.path + (f"?{parts.query}" if parts.query else ""))
-    return checked(path)
+    return check_folder(path)
 
 
 def has_archives(image: ImagePlan) -> bool:

@@ -248,7 +248,7 @@ def _image(
         labels=labels.of(target, held, recipe, last, digest, labels.seen(used, probes, recipe)),
         snapshot=_snapshot(held, rules, picker),
         variables=picker.values,
-        stages=stages.planned(held, probes, rules.index),
+        stages=stages.plan_stages(held, probes, rules.index),
     )
     return mirrors.applied(plan, rules.choices, picker.all(rules.mirrors))
 
@@ -311,7 +311,7 @@ def _bases(
     held: LockedTarget, provisions: Sequence[Provision], steps: Sequence[BuildStep], rules: Rules
 ) -> tuple[Runtime, Runtime]:
     # What the first and the last stage start from.
-    base = answer.checked("reference", held.components["base-image"].version)
+    base = answer.plain_value("reference", held.components["base-image"].version)
     first = last = Runtime(base=base, from_=rules.choices.stand_ins.get(base, base))
     if rules.recipe.artifacts or rules.recipe.runs:
         last = _runtime(base, provisions, steps, rules.choices)
@@ -326,7 +326,7 @@ def _runtime(
     bringing = [part for part in provisions if part.runtime]
     parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
     return Runtime(
-        base=answer.checked("reference", named),
+        base=answer.plain_value("reference", named),
         from_=choices.stand_ins.get(named, named),
         packages=_once(word for part in parts for word in part.runtime),
         repositories=_once(one for part in bringing for one in part.repositories),

@@ -6,7 +6,7 @@ installed again because something else in a lock moved.
 
 from __future__ import annotations
 
-from toolmatrix.render import around, folder, ours, quote
+from toolmatrix.render import common, folder, marker, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def files(image: ImagePlan, fetched: str = "") -> dict[str, str]:
 
 def name(image: ImagePlan) -> str:
     """The name of the file of an image."""
-    return around.file_name(image, ".requirements.txt")
+    return common.file_name(image, ".requirements.txt")
 
 
 def _text(image: ImagePlan, closure: LockedClosure, fetched: str) -> str:
@@ -37,8 +37,8 @@ def _text(image: ImagePlan, closure: LockedClosure, fetched: str) -> str:
     about = (
         f"Python packages for Python {closure.asked.python} on {closure.asked.platform}.",
         "Written by toolmatrix; what is edited by hand is kept. To write it again:",
-        f"  {around.AGAIN}",
-        f"file    {ours.BLANK}",
+        f"  {common.AGAIN}",
+        f"file    {marker.BLANK}",
         "",
         f"pip install {taken}--require-hashes --no-deps --requirement {name(image)}",
     )
@@ -50,7 +50,7 @@ def _text(image: ImagePlan, closure: LockedClosure, fetched: str) -> str:
         _line(one, packages[one].replace(url="") if fetched else packages[one])
         for one in sorted(packages)
     ]
-    return around.comment(about) + "".join(f"{line}\n" for line in lines)
+    return common.comment(about) + "".join(f"{line}\n" for line in lines)
 
 
 def first(image: ImagePlan) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def _options(words: tuple[str, ...]) -> Iterator[str]:
 
 
 def _line(name: str, package: LockedPackage, between: str = " \\\n    ") -> str:
-    wanted = around.requirement(
+    wanted = common.requirement(
         f"{name}@{package.url}" if package.url else f"{name}=={package.version}"
     )
     digests = sorted({quote.plain("sha256", one) for one in package.files.values()})

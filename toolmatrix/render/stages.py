@@ -22,7 +22,7 @@ _MAKING = ("cicc", "ptxas", "device-compile")
 _JOINING = ("fatbinary", "device-link", "bundle")
 
 
-def planned(locked: LockedTarget, probes: Iterable[tuple[str, Probe]], index: Index) -> str:
+def plan_stages(locked: LockedTarget, probes: Iterable[tuple[str, Probe]], index: Index) -> str:
     """What the check of an image finds in a dry run of its driver, comma between; empty without a driver or facts."""
     expected = compiles.expected("", locked)
     # An image for ROCm shows its release by a file, and has hipcc where the lock has flags for it.
@@ -30,7 +30,7 @@ def planned(locked: LockedTarget, probes: Iterable[tuple[str, Probe]], index: In
     if not (expected.family and runs):
         return ""
     try:
-        plan, order = driver_facts.planned(
+        plan, order = driver_facts.plan_from_facts(
             index, expected, ["-c", *expected.words], [_SOURCES[expected.family]]
         )
     except (CannotSay, ToolMissing):

@@ -107,7 +107,7 @@ def _checks_out(line: str) -> bool:
     return "checkout" in line and bool(_COMMIT.search(line))
 
 
-def ways(found: Iterable[Loose]) -> str:
+def pinning_advice(found: Iterable[Loose]) -> str:
     """What pins each kind of them."""
     kinds = {one.kind for one in found}
     return "; ".join(text for kind, text in WAYS.items() if kind in kinds)

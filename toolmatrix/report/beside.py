@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.finding import Incompatibility
-    from toolmatrix.request.read import Surroundings
+    from toolmatrix.request.read import RequestContext
     from toolmatrix.solve.alternatives import Alternative
     from toolmatrix.solve.request import Request
     from toolmatrix.solve.resolve import Choice, Resolution
@@ -25,10 +25,10 @@ _RANGES = 3
 _MANY = 8
 
 
-def document(around: Surroundings, found: Resolution) -> dict[str, Any]:
+def document(context: RequestContext, found: Resolution) -> dict[str, Any]:
     """The lines as JSON values; a key is left out where there is nothing to say."""
-    known = _fully_known(around, found)
-    other = _other_way(around, found)
+    known = _fully_known(context, found)
+    other = _other_way(context, found)
     return {
         "skipped": [*_skipped(found)],
         **({"other_way": other} if other else {}),
@@ -127,7 +127,7 @@ def _end(found: Resolution, choice: Choice, group: Alternative) -> Incompatibili
     )
 
 
-def _other_way(around: Surroundings, found: Resolution) -> dict[str, Any] | None:
+def _other_way(context: RequestContext, found: Resolution) -> dict[str, Any] | None:
     """The wheel of what would be built, or the words that build what is installed; only where nobody said which."""
     index, request = found.index, found.request
     way = next((ask for ask in request.asks if ask.component == "from"), None)
@@ -151,7 +151,7 @@ def _other_way(around: Surroundings, found: Resolution) -> dict[str, Any] | None
         ask.replace(selector="source", text="--from source", implied=False) if ask is way else ask
         for ask in request.asks
     )
-    command = refusal.command(request.replace(asks=asks), around.carried)
+    command = refusal.command(request.replace(asks=asks), context.carried)
     return {"from": "source", "command": command, "text": f"to build it: `{command}`"}
 
 
@@ -183,7 +183,7 @@ def _as_wheel(
     return {"from": "wheel", "build": variants.document(build), "install": install, "text": text}
 
 
-def _fully_known(around: Surroundings, found: Resolution) -> dict[str, Any] | None:
+def _fully_known(context: RequestContext, found: Resolution) -> dict[str, Any] | None:
     """The newest releases of what is asked for of which everything is known, where the answer rests on less."""
     known = None if found.known else supported(found.index, found.request)
     if known is None or not known.known or not found.request.wanted:
@@ -196,14 +196,14 @@ def _fully_known(around: Surroundings, found: Resolution) -> dict[str, Any] | No
     pins = {name: releases.get(name, "") for name in moved}
     request = _pinned(found.request, pins)
     # It is solved as it will be pasted, and offered where it is a yes.
-    answer = around.answered(request.words()) if all(pins.values()) else None
+    answer = context.answered(request.words()) if all(pins.values()) else None
     if answer is None or not answer.known:
         return None
     if any(answer.chosen(target).get(name) != release for name, release in pins.items()):
         return None
     from toolmatrix.report import refusal
 
-    command = refusal.command(request, around.carried)
+    command = refusal.command(request, context.carried)
     named = terminal.listing([f"{name} {release}" for name, release in pins.items()])
     name, release = next(iter(pins.items()))
     text = f"fully known: {named}, run `{command}`"

@@ -29,13 +29,13 @@ _NAMES = 6
 def sentence(index: Index, line: CoreLine) -> str:
     """A line in words."""
     if line.ask is not None:
-        return _asked(line.ask)
+        return _ask_text(line.ask)
     if line.stipulation is not None:
         return f"{line.stipulation.text} ({some(line.stipulation.at, _FEW)})"
     return ground_text(index, line.ground) if line.ground is not None else ""
 
 
-def _asked(ask: Ask) -> str:
+def _ask_text(ask: Ask) -> str:
     return f"{ask.text} is the default" if ask.implied else f"you require {ask.text}"
 
 
@@ -105,7 +105,7 @@ def sentences(index: Index, lines: Sequence[CoreLine], about: str) -> list[str]:
         elif line.stipulation is not None:
             told.append(sentence(index, line))
     # Where requests alone contradict each other, the defaults are no news to anybody.
-    return told or [_asked(line.ask) for line in lines if line.ask and not line.ask.implied]
+    return told or [_ask_text(line.ask) for line in lines if line.ask and not line.ask.implied]
 
 
 def core_document(index: Index, core: Core) -> dict[str, Any]:

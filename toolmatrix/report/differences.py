@@ -34,7 +34,7 @@ def document(
         "schema": SCHEMA,
         "old": _side(*old),
         "new": _side(*new),
-        "differences": listed(index, old[1], new[1], found),
+        "differences": change_documents(index, old[1], new[1], found),
         "summary": {kind: found.count(kind) for kind in (*KINDS, "moved")}
         | {"same": len(found.same)},
     }
@@ -44,7 +44,9 @@ def _side(path: str, lock: Lock) -> dict[str, Any]:
     return {"path": path, "matrix": {"digest": lock.matrix_digest, "date": lock.matrix_date}}
 
 
-def listed(index: Index, old: Lock, new: Lock, found: Differences) -> list[dict[str, Any]]:
+def change_documents(
+    index: Index, old: Lock, new: Lock, found: Differences
+) -> list[dict[str, Any]]:
     """Each difference as JSON values, by environment and target, components in the order of the matrix."""
     components = {name: place for place, name in enumerate(index.header["components"])}
     targets = {name: place for place, name in enumerate(index.header["targets"])}
@@ -92,7 +94,7 @@ def text(index: Index, old: Lock, new: Lock, found: Differences, screen: Termina
     environments = {name for name, _ in held}
     targets = {target for _, environment in held for target in environment.targets}
     several = len(environments) > 1, len(targets) > 1 or len(environments) > 1
-    entries = listed(index, old, new, found)
+    entries = change_documents(index, old, new, found)
     shown = _changed(entries, several, notes, screen)
     same = f"{len(found.same)} the same"
     if 0 < len(found.same) <= _NAMED:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.finding import BuildVariant, Finding
+    from toolmatrix.finding import Finding, InstallMethod
     from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.findings/1"
@@ -34,7 +34,7 @@ class IndexWords:
         """`tensorflow 2.6.0-2.6.5`, or the component alone where all of its releases are meant."""
         return f"{component} {claims.ranged(self.index, component, releases)}".strip()
 
-    def ways(self, ways: Sequence[BuildVariant]) -> str:
+    def ways(self, ways: Sequence[InstallMethod]) -> str:
         """`on arm and amd as wheel`, `on x86 from source with cuda and on arm`."""
         every = tuple(reversed(self.index.component("from").versions))
         by_place: dict[tuple[str, str], list[str]] = {}

@@ -115,13 +115,15 @@ class ManifestReport:
     def text(self, screen: Terminal) -> str:
         """Everything in words; the last line carries the point."""
         notes = claims.Notes(self.index)
-        blocks = [block for file in self.files for block in self._told(file, notes, screen)]
+        blocks = [block for file in self.files for block in self._file_lines(file, notes, screen)]
         closing = [self._closing(file, screen) for file in self.files]
         if len(self.files) > 1:
             closing.append(self.closing())
         return terminal.blocks([*blocks, notes.lines(screen.width), closing])
 
-    def _told(self, file: JudgedFile, notes: claims.Notes, screen: Terminal) -> Iterator[list[str]]:
+    def _file_lines(
+        self, file: JudgedFile, notes: claims.Notes, screen: Terminal
+    ) -> Iterator[list[str]]:
         if file.error is not None:
             yield [f"{printable(str(file.error.where or file.path))}: {file.error.what}"]
         for one in file.refusals:

@@ -84,7 +84,9 @@ def _component(
     return {
         "component": name,
         "kind": "only" if len(values) == 1 else "equal" if values[0] == values[1] else "different",
-        "held": [_held(index, side, name, part) for side, part in held if part is not None],
+        "held": [
+            _side_document(index, side, name, part) for side, part in held if part is not None
+        ],
         "absent": [
             {"target": side.name, "why": _absence(index, side.target, name)}
             for side, part in held
@@ -93,7 +95,7 @@ def _component(
     }
 
 
-def _held(index: Index, side: Side, name: str, held: LockedValue) -> dict[str, Any]:
+def _side_document(index: Index, side: Side, name: str, held: LockedValue) -> dict[str, Any]:
     record = claims.carrier(index, held.facts, held.evidence)
     return {
         "target": side.name,

@@ -76,7 +76,7 @@ def document(index: Index, asked: Shown) -> Entry:
         "says": [
             {"release": part.versions[place], **entry}
             for place in focus
-            for entry in _said(index, asked.component, place)
+            for entry in _claims_about(index, asked.component, place)
         ],
     }
 
@@ -125,7 +125,7 @@ def _build(index: Index, name: str, place: int) -> Entry:
     part = index.component(name)
     variant = variants.build(index, name, part.versions[place])
     record = index.release(part.releases[place])
-    holds = list(_said(index, name, place))
+    holds = list(_claims_about(index, name, place))
     return {
         **variants.document(variant),
         "release": variant.release,
@@ -137,7 +137,7 @@ def _build(index: Index, name: str, place: int) -> Entry:
     }
 
 
-def _said(index: Index, subject: str, place: int) -> Iterator[Entry]:
+def _claims_about(index: Index, subject: str, place: int) -> Iterator[Entry]:
     """What facts say of other components for one release of a subject, as the claims have it."""
     components, part, bit = index.header["components"], index.component(subject), 2 << place
     cites = [binding.cites for binding in part.bindings if binding.mask & bit]

@@ -121,7 +121,7 @@ def reasons(
                     "facts": line["facts"],
                     "notes": notes.numbered(notes.sources(line["facts"])),
                 }
-                for line in _told(core, several=several)
+                for line in _shown_lines(core, several=several)
             ],
             "conclusion": _conclusion(core),
         }
@@ -187,7 +187,7 @@ def _derivation(
     depth: int | None = None,
 ) -> list[str]:
     """One core as prose; `several` targets are named in each line, and any `depth` shows all lines."""
-    lines = [_line(line, notes, several=several) for line in _told(core, several=several)]
+    lines = [_line(line, notes, several=several) for line in _shown_lines(core, several=several)]
     shown = lines if depth is not None else lines[:_LIMIT]
     sentences = [f"{'and ' if place else 'Because '}{line}" for place, line in enumerate(shown)]
     # The conclusion ends the sentence that began with "Because".
@@ -206,7 +206,7 @@ def _derivation(
     return found
 
 
-def _told(core: dict[str, Any], *, several: bool) -> list[dict[str, Any]]:
+def _shown_lines(core: dict[str, Any], *, several: bool) -> list[dict[str, Any]]:
     # A default says little where there is one target, unless hardly anything else is left to say.
     every = several or len(core["lines"]) <= 2
     return [line for line in core["lines"] if every or not line["default"]]

@@ -76,7 +76,9 @@ def _entry(
     return Findable(kind=kind, name=name, says=says, command=line, names=tuple(names))
 
 
-def found(index: Index, text: str, more: Iterable[Findable] = ()) -> list[tuple[str, Findable]]:
+def find_matches(
+    index: Index, text: str, more: Iterable[Findable] = ()
+) -> list[tuple[str, Findable]]:
     """What a text may mean, with how it matches, best first; `more` are entries besides those of the matrix."""
     check_length(text)
     wanted = _plain(text)
@@ -84,7 +86,7 @@ def found(index: Index, text: str, more: Iterable[Findable] = ()) -> list[tuple[
         return []
     # `rtx 4090` begins at a word of `GeForce RTX 4090`.
     word = re.compile(r"(?<![^\W_])" + r"[\W_]*".join(wanted))
-    known = [*_asked(index, text), *entries(index), *more]
+    known = [*_named_releases(index, text), *entries(index), *more]
     ranked: dict[str, list[Findable]] = {word: [] for word in MATCHES}
     for entry in known:
         match = _match(wanted, word, text, entry)
@@ -99,7 +101,7 @@ def found(index: Index, text: str, more: Iterable[Findable] = ()) -> list[tuple[
     return [(match, entry) for match, held in ranked.items() for entry in held]
 
 
-def _asked(index: Index, text: str) -> Iterator[Findable]:
+def _named_releases(index: Index, text: str) -> Iterator[Findable]:
     """The releases that a text names, where it is a request such as `torch==2.6`."""
     names = Names(index)
     try:

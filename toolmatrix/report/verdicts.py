@@ -64,23 +64,23 @@ def _rows(verdicts: Sequence[Verdict], screen: Terminal) -> Iterator[tuple[str, 
     for one in verdicts:
         # What was wanted is not said again where it was found or stands in the name.
         said = one.wanted in ("", one.found, one.name)
-        wanted = "" if said else f"wanted {shown(one.wanted)}"
+        wanted = "" if said else f"wanted {shorten(one.wanted)}"
         how = one.reason or one.where or one.seen_by
         yield (
             screen.style(one.word, _COLOURS[one.word]),
             printable(one.name),
-            shown(one.found) or ("-" if wanted else ""),
+            shorten(one.found) or ("-" if wanted else ""),
             wanted,
             printable(how),
             one.code,
         )
         # A second copy is what a program may load instead of the one that was checked.
         for version, where in one.others:
-            also = (shown(version), "", printable(where))
+            also = (shorten(version), "", printable(where))
             yield ("", screen.style("also", "dim"), *also)
 
 
-def shown(value: str) -> str:
+def shorten(value: str) -> str:
     """A value from a subject, printable and of bearable length; a digest is cut as people cut it."""
     if value.startswith("sha256:"):
         return printable(value)[:_DIGEST]

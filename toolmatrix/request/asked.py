@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.versions import Key
     from toolmatrix.manifests.model import Item, NotRead
-    from toolmatrix.manifests.traced import Traced
+    from toolmatrix.manifests.source_text import Traced
     from toolmatrix.solve.request import Ask
 
 ARCH = "arch"

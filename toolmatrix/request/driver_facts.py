@@ -87,7 +87,7 @@ def default_arch(index: Index, component: str, release: str) -> tuple[str, str]:
     return (below.cells["default"], below.fact) if known else ("", "")
 
 
-def planned(
+def plan_from_facts(
     index: Index, expected: Expected, words: Sequence[str], sources: Sequence[str]
 ) -> tuple[Plan, KnownOrder]:
     """The plan of the driver of an answer for some words, from facts alone.
@@ -102,7 +102,7 @@ def planned(
             f"no {expected.family} of {named} is on this machine, and none as old was captured",
             help="name one with `--driver`, or read a saved log with --from-log",
         )
-    asked = known.asked(words)
+    asked = known.parse_command_words(words)
     if not asked.codes:
         default, _ = default_arch(*of)
         if not default:
@@ -110,7 +110,7 @@ def planned(
                 f"the answer names no arch, and no fact names the default of {named}",
                 help="name one: `--arch sm_NN`",
             )
-        asked = known.asked(words, [default])
+        asked = known.parse_command_words(words, [default])
     found = _NAMED.search(asked.ccbin)
     named_host = (_KINDS[found["kind"]], found["version"]) if found else ("", "")
     # Where no fact says what a driver calls itself, its minor series is known.

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.manifests.model import Asked
-    from toolmatrix.manifests.traced import Traced
+    from toolmatrix.manifests.source_text import Traced
 
 BASE = "base-image"
 _CARRIED = ("cuda", "cudnn", "rocm", "distro")

@@ -31,7 +31,7 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
     Raises UsageError, NothingMatched, and CannotSay for a word of which no fact speaks.
     """
     names, fields = Names(index), settled(fields, index)
-    asked = list(_asked(names, fields, varied))
+    asked = list(_read_asks(names, fields, varied))
     named = {ask.component for ask in asked}
     # Each default rests on those before: a device has an accelerator, which has a target, and what is there as a wheel
     # alone decides what it computes on.
@@ -87,7 +87,7 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
     return request.replace(apart=_apart(request, names)) if several else request
 
 
-def _asked(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]:
+def _read_asks(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]:
     for line in (fields.wanted, *([text] for text in fields.with_)):
         _check_forms(line, names)
     wanted = [part for text in fields.wanted for part in names.asks(text)]
@@ -433,7 +433,7 @@ def _cpu(name: str, targets: Sequence[str], index: Index) -> str:
     return name
 
 
-class Surroundings(Value):
+class RequestContext(Value):
     """The place where a command is pasted: the matrix, and the fields that are set there without its words.
 
     `carried` are the further options that it needs there, and `keep` the releases that these say to prefer.
@@ -458,23 +458,23 @@ class Surroundings(Value):
         return found if isinstance(found, Resolution) and not found.unread else None
 
 
-def offers(around: Surroundings, refusal: Unsatisfiable) -> list[Repair]:
+def offers(context: RequestContext, refusal: Unsatisfiable) -> list[Repair]:
     """The repairs of a refusal whose words resolve where they would be pasted, with what these answer."""
     from toolmatrix.solve.repair import repairs
 
     found = []
-    for repair in repairs(around.index, refusal):
-        request = _said(around.index, repair.request)
+    for repair in repairs(context.index, refusal):
+        request = _spell_out(context.index, repair.request)
         # A changed request may have another default accelerator than the one it was solved with.
         for spoken in (request, _aloud(request, "accelerator")):
-            resolution = around.answered(spoken.words())
+            resolution = context.answered(spoken.words())
             if resolution is not None:
                 found.append(repair.replace(request=spoken, resolution=resolution))
                 break
     return found
 
 
-def _said(index: Index, request: Request) -> Request:
+def _spell_out(index: Index, request: Request) -> Request:
     # The first target is the default, and would be noise in a command that is to be pasted.
     if request.targets != (next(iter(index.header["targets"])),):
         request = _aloud(request, "target")

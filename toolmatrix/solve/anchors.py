@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from toolmatrix.facts.records import Binding, RowGroup
-    from toolmatrix.solve.assemble import Reached
+    from toolmatrix.solve.assemble import Reachable
 
 _CONTEXT = (*SEVERAL, "distro")
 """Where the result runs: nothing older is wanted for it, and facts refuse what does not run there."""
@@ -36,31 +36,31 @@ class Anchor(NamedTuple):
 class Anchors:
     """What a request names on a target that anchors what it wants there."""
 
-    def __init__(self, reached: Reached, target: str) -> None:
-        self.reached = reached
+    def __init__(self, reachable: Reachable, target: str) -> None:
+        self.reachable = reachable
         self.target = target
-        components = reached.header["components"]
+        components = reachable.header["components"]
         # Who names a release, or a range without the newest.
         self.named = [
             ask
-            for ask in reached.asks(target)
+            for ask in reachable.asks(target)
             if not components[ask.component]["given"]
             and ask.component not in _CONTEXT
-            and not reached.asked[target, ask.component]
-            >> reached.by_name[target, ask.component][0].count
+            and not reachable.asked[target, ask.component]
+            >> reachable.by_name[target, ask.component][0].count
         ]
         self._rows: dict[str, list[RowGroup]] = {}
-        for owner, name in reached.by_name if self.named else ():
-            for group in reached.component(name).row_groups if owner == target else ():
-                if group.evidence != UNKNOWN and _could_hold(reached, target, group.conditions):
+        for owner, name in reachable.by_name if self.named else ():
+            for group in reachable.component(name).row_groups if owner == target else ():
+                if group.evidence != UNKNOWN and _could_hold(reachable, target, group.conditions):
                     for part in group.components:
                         self._rows.setdefault(part, []).append(group)
 
     def of(self, wanted: str) -> list[Anchor]:
         """The anchors of a wanted component, in the order of the request."""
-        left = self.reached.asked.get((self.target, wanted), -1) & ~1
+        left = self.reachable.asked.get((self.target, wanted), -1) & ~1
         # A release that is named exactly needs no anchor.
-        if self.reached.request.prefer == "newest" or not left & left - 1:
+        if self.reachable.request.prefer == "newest" or not left & left - 1:
             return []
         found = {}
         for ask in self.named:
@@ -82,54 +82,54 @@ class Anchors:
                 yield mask, count
 
     def _joined(self, wanted: str, other: str) -> int:
-        reached, target = self.reached, self.target
-        beside = reached.asked[target, other]
+        reachable, target = self.reachable, self.target
+        beside = reachable.asked[target, other]
         both = [group for group in self._rows.get(wanted, ()) if other in group.components]
         if not both:
-            return _pinned(reached, target, wanted, other)
+            return _pinned(reachable, target, wanted, other)
         found = 0
         for group in both:
             places = group.components.index(wanted), group.components.index(other)
             for mask, held in zip(*map(group.columns.__getitem__, places), strict=True):
                 if held & beside:
                     found |= mask
-        for binding in _limiting(reached, other, wanted, beside):
-            found |= binding.allowed if _could_hold(reached, target, binding.conditions) else 0
-        found |= _built(reached, target, wanted, other)
-        admitted, unread = _admitting(reached, target, wanted, other)
+        for binding in _limiting(reachable, other, wanted, beside):
+            found |= binding.allowed if _could_hold(reachable, target, binding.conditions) else 0
+        found |= _built(reachable, target, wanted, other)
+        admitted, unread = _admitting(reachable, target, wanted, other)
         return (found | admitted) & ~unread & ~1
 
 
-def _pinned(reached: Reached, target: str, wanted: str, other: str) -> int:
+def _pinned(reachable: Reachable, target: str, wanted: str, other: str) -> int:
     """What the newest of what is named requires under some condition, as a mask; what always holds needs no anchor."""
-    newest = 1 << reached.asked[target, other].bit_length() - 1
+    newest = 1 << reachable.asked[target, other].bit_length() - 1
     found = -1
-    for binding in _limiting(reached, other, wanted, newest):
-        if binding.conditions and reached.possible(target, binding.conditions):
+    for binding in _limiting(reachable, other, wanted, newest):
+        if binding.conditions and reachable.possible(target, binding.conditions):
             found &= binding.allowed
     return 0 if found == -1 else found
 
 
-def _limiting(reached: Reached, subject: str, about: str, releases: int) -> Iterator[Binding]:
+def _limiting(reachable: Reachable, subject: str, about: str, releases: int) -> Iterator[Binding]:
     """The known bindings of some releases that limit a component to some of its own."""
-    whole = (2 << len(reached.scale(about).versions)) - 2
-    for binding in reached.component(subject).about(about, releases):
+    whole = (2 << len(reachable.scale(about).versions)) - 2
+    for binding in reachable.component(subject).about(about, releases):
         # What admits every release, or none but its absence, says nothing of the two.
         if binding.evidence != UNKNOWN and not binding.allowed & 1 and binding.allowed != whole:
             yield binding
 
 
-def _could_hold(reached: Reached, target: str, conditions: Mapping[str, int]) -> bool:
+def _could_hold(reachable: Reachable, target: str, conditions: Mapping[str, int]) -> bool:
     # What the wheels of a release ask for joins a build of it as well.
     beside = {name: mask for name, mask in conditions.items() if name != "from"}
-    return reached.possible(target, beside)
+    return reachable.possible(target, beside)
 
 
-def _admitting(reached: Reached, target: str, subject: str, other: str) -> tuple[int, int]:
+def _admitting(reachable: Reachable, target: str, subject: str, other: str) -> tuple[int, int]:
     """The releases of a subject whose facts admit what is named, and those of which nobody read whether they do."""
-    beside, admitted, unread = reached.asked[target, other], 0, 0
-    for binding in reached.component(subject).about(other, -1):
-        if binding.kind != "needs" and _could_hold(reached, target, binding.conditions):
+    beside, admitted, unread = reachable.asked[target, other], 0, 0
+    for binding in reachable.component(subject).about(other, -1):
+        if binding.kind != "needs" and _could_hold(reachable, target, binding.conditions):
             if binding.allowed & beside:
                 admitted |= 0 if binding.evidence == UNKNOWN else binding.mask
             elif binding.evidence == UNKNOWN:
@@ -137,12 +137,12 @@ def _admitting(reached: Reached, target: str, subject: str, other: str) -> tuple
     return admitted, unread
 
 
-def _built(reached: Reached, target: str, wanted: str, other: str) -> int:
+def _built(reachable: Reachable, target: str, wanted: str, other: str) -> int:
     """The releases of which some build is made for what is named."""
     found = 0
-    for owner, name in reached.by_name:
-        if owner == target and reached.header["components"][name]["variant_of"] == wanted:
-            builds, _ = _admitting(reached, target, name, other)
-            for binding in reached.component(name).about(wanted, builds):
+    for owner, name in reachable.by_name:
+        if owner == target and reachable.header["components"][name]["variant_of"] == wanted:
+            builds, _ = _admitting(reachable, target, name, other)
+            for binding in reachable.component(name).about(wanted, builds):
                 found |= binding.allowed
     return found

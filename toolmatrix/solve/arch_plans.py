@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve import covering
-from toolmatrix.solve.partners import ALLOWED, SAYS, TESTED, Way
+from toolmatrix.solve.partners import ALLOWED, SAYS, TESTED, RequestFacts
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
@@ -74,13 +74,13 @@ class Planner:
         self.index = index
         self.toolkit = toolkit
         self.devices = devices
-        self._archs = Way(index, request, "arch")
-        own = Way(index, request, toolkit)
+        self._archs = RequestFacts(index, request, "arch")
+        own = RequestFacts(index, request, toolkit)
         # Every plan asks for the same archs again, and each answer is a pass over the claims.
         self._partners: dict[int, Partner] = {}
         # Without its runtime a device is of no use, whatever the compiler knows.
         refused = 0
-        boards = Way(index, request, "device")
+        boards = RequestFacts(index, request, "device")
         for device in devices:
             bit = index.scale("device").bit(device.device)
             refused |= boards.at(bit).partner(toolkit).refused
@@ -200,7 +200,7 @@ def toolkit_of(index: Index, device: Runs) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def builds(index: Index, way: Way, devices: Sequence[Runs]) -> BuildsOf:
+def builds(index: Index, way: RequestFacts, devices: Sequence[Runs]) -> BuildsOf:
     """Which of the builds that a way leaves run on all of some devices."""
     asked = way.mask
     native = runs = asked

@@ -11,7 +11,7 @@ from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.facts.records import BindingGroup
 from toolmatrix.solve import domains, preferences
 from toolmatrix.solve.engine import Problem
-from toolmatrix.solve.parts import SEVERAL, Closed, RowHead, Statement, Variable, told
+from toolmatrix.solve.parts import SEVERAL, Closed, RowHead, Statement, Variable, expand_rows
 from toolmatrix.solve.request import Ask
 
 TYPE_CHECKING = False
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import ComponentHead
     from toolmatrix.solve.engine import Nogood
-    from toolmatrix.solve.parts import TestedRow, TestedRows
+    from toolmatrix.solve.parts import TestedRow, TestedRowGroup
     from toolmatrix.solve.request import Request
 
 
-class Reached:
+class Reachable:
     """The part of the matrix that a request can reach: its variables, in the order in which the engine decides them.
 
     What the given context leaves absent is not reached, but for a `whole` part, which tells by which fact it is absent.
@@ -141,56 +141,56 @@ class Reached:
         return next(part for part in self.by_name[target, component] if part.instance == number)
 
 
-def _reach(reached: Reached, target: str) -> None:
-    for owner, name in reached.asked:
+def _reach(reachable: Reachable, target: str) -> None:
+    for owner, name in reachable.asked:
         if owner == target:
-            _add(reached, target, name)
-            reached.remaining[target][name] = reached.asked[owner, name]
-    for name, part in reached.header["components"].items():
+            _add(reachable, target, name)
+            reachable.remaining[target][name] = reachable.asked[owner, name]
+    for name, part in reachable.header["components"].items():
         if part["given"]:
-            _add(reached, target, name)
-    for owner, component, _ in reached.request.policies:
+            _add(reachable, target, name)
+    for owner, component, _ in reachable.request.policies:
         if owner == target:
-            _add(reached, target, component)
-    for number, _ in reached.named(target, "arch"):
-        _add(reached, target, "arch", number)
-    for number, _ in reached.named(target, "device"):
+            _add(reachable, target, component)
+    for number, _ in reachable.named(target, "arch"):
+        _add(reachable, target, "arch", number)
+    for number, _ in reachable.named(target, "device"):
         # A device runs code that is made for some arch, be it named or not.
-        _add(reached, target, "device", number)
-        _add(reached, target, "arch", number)
-    _spread(reached, target)
+        _add(reachable, target, "device", number)
+        _add(reachable, target, "arch", number)
+    _spread(reachable, target)
 
 
-def _add(reached: Reached, target: str, component: str, instance: int = 0) -> bool:
-    request = reached.request
-    held = reached.by_name.setdefault((target, component), [])
+def _add(reachable: Reachable, target: str, component: str, instance: int = 0) -> bool:
+    request = reachable.request
+    held = reachable.by_name.setdefault((target, component), [])
     if any(part.instance == instance for part in held):
         return False
-    reached.remaining[target].setdefault(component, -1)
+    reachable.remaining[target].setdefault(component, -1)
     # An aligned component is one variable, which stands under each of its targets.
     shared = component in request.align and not instance
     for other in request.targets if shared else ():
-        for part in reached.by_name.get((other, component), ()):
+        for part in reachable.by_name.get((other, component), ()):
             if part.target == "":
                 held.append(part)
                 return True
-    head = reached.header["components"][component]
+    head = reachable.header["components"][component]
     # Names have no age: that they come in some order is no reason to turn it round.
     rising = request.prefer == "oldest" and head["scheme"] != "names"
     oldest = rising or head["prefer"] == "oldest" or component in request.oldest
-    count = len(reached.component(component).versions)
+    count = len(reachable.component(component).versions)
     held.append(Variable("" if shared else target, component, instance, count, oldest))
     return True
 
 
-def _spread(reached: Reached, target: str) -> None:
+def _spread(reachable: Reachable, target: str) -> None:
     """Follow `requires`, `carries` and `needs` whose conditions could hold, until nothing is added."""
     # A condition that cannot hold yet may do so when more is reached: it waits, and is looked at in each round.
-    queue = [name for owner, name in reached.by_name if owner == target]
-    left = reached.remaining[target]
-    certain = () if reached.whole else reached.certain(left)
+    queue = [name for owner, name in reachable.by_name if owner == target]
+    left = reachable.remaining[target]
+    certain = () if reachable.whole else reachable.certain(left)
     excluded = {name for name, allowed in certain if not allowed & ~1 and name not in left}
-    reached.excluded[target] = excluded
+    reachable.excluded[target] = excluded
     unknown = excluded.union(SEVERAL)
     waiting: list[tuple[Mapping[str, int], Sequence[str]]] = []
     while queue:
@@ -198,7 +198,7 @@ def _spread(reached: Reached, target: str) -> None:
             can = left[name]
             waiting += [
                 (group.conditions, group.named)
-                for group in reached.component(name).binding_groups
+                for group in reachable.component(name).binding_groups
                 if group.kind != "limits"
                 and (group.alternatives or group.component not in left)
                 and can & group.releases
@@ -206,32 +206,32 @@ def _spread(reached: Reached, target: str) -> None:
         queue = []
         still = []
         for conditions, needed in waiting:
-            if conditions and not reached.possible(target, conditions):
+            if conditions and not reachable.possible(target, conditions):
                 still.append((conditions, needed))
                 continue
             for name in needed:
-                if name not in left and name not in unknown and _add(reached, target, name):
+                if name not in left and name not in unknown and _add(reachable, target, name):
                     queue.append(name)
         waiting = still
 
 
-def _arranged(reached: Reached) -> list[Variable]:
+def _arranged(reachable: Reachable) -> list[Variable]:
     # Given context comes first, then what was asked for, then the order of the front page.
-    components = reached.header["components"]
+    components = reachable.header["components"]
     places = {name: place for place, name in enumerate(components)}
     # Of what was asked for, frameworks come first: their rows name all else, and speak from the first component on.
-    asked = sorted(reached.request.leading, key=lambda name: not components[name]["framework"])
+    asked = sorted(reachable.request.leading, key=lambda name: not components[name]["framework"])
     # A device that was asked for comes before what the front page has behind it: it chooses its toolkit. So do hidden
     # components, which tell where what needs them comes from; before others they would be best absent.
     needed = {
         name
         for other in asked
-        for group in reached.component(other).binding_groups
+        for group in reachable.component(other).binding_groups
         if group.kind != "limits"
         for name in group.named
     }
     sooner = [name for name, part in components.items() if part["hidden"] and name in needed]
-    sooner += ["device"] * bool(reached.request.devices)
+    sooner += ["device"] * bool(reachable.request.devices)
     for name in sooner:
         behind = [
             places[other] > places[name] and not components[other]["framework"] for other in asked
@@ -239,7 +239,7 @@ def _arranged(reached: Reached) -> list[Variable]:
         if True in behind or name == "device":
             asked.insert([*behind, True].index(True), name)
     wanted = {name: place for place, name in enumerate(asked)}
-    targets = {name: place for place, name in enumerate(("", *reached.request.targets))}
+    targets = {name: place for place, name in enumerate(("", *reachable.request.targets))}
 
     def order(variable: Variable) -> tuple[int, int, int, int]:
         name = variable.component
@@ -252,58 +252,58 @@ def _arranged(reached: Reached) -> list[Variable]:
         return group, inner, targets[variable.target], variable.instance
 
     # An aligned variable stands under each of its targets.
-    found = dict.fromkeys(part for held in reached.by_name.values() for part in held)
+    found = dict.fromkeys(part for held in reachable.by_name.values() for part in held)
     for number, variable in enumerate(arranged := sorted(found, key=order)):
         variable.number = number
     return arranged
 
 
-def _of_request(reached: Reached) -> Iterator[Statement]:
+def _of_request(reachable: Reachable) -> Iterator[Statement]:
     # Each line forbids, as a nogood of one term, everything that it does not admit.
     def only(variable: Variable, allowed: int, target: str, ask: Ask) -> Statement:
         terms = ((variable.number, (2 << variable.count) - 1 & ~allowed),)
         return Statement(terms, target, "", ask, 0)
 
-    for target in reached.request.targets:
-        for ask in reached.asks(target):
-            allowed = reached.mask(ask.component, ask.selector)
-            yield only(reached.by_name[target, ask.component][0], allowed, target, ask)
+    for target in reachable.request.targets:
+        for ask in reachable.asks(target):
+            allowed = reachable.mask(ask.component, ask.selector)
+            yield only(reachable.by_name[target, ask.component][0], allowed, target, ask)
         whole = 0
-        named = list(reached.named(target, "arch"))
+        named = list(reachable.named(target, "arch"))
         for number, name in named:
-            mask = reached.mask("arch", name)
+            mask = reachable.mask("arch", name)
             whole |= mask
             ask = Ask(component="arch", selector=name, text=f"--arch {name}", option="arch")
-            yield only(reached.instance(target, "arch", number), mask, target, ask)
+            yield only(reachable.instance(target, "arch", number), mask, target, ask)
         listed = ",".join(name for _, name in named)
         text = f"--arch {listed}" if listed else ""
         code = Ask(component="arch", selector=listed or "*", text=text, option="arch")
-        for number, name in reached.named(target, "device"):
-            mask = reached.mask("device", name)
-            word = reached.request.named(name)
+        for number, name in reachable.named(target, "device"):
+            mask = reachable.mask("device", name)
+            word = reachable.request.named(name)
             text = f"--device '{word}'" if " " in word else f"--device {word}"
             ask = Ask(component="device", selector=name, text=text, option="device")
-            yield only(reached.instance(target, "device", number), mask, target, ask)
+            yield only(reachable.instance(target, "device", number), mask, target, ask)
             # Its code is one of what is made at all, or any where nothing is said.
-            yield only(reached.instance(target, "arch", number), whole or ~1, target, code)
+            yield only(reachable.instance(target, "arch", number), whole or ~1, target, code)
 
 
-def _of_facts(reached: Reached, *, silent: bool) -> Iterator[Statement]:
-    for target, name in reached.by_name:
-        remaining = reached.remaining[target]
+def _of_facts(reachable: Reachable, *, silent: bool) -> Iterator[Statement]:
+    for target, name in reachable.by_name:
+        remaining = reachable.remaining[target]
         left = remaining[name]
-        for group in reached.component(name).binding_groups:
+        for group in reachable.component(name).binding_groups:
             # Most limits speak of what is not reached, and bind nothing.
             if group.component not in remaining and group.kind == "limits":
                 continue
             if not left & group.releases or (silent and group.evidence == UNKNOWN):
                 continue
             conditions = group.conditions
-            if conditions and not reached.possible(target, conditions):
+            if conditions and not reachable.possible(target, conditions):
                 continue
             # With several archs or devices a fact is stated of each of those that it speaks about.
-            for number in reached.instances(target, [name, *conditions, group.component]):
-                parts = reached.parts(target, number)
+            for number in reachable.instances(target, [name, *conditions, group.component]):
+                parts = reachable.parts(target, number)
                 for place, terms in _broken(parts[name].number, left, group, parts):
                     yield Statement._make((terms, target, name, group, place))
 
@@ -334,7 +334,7 @@ def _broken(
     ]
 
 
-class Assembly(Reached):
+class Assembly(Reachable):
     """The problem of a request: what it can reach, and what is stated of that, each statement a nogood."""
 
     def __init__(
@@ -350,7 +350,7 @@ class Assembly(Reached):
             stated += stipulations.statements(self)
         self._hold(stated)
         self.set_apart: tuple[Statement, ...] = ()
-        self._sheaves: dict[str, list[TestedRows]] = {}
+        self._sheaves: dict[str, list[TestedRowGroup]] = {}
 
     def _hold(self, statements: list[Statement]) -> None:
         self.statements = statements
@@ -441,8 +441,8 @@ class Assembly(Reached):
                 left[name] &= allowed
         return left
 
-    def rows(self, target: str, left: Mapping[str, int]) -> Iterator[TestedRows]:
-        """The tested rows, as supports, in sheaves.
+    def rows(self, target: str, left: Mapping[str, int]) -> Iterator[TestedRowGroup]:
+        """The tested rows, as supports, in groups.
 
         A row that joins a component chosen earlier outweighs one that joins later components alone
         (what the framework was tested with, before what the toolkit is said to go with), then
@@ -463,11 +463,11 @@ class Assembly(Reached):
                         parts = self.parts(target, number)
                         if name in parts:
                             head = RowHead(target, name, group, parts, count, start)
-                            yield from head.sheaves(asked, left)
+                            yield from head.support_groups(asked, left)
                         # Rows keep their places in the index, whichever of them are made.
                         start += len(group.cites)
 
-    def sheaves(self, target: str) -> list[TestedRows]:
+    def support_groups(self, target: str) -> list[TestedRowGroup]:
         """The rows that may speak on a target, made when first asked for: a refusal does without."""
         if target not in self._sheaves:
             self._sheaves[target] = list(self.rows(target, self.narrowed(target)))
@@ -476,11 +476,17 @@ class Assembly(Reached):
     @property
     def tested_rows(self) -> list[TestedRow]:
         """The rows that may speak, one by one."""
-        return [row for target in self.request.targets for row in told(self.sheaves(target))]
+        return [
+            row
+            for target in self.request.targets
+            for row in expand_rows(self.support_groups(target))
+        ]
 
     def every_row(self) -> list[TestedRow]:
         """All rows, also those that can never speak here: they tell what is known of other releases."""
-        return [row for target in self.request.targets for row in told(self.rows(target, {}))]
+        return [
+            row for target in self.request.targets for row in expand_rows(self.rows(target, {}))
+        ]
 
 
 def _is_last(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import MINIMUM
 from toolmatrix.solve import ties
-from toolmatrix.solve.parts import EVIDENCE, Statement, told
+from toolmatrix.solve.parts import EVIDENCE, Statement, expand_rows
 from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
@@ -204,7 +204,7 @@ class Demand:
 
     def untied(self, judged: JudgedTarget, variable: Variable, why: _Reason) -> dict[int, int]:
         """The terms under which nothing ties a choice, and what is tied to it, to the request."""
-        apart = ties.reached([variable.number], judged.edges)
+        apart = ties.closure([variable.number], judged.edges)
         for one in self.joining(judged.target):
             # What lies inside or outside alone builds no bridge; the context is on no side.
             inside = apart.intersection(one)
@@ -270,11 +270,11 @@ class Demand:
         """The rows that name a component behind another one."""
         # A row ranks what is chosen after the first component that it joins, and speaks for that alone.
         for row in self.rows(target):
-            first, gate, _ = row.terms[0]
+            first, anchor_mask, _ = row.terms[0]
             for number, mask, worth in row.terms[1:]:
                 if number == variable.number:
                     enough = min(worth, row.weight) % EVIDENCE >= self.least
-                    yield _Speaker(_TESTED, mask, {first: gate}, enough=enough, row=row)
+                    yield _Speaker(_TESTED, mask, {first: anchor_mask}, enough=enough, row=row)
 
     def _own(self, target: str, variable: Variable) -> Iterator[_Speaker]:
         """What releases of a component say themselves of others."""
@@ -343,7 +343,7 @@ class Demand:
         """All rows that may speak on a target."""
         # To make them takes longest, and the search has made most of them.
         if target not in self._rows:
-            self._rows[target] = told(self.assembly.sheaves(target))
+            self._rows[target] = expand_rows(self.assembly.support_groups(target))
         return self._rows[target]
 
     def released(self, variable: Variable) -> int:

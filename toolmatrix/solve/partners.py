@@ -10,7 +10,7 @@ from __future__ import annotations
 from copy import copy
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.solve.assemble import Reached
+from toolmatrix.solve.assemble import Reachable
 from toolmatrix.solve.grid import joins
 from toolmatrix.solve.parts import only_excludes
 from toolmatrix.value import NamedTuple, Value
@@ -89,9 +89,9 @@ class Partners(Value):
     needs: tuple[tuple[str, ...], ...]
 
 
-def around(index: Index, component: str, requests: Sequence[Request]) -> Partners:
+def partners_of(index: Index, component: str, requests: Sequence[Request]) -> Partners:
     """What goes with the releases of a component that some requests for it leave."""
-    ways = [Way(index, request, component) for request in requests]
+    ways = [RequestFacts(index, request, component) for request in requests]
     # A way in which the releases asked about cannot be there says nothing of what goes with them.
     ways = [way for way in ways if way.mask]
     mask = 0
@@ -132,17 +132,17 @@ def _merged(name: str, found: Sequence[Partner]) -> Partner:
     )
 
 
-class Way:
+class RequestFacts:
     """One request, under which facts about the releases in `mask` of a component are looked at."""
 
     def __init__(self, index: Index, request: Request, component: str) -> None:
-        reached = Reached(index, request)
+        reachable = Reachable(index, request)
         self.index = index
         self.request = request
         self.component = component
         self.heads = index.header["components"]
-        self.left = reached.remaining[request.targets[0]]
-        self.asked = reached.asked.get((request.targets[0], component), -1)
+        self.left = reachable.remaining[request.targets[0]]
+        self.asked = reachable.asked.get((request.targets[0], component), -1)
         self.floor = words.rank(request.min_evidence or words.UNKNOWN)
         given = [name for name, head in self.heads.items() if head["given"]]
         # Some of what is given goes with nothing else that is, such as an accelerator with a target.
@@ -187,7 +187,7 @@ class Way:
             if wanted and self.certain(binding.conditions):
                 yield binding.alternatives
 
-    def at(self, mask: int) -> Way:
+    def at(self, mask: int) -> RequestFacts:
         """The same for some releases of the component."""
         found = copy(self)
         found.mask = self.mask & mask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import BindingGroup
-from toolmatrix.solve.engine import Sheaf, Support
+from toolmatrix.solve.engine import Support, SupportGroup
 from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
@@ -109,7 +109,7 @@ class RowHead:
         self.weight = earliness + words.rank(self.evidence)
         self.worth = [earliness + words.rank(group.evidences[place]) for place in held]
 
-    def sheaves(self, asked: int, left: Mapping[str, int]) -> Iterator[TestedRows]:
+    def support_groups(self, asked: int, left: Mapping[str, int]) -> Iterator[TestedRowGroup]:
         """The rows by what they say of the first variable; `asked` is what the request leaves of their subject."""
         first = self.variables[0]
         # Nothing is said of one component alone.
@@ -122,7 +122,7 @@ class RowHead:
             if (can == -1 or mask & can) and (asked == -1 or self.subjects[place] & asked):
                 found.setdefault(mask, []).append(place)
         for mask, places in found.items():
-            yield TestedRows(self, mask, places)
+            yield TestedRowGroup(self, mask, places)
 
     def row(self, place: int) -> TestedRow:
         """One row."""
@@ -133,13 +133,13 @@ class RowHead:
         return TestedRow(self, terms, place)
 
 
-class TestedRows(Sheaf):
+class TestedRowGroup(SupportGroup):
     """Rows under one head that say the same of their first variable."""
 
     __slots__ = ("head", "owner", "places")
 
-    def __init__(self, head: RowHead, gate: int, places: Sequence[int]) -> None:
-        super().__init__(head.numbers, gate, head.weight)
+    def __init__(self, head: RowHead, anchor_mask: int, places: Sequence[int]) -> None:
+        super().__init__(head.numbers, anchor_mask, head.weight)
         self.head = head
         self.owner = head.subject.number
         self.places = places
@@ -165,9 +165,14 @@ class TestedRow(Support):
         self.place = head.start + place
 
 
-def told(sheaves: Iterable[Sheaf]) -> list[TestedRow]:
-    """The rows of some sheaves of a target, in the order of the index."""
-    rows = [row for sheaf in sheaves for row in sheaf.rows() if isinstance(row, TestedRow)]
+def expand_rows(support_groups: Iterable[SupportGroup]) -> list[TestedRow]:
+    """The rows of some groups of a target, in the order of the index."""
+    rows = [
+        row
+        for support_group in support_groups
+        for row in support_group.rows()
+        if isinstance(row, TestedRow)
+    ]
     return sorted(rows, key=lambda row: row.place)
 
 

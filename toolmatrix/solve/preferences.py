@@ -37,7 +37,7 @@ class Fallback(Support):
     """A support that counts where no row speaks."""
 
     __slots__ = ()
-    faint = True
+    partial = True
 
 
 class Supports:
@@ -48,12 +48,12 @@ class Supports:
 
     def __iter__(self) -> Iterator[Support]:
         assembly = self.assembly
-        yield from kept(assembly)
+        yield from kept_releases(assembly)
         yield from builds(assembly)
         # Without rows the newest release ranks first by itself.
         if assembly.request.prefer != "newest":
             for target in assembly.request.targets:
-                yield from assembly.sheaves(target)
+                yield from assembly.support_groups(target)
             joined: Joined = {}
             for target in assembly.request.targets:
                 beside = anchors.Anchors(assembly, target)
@@ -64,7 +64,7 @@ class Supports:
             yield from unneeded(assembly)
 
 
-def kept(assembly: Assembly) -> Iterator[Support]:
+def kept_releases(assembly: Assembly) -> Iterator[Support]:
     """The releases that a lock holds and a policy prefers, anchored on the target."""
     request = assembly.request
     wanted = [(*part, 0) for part in request.keep]
@@ -134,7 +134,7 @@ def _plain(assembly: Assembly, target: str, variable: Variable, weight: int) -> 
                 if group.kind == "requires" and components[group.component]["accelerators"]:
                     for mask in group.masks:
                         plain &= ~mask
-            yield _support(variable, other, plain, weight, gate=brings)
+            yield _support(variable, other, plain, weight, anchor_mask=brings)
 
 
 def _native(assembly: Assembly, target: str, variable: Variable, weight: int) -> Iterator[Support]:
@@ -219,12 +219,16 @@ def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
             if variable.number > parts[first].number and part["scheme"] == "pep440":
                 facts = assembly.component(name)
                 for weight, releases in limits:
-                    for out, gate in _out_by(facts, releases):
+                    for out, anchor_mask in _out_by(facts, releases):
                         # What nothing needs stays away.
-                        yield _support(parts[first], variable, out | 1, weight, Fallback, gate)
+                        yield _support(
+                            parts[first], variable, out | 1, weight, Fallback, anchor_mask
+                        )
                         for together, count in joined.get((target, name), ()):
                             both, worth = (out | 1) & together, count * _ANCHOR + weight
-                            yield _support(parts[first], variable, both, worth, gate=gate)
+                            yield _support(
+                                parts[first], variable, both, worth, anchor_mask=anchor_mask
+                            )
 
 
 def _out_by(facts: ComponentFacts, days: list[tuple[str, int]]) -> Iterator[tuple[int, int]]:
@@ -232,15 +236,15 @@ def _out_by(facts: ComponentFacts, days: list[tuple[str, int]]) -> Iterator[tupl
 
     The days are sorted; those by which the same series were out come as one.
     """
-    place, gate = 0, 0
+    place, anchor_mask = 0, 0
     for day, mask in days:
         while place < len(facts.since_days) and facts.since_days[place] <= day:
-            if place and gate:
-                yield facts.since_masks[place - 1], gate
-            place, gate = place + 1, 0
-        gate |= mask
-    if place and gate:
-        yield facts.since_masks[place - 1], gate
+            if place and anchor_mask:
+                yield facts.since_masks[place - 1], anchor_mask
+            place, anchor_mask = place + 1, 0
+        anchor_mask |= mask
+    if place and anchor_mask:
+        yield facts.since_masks[place - 1], anchor_mask
 
 
 def stands_on_framework(index: Index, component: str) -> bool:
@@ -275,7 +279,7 @@ def _support(
     mask: int,
     weight: int,
     kind: type[Support] = Support,
-    gate: int = -1,
+    anchor_mask: int = -1,
 ) -> Support:
-    gated = gate & (2 << anchor.count) - 1
+    gated = anchor_mask & (2 << anchor.count) - 1
     return kind(((anchor.number, gated, weight), (variable.number, mask, weight)), weight)

@@ -11,7 +11,7 @@ from toolmatrix.solve import defaults, ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, soft, solve
 from toolmatrix.solve.known import BOUND, Relations
-from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, Statement, only_excludes, told
+from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, Statement, expand_rows, only_excludes
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
@@ -397,10 +397,10 @@ class JudgedTarget:
         self._held: dict[int, dict[str, int]] = {}
         self.claims: dict[int, list[tuple[Variable, Binding]]] = {}
         self.disputes: dict[int, list[Dispute]] = {}
-        self.rows = told(
-            sheaf
-            for sheaf in assembly.sheaves(target)
-            if sheaf.gate >> values[sheaf.variables[0]] & 1
+        self.rows = expand_rows(
+            support_group
+            for support_group in assembly.support_groups(target)
+            if support_group.anchor_mask >> values[support_group.variables[0]] & 1
         )
         # Each choice asks the rows that name it, which are few of all.
         self._naming: dict[int, list[TestedRow]] = {}
@@ -413,7 +413,7 @@ class JudgedTarget:
                 self.gather(variable)
         self.edges = ties.joined(assembly, target, self.claims, self.rows, values)
         # The variables whose releases facts tie to the request.
-        self.tied = ties.reached(ties.roots(assembly, target), self.edges)
+        self.tied = ties.closure(ties.roots(assembly, target), self.edges)
 
     def gather(self, owner: Variable) -> None:
         """The bindings and disputes of a chosen subject that hold here, by the variable they speak about."""

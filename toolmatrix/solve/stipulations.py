@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.solve.assemble import Reached
+    from toolmatrix.solve.assemble import Reachable
     from toolmatrix.solve.request import Stipulation
 
     Terms = Mapping[int, int]
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     """Terms of which one holds: empty where nothing can hold, and with empty terms where it always does."""
 
 
-def statements(reached: Reached) -> Iterator[Statement]:
+def statements(reachable: Reachable) -> Iterator[Statement]:
     """The nogoods of the stipulations of a request, for each of its targets."""
-    for target in reached.request.targets:
-        builds = _builds(reached, target)
-        for part in reached.request.stipulations:
-            for terms in _nogoods(reached, target, part, builds):
+    for target in reachable.request.targets:
+        builds = _builds(reachable, target)
+        for part in reachable.request.stipulations:
+            for terms in _nogoods(reachable, target, part, builds):
                 yield Statement(tuple(sorted(terms.items())), target, part.subject, part, 0)
 
 
@@ -52,16 +52,16 @@ def inside(index: Index, variant: str, wanted: int = -1) -> dict[str, int]:
 
 
 def _nogoods(
-    reached: Reached, target: str, part: Stipulation, builds: Mapping[str, Sequence[Terms]]
+    reachable: Reachable, target: str, part: Stipulation, builds: Mapping[str, Sequence[Terms]]
 ) -> Iterable[Terms]:
     # Most are about a component that the question does not come to: it is absent, and nothing is asked of it.
-    if any(not reached.possible(target, _masks(reached, [one])) for one in part.when):
+    if any(not reachable.possible(target, _masks(reachable, [one])) for one in part.when):
         return ()
-    ways = [_held(reached, target, one) for one in part.when]
+    ways = [_ways_to_meet(reachable, target, one) for one in part.when]
     found = [terms for way in product(*ways) if (terms := _together(way)) is not None]
     for conditions in part.one_of:
         found = _less(
-            [terms for way in conditions for terms in _broken(reached, target, way)], found
+            [terms for way in conditions for terms in _broken(reachable, target, way)], found
         )
     for terms in builds.get(part.subject, ()) if part.brought else ():
         found = _less([terms], found)
@@ -93,53 +93,53 @@ def _together(way: Iterable[Terms]) -> Terms | None:
     return found
 
 
-def _masks(reached: Reached, conditions: Iterable[tuple[str, str]]) -> dict[str, int]:
-    return {component: reached.mask(component, selector) for component, selector in conditions}
+def _masks(reachable: Reachable, conditions: Iterable[tuple[str, str]]) -> dict[str, int]:
+    return {component: reachable.mask(component, selector) for component, selector in conditions}
 
 
-def _held(reached: Reached, target: str, condition: tuple[str, str]) -> Literal:
+def _ways_to_meet(reachable: Reachable, target: str, condition: tuple[str, str]) -> Literal:
     """The ways in which a condition holds: one for each of several archs or devices."""
     component, selector = condition
-    mask = reached.mask(component, selector)
-    several = _several(reached, target, component)
+    mask = reachable.mask(component, selector)
+    several = _several(reachable, target, component)
     if several:
         return tuple({number: mask & ~1} for number in several if mask & ~1)
-    variable = reached.pick(target, component)
+    variable = reachable.pick(target, component)
     if variable is None:
         return ({},) if mask & 1 else ()
     return ({variable.number: mask & (2 << variable.count) - 1},)
 
 
-def _broken(reached: Reached, target: str, condition: tuple[str, str]) -> Literal:
+def _broken(reachable: Reachable, target: str, condition: tuple[str, str]) -> Literal:
     """The ways in which a condition does not hold."""
     component, selector = condition
-    mask = reached.mask(component, selector)
-    several = _several(reached, target, component)
+    mask = reachable.mask(component, selector)
+    several = _several(reachable, target, component)
     if several:
-        held = reached.variables
+        held = reachable.variables
         return ({number: (2 << held[number].count) - 1 & ~(mask & ~1) for number in several},)
-    variable = reached.pick(target, component)
+    variable = reachable.pick(target, component)
     if variable is None:
         return () if mask & 1 else ({},)
     rest = (2 << variable.count) - 1 & ~mask
     return ({variable.number: rest},) if rest else ()
 
 
-def _several(reached: Reached, target: str, component: str) -> list[int]:
+def _several(reachable: Reachable, target: str, component: str) -> list[int]:
     # Codegen archs and devices that are asked for are never absent, and a condition holds where one of them meets it.
     if component not in SEVERAL:
         return []
-    numbers = reached.multi_instance[target].get(component, ())
-    return [reached.instance(target, component, number).number for number in sorted(numbers)]
+    numbers = reachable.multi_instance[target].get(component, ())
+    return [reachable.instance(target, component, number).number for number in sorted(numbers)]
 
 
-def _builds(reached: Reached, target: str) -> dict[str, list[Terms]]:
+def _builds(reachable: Reachable, target: str) -> dict[str, list[Terms]]:
     """By component: for each framework that may bring it the builds, or the lack of one, that do not."""
     found: dict[str, list[Terms]] = {}
-    for owner, name in reached.by_name:
-        if owner == target and reached.header["components"][name]["variant_of"]:
-            variable = reached.variable(target, name)
+    for owner, name in reachable.by_name:
+        if owner == target and reachable.header["components"][name]["variant_of"]:
+            variable = reachable.variable(target, name)
             whole = (2 << variable.count) - 1
-            for about, mask in inside(reached.index, name).items():
+            for about, mask in inside(reachable.index, name).items():
                 found.setdefault(about, []).append({variable.number: whole & ~mask})
     return found

@@ -39,7 +39,7 @@ def joined(
     return found
 
 
-def reached(roots: Iterable[int], edges: Mapping[int, set[int]]) -> set[int]:
+def closure(roots: Iterable[int], edges: Mapping[int, set[int]]) -> set[int]:
     """The variables that lead back to the roots."""
     found = set(roots)
     queue = list(found)

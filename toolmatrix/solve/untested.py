@@ -34,7 +34,7 @@ def untested(index: Index, request: Request) -> list[Untested]:
         rows.setdefault(row.owner, []).append((row, masks))
     found = []
     for target in assembly.request.targets:
-        asked = _asked(assembly, target)
+        asked = _requested(assembly, target)
         for one in asked:
             wanted = _wanted(assembly, target, one)
             about = [
@@ -71,7 +71,7 @@ def _cites(
                 yield cite
 
 
-def _asked(assembly: Assembly, target: str) -> list[Variable]:
+def _requested(assembly: Assembly, target: str) -> list[Variable]:
     """What was asked for that is no context."""
     components = assembly.header["components"]
     asked: list[Variable] = []

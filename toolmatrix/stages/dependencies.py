@@ -114,7 +114,7 @@ def reads_headers(stage: Stage) -> bool:
     )
 
 
-def told(stage: Stage, commands: Sequence[str], depfile: str) -> tuple[str, ...]:
+def with_depfile(stage: Stage, commands: Sequence[str], depfile: str) -> tuple[str, ...]:
     """The commands of a stage, so that its compiler tells a file of which headers it read; none where it cannot.
 
     The first is the compiler's own.

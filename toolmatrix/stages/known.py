@@ -92,7 +92,7 @@ class Order(Value):
     images: str = ""
 
 
-def asked(words: Sequence[str], archs: Sequence[str] = ()) -> CommandWords:
+def parse_command_words(words: Sequence[str], archs: Sequence[str] = ()) -> CommandWords:
     """What the words of a command line ask for, with `archs` where they name none.
 
     Raises ToolMissing for a word whose effect on the stages is known of a driver alone.

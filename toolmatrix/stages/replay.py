@@ -119,7 +119,7 @@ def replay(
             outputs=tuple(moves.get(path, path) for path in stage.outputs),
             after=tuple(before for before in waits[stage.id] if before in chosen),
             depfile=depfile if reads_headers else "",
-            tracked=tuple(map(moved, dependencies.told(stage, commands, depfile)))
+            tracked=tuple(map(moved, dependencies.with_depfile(stage, commands, depfile)))
             if reads_headers
             else (),
         )

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from toolmatrix.render import ours
+from toolmatrix.render import marker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,5 +33,7 @@ def known() -> Mapping[str, Format]:
 def files(job: Job, names: Iterable[str]) -> dict[str, str]:
     """The texts of some formats by path, each with the digest of itself."""
     return {
-        path: ours.signed(text) for name in names for path, text in known()[name].files(job).items()
+        path: marker.signed(text)
+        for name in names
+        for path, text in known()[name].files(job).items()
     }

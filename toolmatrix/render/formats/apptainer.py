@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.errors import RenderError
-from toolmatrix.render import around, dockerfile
+from toolmatrix.render import common, dockerfile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def files(job: Job) -> dict[str, str]:
     """`NAME.def` for each image; raises RenderError for a text that would open a section or name a variable."""
     # `# syntax=` speaks to BuildKit, which does not read this file.
     plain = job.replace(choices=job.choices.replace(syntax_line=""))
-    return {around.file_name(image, ".def"): _definition(plain, image) for image in job.images}
+    return {common.file_name(image, ".def"): _definition(plain, image) for image in job.images}
 
 
 def _definition(job: Job, image: ImagePlan) -> str:

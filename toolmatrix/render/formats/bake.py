@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from toolmatrix.render import around, dockerfile, quote
+from toolmatrix.render import common, dockerfile, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _VARIABLES = {
 
 def files(job: Job) -> dict[str, str]:
     """The file `docker-bake.json`; raises RenderError for a name that is no plain word."""
-    images = around.targets(job)
+    images = common.targets(job)
     variables = {
         **_VARIABLES,
         **{
@@ -43,8 +43,8 @@ def files(job: Job) -> dict[str, str]:
         },
     }
     about = (
-        *around.lines(job),
-        *around.excluded(job),
+        *common.lines(job),
+        *common.excluded(job),
         "Variables of the environment, empty where nothing is said:",
         *(f"  {name}: {what}" for name, what in variables.items()),
     )
@@ -58,7 +58,7 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _target(job: Job, name: str, image: ImagePlan) -> dict[str, object]:
-    tag = f"${{PREFIX}}{around.tag(image)}"
+    tag = f"${{PREFIX}}{common.tag(image)}"
     cache = f"type=registry,ref=${{CACHE}}:{name}"
     stand_ins = (
         _where(variable, f'{{"{base}" = {variable}}}', "{}")
@@ -68,7 +68,7 @@ def _target(job: Job, name: str, image: ImagePlan) -> dict[str, object]:
         "context": ".",
         "dockerfile": dockerfile.name(image),
         "platforms": [str(quote.plain("path", image.locked.platform))],
-        "tags": [tag, f"${{PREFIX}}{around.tag(image, job)}"],
+        "tags": [tag, f"${{PREFIX}}{common.tag(image, job)}"],
         "args": {word: f"${{{word}}}" for word in _BUILD_ARGS},
         "contexts": _merged(tuple(stand_ins)),
         "cache-from": _where("CACHE", f'["{cache}"]', "[]"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.errors import RenderError
-from toolmatrix.render import around, outside, quote
+from toolmatrix.render import common, outside, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def files(job: Job) -> dict[str, str]:
     if not made:
         return {}
     use = "bazel build --config=NAME, with the name of an image; `import` it where there is another"
-    return {".bazelrc": around.comment((*around.lines(job), "", use)) + "\n".join(made) + "\n"}
+    return {".bazelrc": common.comment((*common.lines(job), "", use)) + "\n".join(made) + "\n"}
 
 
 def _lines(image: ImagePlan) -> Iterator[str]:

@@ -5,7 +5,7 @@ Which releases the channel has is not known here: where one is missing, conda sa
 
 from __future__ import annotations
 
-from toolmatrix.render import around, outside, quote
+from toolmatrix.render import common, outside, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ _INSTALLER = "pip"
 def files(job: Job) -> dict[str, str]:
     """`NAME.environment.yml` for each image with Python; raises RenderError for a value that is no plain word."""
     return {
-        around.file_name(image, ".environment.yml"): around.as_yaml(
+        common.file_name(image, ".environment.yml"): common.as_yaml(
             (
-                *around.lines(job),
+                *common.lines(job),
                 *notes(image),
-                *around.absent(image),
+                *common.absent(image),
                 "",
                 f"conda env create --file {image.name}.environment.yml",
             ),
@@ -43,7 +43,7 @@ def _environment(image: ImagePlan) -> dict[str, object]:
     apart = [build for build in image.locked.variants.values() if build.options]
     options = (" ".join(quote.plain("word", one) for one in build.options) for build in apart)
     asked = (*(one for build in apart for one in build.requirements), *image.pip)
-    pip = [*dict.fromkeys(options), *(around.requirement(one) for one in asked)]
+    pip = [*dict.fromkeys(options), *(common.requirement(one) for one in asked)]
     return {
         "name": f"{quote.plain('release', image.recipe.name)}-{quote.plain('release', image.name)}",
         # Without `nodefaults` the channels that conda itself is set up with are asked as well.

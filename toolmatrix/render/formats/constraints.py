@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.render import around, quote
+from toolmatrix.render import common, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ _EXTRAS = re.compile(r"\[.*\]")
 def files(job: Job) -> dict[str, str]:
     """`NAME.constraints.txt` for each image with Python packages; raises RenderError for one that is no requirement."""
     return {
-        around.file_name(image, ".constraints.txt"): around.comment(
-            (*around.lines(job), "", f"pip install --constraint {image.name}.constraints.txt ...")
+        common.file_name(image, ".constraints.txt"): common.comment(
+            (*common.lines(job), "", f"pip install --constraint {image.name}.constraints.txt ...")
         )
         + "".join(f"{line}\n" for line in (*_channels(image), *pinned))
         for image in job.images
@@ -44,9 +44,9 @@ def _pinned(image: ImagePlan) -> list[str]:
     # pip refuses a constraint with extras.
     builds = image.locked.variants
     wanted = [*image.pip, *(word for build in builds.values() for word in build.requirements)]
-    found = {_EXTRAS.sub("", around.requirement(one)) for one in wanted}
+    found = {_EXTRAS.sub("", common.requirement(one)) for one in wanted}
     held = image.locked.components
     for name in image.recipe.built(held) if found else ():
         if name not in builds:
-            found.add(around.requirement(f"{name}=={held[name].version}"))
+            found.add(common.requirement(f"{name}=={held[name].version}"))
     return sorted(found)

@@ -12,7 +12,7 @@ import json
 import re
 
 from toolmatrix.errors import RenderError
-from toolmatrix.render import around, quote
+from toolmatrix.render import common, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _REFERENCE = re.compile(
 def files(job: Job) -> dict[str, str]:
     """`NAME.cdx.json` for each image; raises RenderError for a value that has no place in a package URL."""
     return {
-        around.file_name(image, ".cdx.json"): json.dumps(_bill(job, image), indent=2) + "\n"
+        common.file_name(image, ".cdx.json"): json.dumps(_bill(job, image), indent=2) + "\n"
         for image in job.images
     }
 
@@ -81,7 +81,7 @@ def _bill(job: Job, image: ImagePlan) -> Part:
 
 
 def _about(job: Job, image: ImagePlan) -> Iterator[tuple[str, str]]:
-    yield from (("written", line) for line in around.lines(job))
+    yield from (("written", line) for line in common.lines(job))
     yield "lock", job.digest
     yield "matrix", job.lock.matrix_digest
     yield "platform", image.locked.platform
@@ -235,4 +235,4 @@ def _plain(name: str) -> str:
 def _requirement(text: str) -> Requirement:
     from packaging.requirements import Requirement
 
-    return Requirement(around.requirement(text))
+    return Requirement(common.requirement(text))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from toolmatrix.render import dockerfile, ours, quote
+from toolmatrix.render import dockerfile, marker, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _container(job: Job, image: ImagePlan) -> dict[str, object]:
         },
         "remoteUser": USER,
         "customizations": {
-            "toolmatrix": {"lock": str(quote.plain("digest", job.digest)), "file": ours.BLANK}
+            "toolmatrix": {"lock": str(quote.plain("digest", job.digest)), "file": marker.BLANK}
         },
     }
     if image.locked.accelerator != "none":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from toolmatrix.recipes.model import APT
-from toolmatrix.render import around, dockerfile, ours, quote, requirements
+from toolmatrix.render import common, dockerfile, marker, quote, requirements
 from toolmatrix.render.formats import apptainer
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ def files(job: Job) -> dict[str, str]:
     # `# syntax=` speaks to BuildKit, which does not read these files.
     plain = job.replace(choices=job.choices.replace(syntax_line=""))
     return {
-        f"features/src/{around.label(image)}/{name}": text
+        f"features/src/{common.label(image)}/{name}": text
         for image in job.images
         if image.distro.manager == APT
         for name, text in _feature(plain, image).items()
@@ -54,12 +54,12 @@ def _metadata(job: Job, image: ImagePlan, env: dict[str, str]) -> dict[str, obje
     # A version it has to have, without zeros in front (Semantic Versioning): the day of the matrix.
     day = quote.plain("numbers", job.lock.matrix_date.replace("-", ".")).split(".")
     return {
-        "id": around.label(image),
+        "id": common.label(image),
         "version": ".".join(str(int(part)) for part in day),
         "name": f"{quote.plain('release', image.recipe.name)} for {image.name}",
         "description": f"For {quote.plain('reference', image.from_)} on {quote.plain('path', image.locked.platform)}.",
         **({"containerEnv": held} if held else {}),
         "customizations": {
-            "toolmatrix": {"lock": str(quote.plain("digest", job.digest)), "file": ours.BLANK}
+            "toolmatrix": {"lock": str(quote.plain("digest", job.digest)), "file": marker.BLANK}
         },
     }

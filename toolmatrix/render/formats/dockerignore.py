@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.render import around, dockerfile, quote, requirements
+from toolmatrix.render import common, dockerfile, quote, requirements
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,5 +17,5 @@ def files(job: Job) -> dict[str, str]:
     sent = [LOCK, *(quote.plain("path", dockerfile.check_name(image)) for image in job.images)]
     sent += [requirements.name(image) for image in job.images if image.closure]
     sent += [quote.plain("path", job.choices.fetched)] if job.choices.fetched else []
-    about = ("Only what the Dockerfiles copy is sent to the builder.", "", *around.lines(job))
-    return {".dockerignore": around.comment(about) + "*\n" + "".join(f"!{one}\n" for one in sent)}
+    about = ("Only what the Dockerfiles copy is sent to the builder.", "", *common.lines(job))
+    return {".dockerignore": common.comment(about) + "*\n" + "".join(f"!{one}\n" for one in sent)}

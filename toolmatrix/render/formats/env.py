@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.render import around, quote
+from toolmatrix.render import common, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ _HOST = ("CFLAGS", "CXXFLAGS")
 def files(job: Job) -> dict[str, str]:
     """`NAME.env.sh` for each image with flags; raises RenderError for a value that no word of shell can hold."""
     return {
-        around.file_name(image, ".env.sh"): around.comment(
-            (*around.lines(job), "", f"To be read by a shell: . ./{image.name}.env.sh")
+        common.file_name(image, ".env.sh"): common.comment(
+            (*common.lines(job), "", f"To be read by a shell: . ./{image.name}.env.sh")
         )
         + "".join(
             f"export {quote.plain('name', name)}={quote.sh(text)}\n"

@@ -6,7 +6,7 @@ Nothing of the lock stands in a script or an expression: jobs read names from th
 
 from __future__ import annotations
 
-from toolmatrix.render import around, outside
+from toolmatrix.render import common, outside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ _PATHS = ("**.Dockerfile", "**.check.sh", "**docker-bake.json", "**toolmatrix.lo
 def files(job: Job) -> dict[str, str]:
     """The workflow; raises RenderError for a name that is no plain word, and for a platform without a machine."""
     about = (
-        *around.lines(job),
-        *around.excluded(job),
+        *common.lines(job),
+        *common.excluded(job),
         "",
         *_ABOUT,
     )
-    text = around.as_yaml(about, _workflow(job))
+    text = common.as_yaml(about, _workflow(job))
     return {PATH: _tagged(text)}
 
 
@@ -51,7 +51,7 @@ def _workflow(job: Job) -> dict[str, object]:
             "runner": outside.runner("github", image.locked.platform),
             "own": _own(image.locked.platform),
         }
-        for name, image in around.targets(job).items()
+        for name, image in common.targets(job).items()
     ]
     return {
         "name": "toolmatrix",

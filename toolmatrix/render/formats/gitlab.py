@@ -5,7 +5,7 @@ Docker's engine runs as a service beside the job, with TLS (GitLab, use Docker t
 
 from __future__ import annotations
 
-from toolmatrix.render import around, outside
+from toolmatrix.render import common, outside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ _PUSHES = (
 def files(job: Job) -> dict[str, str]:
     """The pipeline; raises RenderError for a name that is no plain word."""
     about = (
-        *around.lines(job),
-        *around.excluded(job),
+        *common.lines(job),
+        *common.excluded(job),
         "",
         f"In .gitlab-ci.yml: {{trigger: {{include: {PATH}, strategy: depend}}}}. DIRECTORY is where the bake file",
         "lies; on other than GitLab's own machines RUNNER is the tag of yours. Variables of the project, all optional:",
@@ -36,14 +36,14 @@ def files(job: Job) -> dict[str, str]:
         "  REGISTRY, REGISTRY_USER, REGISTRY_TOKEN: where to log in, and how; masked and protected",
         "  CACHE: a repository that keeps what was built, such as registry.example/team/cache",
     )
-    return {PATH: around.as_yaml(about, _pipeline(job))}
+    return {PATH: common.as_yaml(about, _pipeline(job))}
 
 
 def _pipeline(job: Job) -> dict[str, object]:
     cli, service = outside.engine()
     cells = [
         {"IMAGE": name, "RUNNER": outside.runner("gitlab", image.locked.platform)}
-        for name, image in around.targets(job).items()
+        for name, image in common.targets(job).items()
     ]
     return {
         "variables": {"DIRECTORY": "."},

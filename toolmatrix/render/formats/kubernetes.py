@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from toolmatrix.render import around, dockerfile, outside, quote
+from toolmatrix.render import common, dockerfile, outside, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ _DRIVER, _DEVICE = ("major", "minor", "revision"), ("major", "minor")
 def files(job: Job) -> dict[str, str]:
     """`NAME.kubernetes.yaml` for each image; raises RenderError for a name that is no plain word."""
     return {
-        around.file_name(image, ".kubernetes.yaml"): around.as_yaml(
-            (*around.lines(job), "", *_about(image)), _job(job, image)
+        common.file_name(image, ".kubernetes.yaml"): common.as_yaml(
+            (*common.lines(job), "", *_about(image)), _job(job, image)
         )
         for image in job.images
     }
@@ -47,7 +47,7 @@ def _about(image: ImagePlan) -> Iterator[str]:
 
 
 def _job(job: Job, image: ImagePlan) -> dict[str, object]:
-    name = around.label(image)
+    name = common.label(image)
     labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "toolmatrix"}
     annotations = {"io.github.toolmatrix.lock.digest": str(quote.plain("digest", job.digest))}
     return {
@@ -82,7 +82,7 @@ def _pod(job: Job, image: ImagePlan) -> dict[str, object]:
         "containers": [
             {
                 "name": "check",
-                "image": around.tag(image, job),
+                "image": common.tag(image, job),
                 "command": [
                     *("sh", f"{dockerfile.FOLDER}/{dockerfile.check_name(image)}"),
                     *(("runtime",) if image.artifacts else ()),

@@ -5,7 +5,7 @@ Which releases the channel has is not known here: where one is missing, pixi say
 
 from __future__ import annotations
 
-from toolmatrix.render import around, outside, quote
+from toolmatrix.render import common, outside, quote
 from toolmatrix.render.formats import conda, uv
 
 TYPE_CHECKING = False
@@ -18,11 +18,11 @@ SUMMARY = "a workspace of pixi for each image with Python"
 def files(job: Job) -> dict[str, str]:
     """`pixi/NAME/pixi.toml` for each image with Python; raises RenderError for a value that is no plain word."""
     return {
-        f"pixi/{around.file_name(image, '/pixi.toml')}": around.as_toml(
+        f"pixi/{common.file_name(image, '/pixi.toml')}": common.as_toml(
             (
-                *around.lines(job),
+                *common.lines(job),
                 *conda.notes(image),
-                *around.absent(image),
+                *common.absent(image),
                 "",
                 "pixi install, in the directory of this file",
             ),
@@ -38,7 +38,7 @@ def _workspace(image: ImagePlan) -> dict[str, object]:
     packages = _packages(image)
     return {
         "workspace": {
-            "name": around.label(image),
+            "name": common.label(image),
             "channels": ["conda-forge"],
             "platforms": [outside.runner("conda", image.locked.platform)],
         },
@@ -58,7 +58,7 @@ def _major(release: str) -> str:
 
 def _options(image: ImagePlan) -> dict[str, object]:
     found: dict[str, object] = {}
-    pages = [around.Inline(url=one.url) for one in uv.channels(image) if one.flat]
+    pages = [common.Inline(url=one.url) for one in uv.channels(image) if one.flat]
     if pages:
         found["find-links"] = pages
     if uv.shares(image):
@@ -77,5 +77,5 @@ def _packages(image: ImagePlan) -> dict[str, object]:
         said: dict[str, object] = {"url": one.url} if one.url else {"version": str(one.specifier)}
         said |= {"extras": sorted(one.extras)} if one.extras else {}
         said |= {"index": place.url} if place and not place.flat else {}
-        found[one.name] = around.Inline(said) if len(said) > 1 or one.url else said["version"]
+        found[one.name] = common.Inline(said) if len(said) > 1 or one.url else said["version"]
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.lock.model import COMPILERS
-from toolmatrix.render import around, outside, quote
+from toolmatrix.render import common, outside, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ _CUDA = re.compile(r"(?:sm|compute)_([0-9]+[a-z]?)")
 def files(job: Job) -> dict[str, str]:
     """`NAME.spack.yaml` for each image with anything that Spack packages; raises RenderError for no plain release."""
     return {
-        around.file_name(image, ".spack.yaml"): around.as_yaml(
+        common.file_name(image, ".spack.yaml"): common.as_yaml(
             (
-                *around.lines(job),
+                *common.lines(job),
                 *_notes(image.locked),
                 "",
                 f"spack env create {image.name} {image.name}.spack.yaml",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from toolmatrix.render import answer, around, quote
+from toolmatrix.render import answer, common, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ class BuildIndex(NamedTuple):
 def files(job: Job) -> dict[str, str]:
     """`uv/NAME/pyproject.toml` for each image with Python packages; raises RenderError for what is no requirement."""
     return {
-        f"uv/{around.file_name(image, '/pyproject.toml')}": around.as_toml(
+        f"uv/{common.file_name(image, '/pyproject.toml')}": common.as_toml(
             (
-                *around.lines(job),
-                *around.absent(image),
+                *common.lines(job),
+                *common.absent(image),
                 "",
                 "uv sync, in the directory of this file",
             ),
@@ -54,7 +54,7 @@ def files(job: Job) -> dict[str, str]:
 def requirements(image: ImagePlan) -> list[str]:
     """The Python packages of an image as requirements, builds of other indexes among them."""
     builds = (one for build in image.locked.variants.values() for one in build.requirements)
-    return [around.requirement(one) for one in dict.fromkeys((*builds, *image.pip))]
+    return [common.requirement(one) for one in dict.fromkeys((*builds, *image.pip))]
 
 
 def channels(image: ImagePlan) -> list[BuildIndex]:
@@ -81,7 +81,7 @@ def _places(build: LockedVariant) -> Iterator[tuple[str, bool]]:
 def _name(requirement: str) -> str:
     from packaging.requirements import Requirement
 
-    return Requirement(around.requirement(requirement)).name
+    return Requirement(common.requirement(requirement)).name
 
 
 def _project(image: ImagePlan) -> dict[str, object]:
@@ -91,7 +91,7 @@ def _project(image: ImagePlan) -> dict[str, object]:
     shared = shares(image)
     return {
         "project": {
-            "name": around.label(image),
+            "name": common.label(image),
             "version": "0",
             "requires-python": f"=={python}.*",
             "dependencies": requirements(image),
@@ -112,7 +112,7 @@ def _sources(found: list[BuildIndex], shared: bool) -> dict[str, object]:
     named = {f"channel-{number}": one for number, one in enumerate(found, 1)}
     return {
         "sources": {
-            package: around.Inline(index=name)
+            package: common.Inline(index=name)
             for name, one in named.items()
             for package in one.packages
         },
@@ -132,7 +132,7 @@ def _closure(image: ImagePlan) -> dict[str, object]:
     if image.closure is None:
         return {}
     packages = sorted(image.closure.packages.items())
-    pins = [around.requirement(f"{name}=={one.version}") for name, one in packages if not one.url]
+    pins = [common.requirement(f"{name}=={one.version}") for name, one in packages if not one.url]
     # What was locked are wheels, but for what is built out of a source archive.
     sources = image.closure.sources
     built = {"no-binary-package": list(sources)} if sources else {}

@@ -10,7 +10,7 @@ Best
     ``c`` if its term on ``c`` holds ``x``, it has terms on variables before ``c``, and the first
     of them holds the value chosen there, and unless its owner is before ``c`` and absent (candidate
     0): of what is not there nothing was tested. It does so at the level ``(agrees, weight)``: ``agrees``
-    is 1 if all its terms on earlier variables hold and it is not faint, ``weight`` the smaller of the row's and the
+    is 1 if all its terms on earlier variables hold and it is not partial, ``weight`` the smaller of the row's and the
     term's (neither is negative). The rank of ``x`` is the highest level of a row that speaks for
     it, else ``(0, 0)``. Candidates are taken by rank, then by index: higher first, or lower first
     for the variables in ``Problem.oldest``; for those in ``Problem.optional`` candidate 0 comes
@@ -79,12 +79,12 @@ PATIENCE = 32
 class Support:
     """A row of values that were tested together: a soft constraint, which ranks and never refuses.
 
-    Its terms (variable, mask, weight) are kept in the order of their variables. One that is ``faint`` never agrees in
+    Its terms (variable, mask, weight) are kept in the order of their variables. One that is ``partial`` never agrees in
     full: it counts less than any row that does. ``owner`` is the variable whose row it is, if it is one's.
     """
 
     __slots__ = ("terms", "weight")
-    faint = False
+    partial = False
     owner = -1
 
     def __init__(self, terms: Sequence[tuple[int, int, int]], weight: int) -> None:
@@ -97,22 +97,22 @@ class Support:
         return [variable for variable, _, _ in self.terms]
 
     @property
-    def gate(self) -> int:
+    def anchor_mask(self) -> int:
         """The values of the first of them for which it speaks."""
         return self.terms[0][1]
 
     def rows(self) -> Sequence[Support]:
-        """The rows it stands for: itself, or those of a sheaf."""
+        """The rows it stands for: itself, or those of a group."""
         return (self,)
 
     def level(self, variable: int, candidate: int, values: Sequence[int]) -> tuple[int, int] | None:
         """The level at which it speaks for a candidate, given the values before it; None if it does not."""
-        first, gate, _ = self.terms[0]
-        if first >= variable or not gate >> values[first] & 1:
+        first, anchor_mask, _ = self.terms[0]
+        if first >= variable or not anchor_mask >> values[first] & 1:
             return None
         if 0 <= self.owner < variable and not values[self.owner]:
             return None
-        agrees = int(not self.faint)
+        agrees = int(not self.partial)
         for other, mask, weight in self.terms:
             if other >= variable:
                 speaks = other == variable and mask >> candidate & 1
@@ -121,7 +121,7 @@ class Support:
         return None
 
 
-class Sheaf(Support):
+class SupportGroup(Support):
     """Rows that join the same variables and agree on the first, made when its values may be chosen.
 
     Of the terms it has the first one.
@@ -129,9 +129,9 @@ class Sheaf(Support):
 
     __slots__ = ("_made", "_variables")
 
-    def __init__(self, variables: Sequence[int], gate: int, weight: int) -> None:
+    def __init__(self, variables: Sequence[int], anchor_mask: int, weight: int) -> None:
         # One term is sorted.
-        self.terms = [(variables[0], gate, weight)]
+        self.terms = [(variables[0], anchor_mask, weight)]
         self.weight = weight
         self._variables = variables
         self._made: Sequence[Support] | None = None
@@ -227,7 +227,7 @@ class Ranking:
         joined: Sequence[int] = ()
         for rows in supports:
             variables = rows.variables
-            first, owner = (variables[0], rows.gate), (rows.owner, ~1)
+            first, owner = (variables[0], rows.anchor_mask), (rows.owner, ~1)
             for place in range(1, len(variables)):
                 present = owner if 0 <= owner[0] < variables[place] else first
                 self.rows[variables[place]].append((rows, place, *first, *present))
@@ -259,14 +259,14 @@ class Ranking:
     def _tested(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the candidates of highest rank: all of ``mask`` where no row speaks."""
         best, top = mask, (0, 0)
-        for held, place, first, gate, owner, present in self.rows[variable]:
-            speaks = gate & domains[first] and present & domains[owner]
+        for held, place, first, anchor_mask, owner, present in self.rows[variable]:
+            speaks = anchor_mask & domains[first] and present & domains[owner]
             for row in held.rows() if speaks else ():
                 terms = row.terms
                 _, tested, weight = terms[place]
                 if not tested & mask:
                     continue
-                agrees = not row.faint and all(
+                agrees = not row.partial and all(
                     terms[other][1] & domains[terms[other][0]] for other in range(1, place)
                 )
                 level = (int(agrees), min(weight, row.weight))

@@ -106,31 +106,31 @@ def _candidates(problem: Problem, pool: Sequence[int], starts: Sequence[int]) ->
 
 def _attempts(problem: Problem, pool: Sequence[int], starts: Sequence[int]) -> set[Core]:
     """Return the cores that different orders of search find."""
-    around = Around(problem, pool, starts)
-    first = around.refute(pool, "index")
+    vicinity = Vicinity(problem, pool, starts)
+    first = vicinity.refute(pool, "index")
     if first is None:
         return set()
     # Neither the search nor the chain is shorter on all problems; both are cheap beside reducing.
     found = {first.core, follow(problem, pool)}
-    if first.chosen and (second := around.refute(pool, "reverse")) is not None:
+    if first.chosen and (second := vicinity.refute(pool, "reverse")) is not None:
         found.add(second.core)
     if starts:
-        found.add(_nearest(around, pool))
+        found.add(_nearest(vicinity, pool))
     return {_tighten(problem, core, starts) for core in found if core is not None}
 
 
-def _nearest(around: Around, pool: Sequence[int]) -> Core | None:
+def _nearest(vicinity: Vicinity, pool: Sequence[int]) -> Core | None:
     """Return a core of the smallest neighbourhood of the requests that has one."""
-    rings: list[list[int]] = [[] for _ in range(len(around.distances) + 1)]
+    rings: list[list[int]] = [[] for _ in range(len(vicinity.distances) + 1)]
     for index in pool:
-        rings[around.farthest(index)].append(index)
+        rings[vicinity.farthest(index)].append(index)
     inside: list[int] = []
     for ring in rings:
         if not ring:
             continue
         # Each ring is joined with those inside it, until the first conflict.
         inside += ring
-        found = around.refute(inside, "index")
+        found = vicinity.refute(inside, "index")
         if found is not None:
             return found.core
     return None
@@ -138,15 +138,15 @@ def _nearest(around: Around, pool: Sequence[int]) -> Core | None:
 
 def _tighten(problem: Problem, core: Core, starts: Sequence[int]) -> Core:
     """Search a core within itself, from either end, while that makes it smaller."""
-    around = Around(problem, core, starts)
+    vicinity = Vicinity(problem, core, starts)
     misses = 0
     # Two misses in a row, one from each end: what neither order shrinks seldom shrinks at all.
     while misses < 2:
         order = ("index", "reverse")[misses]
-        smaller = around.refute(core, order)
+        smaller = vicinity.refute(core, order)
         if smaller is not None and len(smaller.core) < len(core):
             core, misses = smaller.core, 0
-            around = Around(problem, core, starts)
+            vicinity = Vicinity(problem, core, starts)
         else:
             misses += 1 if smaller is None or smaller.chosen else 2
     return core
@@ -154,13 +154,13 @@ def _tighten(problem: Problem, core: Core, starts: Sequence[int]) -> Core:
 
 def _reduce(problem: Problem, core: Core, starts: Sequence[int]) -> Core:
     """Drop every nogood that is not needed, the farthest first."""
-    around = Around(problem, core, starts)
+    vicinity = Vicinity(problem, core, starts)
     # The last is tried first: what is far from the request makes the longest stories.
-    left = sorted(core, key=lambda index: (around.farthest(index), index))
+    left = sorted(core, key=lambda index: (vicinity.farthest(index), index))
     needed: list[int] = []
     while left:
         index = left.pop()
-        smaller = around.refute(sorted(needed + left), "index")
+        smaller = vicinity.refute(sorted(needed + left), "index")
         if smaller is None:
             needed.append(index)
         else:
@@ -170,7 +170,7 @@ def _reduce(problem: Problem, core: Core, starts: Sequence[int]) -> Core:
     return tuple(sorted(needed))
 
 
-class Around:
+class Vicinity:
     """The nogoods of a pool with the variables numbered by their distance from ``starts``."""
 
     __slots__ = ("distances", "nogoods", "problem")

@@ -178,19 +178,19 @@ def unmatched(choices: list[int], groups: list[int]) -> tuple[list[int], list[in
     holder: dict[int, int] = {}
     held: dict[int, int] = {}
     for start in range(len(choices)):
-        reached = [start]
+        reachable = [start]
         origin: dict[int, int] = {}
         free = -1
-        for choice in reached:
+        for choice in reachable:
             for group in near[choice]:
                 if group not in origin:
                     origin[group] = choice
                     if group in holder:
-                        reached.append(holder[group])
+                        reachable.append(holder[group])
                     else:
                         free = group
         if free < 0:
-            return reached, list(origin)
+            return reachable, list(origin)
         # Along the path each choice takes the group that the next one had.
         while free >= 0:
             choice = origin[free]

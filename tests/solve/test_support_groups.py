@@ -1,4 +1,4 @@
-"""Rows in sheaves rank as they do one by one; a conflict without a choice is the same in any order."""
+"""Rows in groups rank as they do one by one; a conflict without a choice is the same in any order."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.solve.generate import scattered
-from toolmatrix.solve.engine import Conflict, Problem, Sheaf, Solution, Support, solve
+from toolmatrix.solve.engine import Conflict, Problem, Solution, Support, SupportGroup, solve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Bound(Sheaf):
-    """A sheaf of rows that are there already."""
+class Bound(SupportGroup):
+    """A group of rows that are there already."""
 
     __slots__ = ("held", "made")
 
     def __init__(self, rows: Sequence[Support]) -> None:
-        super().__init__(rows[0].variables, rows[0].gate, rows[0].weight)
+        super().__init__(rows[0].variables, rows[0].anchor_mask, rows[0].weight)
         self.held = rows
         self.made = 0
 
@@ -29,17 +29,17 @@ class Bound(Sheaf):
 
 
 def bound(rows: Sequence[Support]) -> list[Bound]:
-    """Rows in sheaves: those together that join the same variables and agree on the first."""
+    """Rows in groups: those together that join the same variables and agree on the first."""
     same: dict[tuple[object, ...], list[Support]] = {}
     for row in rows:
-        same.setdefault((*row.variables, row.gate), []).append(row)
+        same.setdefault((*row.variables, row.anchor_mask), []).append(row)
     return [Bound(rows) for rows in same.values()]
 
 
 @pytest.mark.parametrize("seed", range(150))
 def test_sheaves_rank_as_their_rows(seed: int) -> None:
     problem = scattered(seed, 5, 4, 8, 120, 3)
-    # In sheaves there are several rows only where few values are told apart.
+    # In groups there are several rows only where few values are told apart.
     rows = [
         Support(
             [(row.terms[0][0], row.terms[0][1] & 3 or 1, row.terms[0][2]), *row.terms[1:]],
@@ -48,8 +48,8 @@ def test_sheaves_rank_as_their_rows(seed: int) -> None:
         for row in problem.supports
         if len(row.terms) > 1
     ]
-    sheaves = bound(rows)
-    assert len(sheaves) < len(rows)
+    support_groups = bound(rows)
+    assert len(support_groups) < len(rows)
     alone, together = (
         solve(
             Problem(
@@ -61,18 +61,18 @@ def test_sheaves_rank_as_their_rows(seed: int) -> None:
                 problem.optional,
             )
         )
-        for supports in (rows, sheaves)
+        for supports in (rows, support_groups)
     )
     assert repr(alone) == repr(together)
-    assert all(sheaf.made <= 1 for sheaf in sheaves)
+    assert all(support_group.made <= 1 for support_group in support_groups)
 
 
 def test_a_refusal_makes_no_rows() -> None:
-    sheaf = Bound([Support([(0, 1, 1), (1, 1, 1)], 1)])
-    found = solve(Problem([2, 2], [((0, 1),), ((0, 2),)], [sheaf]))
+    support_group = Bound([Support([(0, 1, 1), (1, 1, 1)], 1)])
+    found = solve(Problem([2, 2], [((0, 1),), ((0, 2),)], [support_group]))
     assert isinstance(found, Conflict)
     assert not found.chosen
-    assert sheaf.made == 0
+    assert support_group.made == 0
 
 
 @pytest.mark.parametrize("seed", range(150))

@@ -215,7 +215,7 @@ def column(record: Mapping[str, list[str]], label: str) -> list[str]:
     return [cell for cell in record[fit[0]] if cell]
 
 
-WAYS: Mapping[str, Callable[[str, str, YamlNode], list[str]]] = {
+EXTRACTORS: Mapping[str, Callable[[str, str, YamlNode], list[str]]] = {
     "key": key,
     "assignment": assignment,
     "dockerfile": dockerfile,

@@ -10,7 +10,7 @@ import re
 import yaml
 
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests.traced import FileText, Traced
+from toolmatrix.manifests.source_text import FileText, Traced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

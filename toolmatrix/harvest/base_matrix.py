@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     """The line of each build on the default channel and what it computes on, by release and machine."""
 
 
-class Footing(Value):
+class BaseMatrix(Value):
     """The components of a matrix, its Pythons and the lines of builds; `damage` says what of it cannot be read."""
 
     components: frozenset[str]
@@ -28,7 +28,7 @@ class Footing(Value):
     damage: tuple[MatrixError, ...] = ()
 
 
-def read(index: Callable[[], Index], paths: Sequence[str], matched: Collection[str]) -> Footing:
+def read(index: Callable[[], Index], paths: Sequence[str], matched: Collection[str]) -> BaseMatrix:
     """Those of a matrix at these paths, with the lines of the builds of some components.
 
     What a harvest is to write anew may be why the matrix cannot be read. Its files are read without those that are
@@ -41,9 +41,9 @@ def read(index: Callable[[], Index], paths: Sequence[str], matched: Collection[s
         return _of_files(paths, matched, error)
 
 
-def _of_index(index: Index, matched: Iterable[str]) -> Footing:
+def _of_index(index: Index, matched: Iterable[str]) -> BaseMatrix:
     components = index.header["components"]
-    return Footing(
+    return BaseMatrix(
         components=frozenset(components),
         pythons=tuple(index.component("python").versions),
         lines={
@@ -64,7 +64,7 @@ def _of_index(index: Index, matched: Iterable[str]) -> Footing:
     )
 
 
-def _of_files(paths: Sequence[str], matched: Iterable[str], error: MatrixError) -> Footing:
+def _of_files(paths: Sequence[str], matched: Iterable[str], error: MatrixError) -> BaseMatrix:
     damage = {
         name: MatrixError("a listed file is missing", found=name)
         for path in paths
@@ -89,7 +89,7 @@ def _of_files(paths: Sequence[str], matched: Iterable[str], error: MatrixError) 
     if "python" not in held:
         raise error
     default = {name for name, channel in matrix.channels.items() if channel.default}
-    return Footing(
+    return BaseMatrix(
         components=frozenset(matrix.components),
         pythons=tuple(
             versions.sort(matrix.components["python"].scheme, dict.fromkeys(held["python"], 0))

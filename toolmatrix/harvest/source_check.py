@@ -47,7 +47,7 @@ class SourceQuestion(Value):
         return match["repository"] if match else ""
 
 
-class Reopened(Value):
+class SourceCheck(Value):
     """`found`, `not found` or `cannot say`, and why."""
 
     state: str
@@ -56,14 +56,16 @@ class Reopened(Value):
 
 def reopened(
     questions: Sequence[SourceQuestion], place: str, env: Mapping[str, str]
-) -> list[Reopened]:
+) -> list[SourceCheck]:
     """An answer to each question out of one clone, which git reads once for all.
 
     Raises HarvestRefused for what is no clone, and ToolMissing without git.
     """
     tree = source_tree.opened(place, env)
     if isinstance(tree, UnpackedTree):
-        return [Reopened(state=CANNOT_SAY, why="an unpacked tree has no commits")] * len(questions)
+        return [SourceCheck(state=CANNOT_SAY, why="an unpacked tree has no commits")] * len(
+            questions
+        )
     named = [_named(question) for question in questions]
     revisions = list(dict.fromkeys(revision for revision, _ in named if revision))
     commits = dict(zip(revisions, tree.commits(revisions), strict=True))
@@ -74,9 +76,9 @@ def reopened(
     answers = []
     for question, (at, path) in zip(questions, places, strict=True):
         if not path or not at.ref:
-            answers.append(Reopened(state=CANNOT_SAY, why="the source names no file and commit"))
+            answers.append(SourceCheck(state=CANNOT_SAY, why="the source names no file and commit"))
         elif not at.commit:
-            answers.append(Reopened(state=CANNOT_SAY, why=f"{at.ref} is not in the clone"))
+            answers.append(SourceCheck(state=CANNOT_SAY, why=f"{at.ref} is not in the clone"))
         else:
             answers.append(_compared(question.value, path, texts[at, path]))
     return answers
@@ -92,11 +94,11 @@ def _named(question: SourceQuestion) -> tuple[str, str]:
     return (said["revision"] if said else match["revision"] or ""), path
 
 
-def _compared(value: str, path: str, found: Found) -> Reopened:
+def _compared(value: str, path: str, found: Found) -> SourceCheck:
     if found.data is None:
         # A source may name a directory: in which of its files somebody read is not known.
         state = CANNOT_SAY if found.why == source_tree.DIRECTORY else NOT_FOUND
-        return Reopened(state=state, why=f"{path}: {found.why}")
+        return SourceCheck(state=state, why=f"{path}: {found.why}")
     text = found.data.decode("utf-8", "replace")
     tokens = list(_tokens(value))
     # `<8` beside `>=7.7` is how the next major release is read out of 7.7, and seldom in the text.
@@ -104,14 +106,14 @@ def _compared(value: str, path: str, found: Found) -> Reopened:
         token for _, token in tokens
     ]
     if not told:
-        return Reopened(state=CANNOT_SAY, why="the value names no version")
+        return SourceCheck(state=CANNOT_SAY, why="the value names no version")
     missing = [token for token in told if not _stands(token, text)]
     if not missing:
-        return Reopened(state=FOUND, why=", ".join(told))
+        return SourceCheck(state=FOUND, why=", ".join(told))
     versions = [token for token in missing if _VERSION.fullmatch(token)]
     if versions:
-        return Reopened(state=NOT_FOUND, why=", ".join(versions))
-    return Reopened(state=CANNOT_SAY, why=f"{', '.join(missing)} may be written otherwise")
+        return SourceCheck(state=NOT_FOUND, why=", ".join(versions))
+    return SourceCheck(state=CANNOT_SAY, why=f"{', '.join(missing)} may be written otherwise")
 
 
 def _tokens(value: str) -> Iterator[tuple[str, str]]:

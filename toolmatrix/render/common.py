@@ -6,7 +6,7 @@ import re
 
 from toolmatrix.errors import RenderError
 from toolmatrix.lock import write
-from toolmatrix.render import ours, quote
+from toolmatrix.render import marker, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def lines(job: Job) -> tuple[str, ...]:
         f"lock    {job.digest}",
         f"matrix  {job.lock.matrix_date} {job.lock.matrix_digest}",
         # By the word `file` its digest finds its place.
-        f"file    {ours.BLANK}",
+        f"file    {marker.BLANK}",
     )
 
 
