@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(7200)]
 
-ALSO_READ = frozenset([*MUTATIONS][::4])
+# Reading what the engine saves takes it ten seconds of processor time each.
+ALSO_READ = frozenset([*MUTATIONS][::8]) | {"link", "no shell"}
 WAYS = {
     "engine": "toolmatrix validate docker:{} --lock toolmatrix.lock --json",
     "archive": "docker save {} | toolmatrix validate archive:- --lock toolmatrix.lock --json",
@@ -72,8 +73,8 @@ def test_what_is_wrong_is_named_and_nothing_else(engine: Engine, folder: Path, n
     image = mutations.mutate(engine, folder, name)
     mutation = {**MUTATIONS, **RIGHT}[name]
     wanted = {"engine": mutation.told}
-    # Both ways read the same layers: that is tried where reading alone tells less, or must not raise an alarm.
-    if mutation.read or mutation.edit or name in RIGHT or name in ALSO_READ:
+    # Both ways read the same layers: that is tried where reading alone tells less, and of some others.
+    if mutation.read or mutation.edit or name in ALSO_READ:
         wanted["archive"] = mutation.read or mutation.told
     assert {way: told(engine, folder, image, way, *EXPECTED) for way in wanted} == {
         way: sorted(several) for way, several in wanted.items()
