@@ -14,7 +14,7 @@ import yaml
 from toolmatrix.errors import HarvestRefused, MatrixError
 from toolmatrix.facts import yamlfile
 from toolmatrix.harvest import contents
-from toolmatrix.harvest.contents import Told
+from toolmatrix.harvest.contents import WheelCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,7 +57,7 @@ def rules(*said: dict[str, Any]) -> list[contents.Rule]:
     return contents.rules(node.sequence("rules"))
 
 
-def told(members: Mapping[str, bytes | str], **rule: Any) -> Told | None:
+def told(members: Mapping[str, bytes | str], **rule: Any) -> WheelCell | None:
     """What one rule reads out of a wheel with these members."""
     data = {name: one.encode() if isinstance(one, str) else one for name, one in members.items()}
     return contents.read(LocalWheel(data), rules({"cell": "x", **rule})).get("x")
@@ -174,7 +174,7 @@ def test_a_text_beyond_the_budget_is_not_found() -> None:
 
 def test_device_code_read_to_the_end_is_all_there_is() -> None:
     data = bytes(1000) + fatbin((2, 80), (2, 90), (1, 90)) + bytes(1000)
-    assert told({"a/_C.so": data}, member="*.so", archs="device") == Told(
+    assert told({"a/_C.so": data}, member="*.so", archs="device") == WheelCell(
         text="sm_80 sm_90 compute_90", members=("a/_C.so",)
     )
 
@@ -190,7 +190,7 @@ def test_an_early_stop_gives_a_lower_bound() -> None:
 def test_of_several_libraries_one_that_was_not_read_whole_leaves_the_answer_open() -> None:
     members = {"a.so": fatbin((2, 80)), "b.so": fatbin((2, 90)) + bytes(2 * contents.MEBIBYTE)}
     found = told(members, member="*.so", archs="device", mebibytes=1)
-    assert found == Told(text="sm_80 sm_90", members=("a.so", "b.so"), partly=True)
+    assert found == WheelCell(text="sm_80 sm_90", members=("a.so", "b.so"), partly=True)
 
 
 def test_a_library_without_device_code_tells_nothing() -> None:

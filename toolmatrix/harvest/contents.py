@@ -75,7 +75,7 @@ class Rule(Value):
     node: YamlNode
 
 
-class Told(Value):
+class WheelCell(Value):
     """What a wheel tells for a cell; `partly` where not all of the members was read, so that there may be more."""
 
     text: str
@@ -128,9 +128,9 @@ def _compiled(pattern: str, node: YamlNode, form: str = "") -> None:
         )
 
 
-def read(wheel: Archive, wanted: Sequence[Rule]) -> dict[str, Told]:
+def read(wheel: Archive, wanted: Sequence[Rule]) -> dict[str, WheelCell]:
     """What a wheel tells, by cell; of several rules for one cell the first that finds something."""
-    found: dict[str, Told] = {}
+    found: dict[str, WheelCell] = {}
     names = wheel.names()
     for rule in wanted:
         if rule.cell not in found:
@@ -140,7 +140,7 @@ def read(wheel: Archive, wanted: Sequence[Rule]) -> dict[str, Told]:
     return found
 
 
-def _checked(wheel: Archive, rule: Rule, told: Told) -> Told:
+def _checked(wheel: Archive, rule: Rule, told: WheelCell) -> WheelCell:
     # Anybody may publish a wheel: what it says is bounded before it gets into a file of facts.
     if len(told.text) > _LONGEST or not _VALUE.fullmatch(told.text):
         raise _refusal(wheel, rule, "a value of a fact", repr(told.text[:80]))
@@ -212,7 +212,7 @@ def _texts(wheel: Archive, rule: Rule, names: Sequence[str]) -> Iterator[tuple[s
         yield name, wheel.read(name, LARGEST_TEXT).decode("utf-8", "replace")
 
 
-def _assigned(wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
+def _assigned(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
     """A name that a Python file assigns a literal to, or a key of it: `build_info.cuda_version`."""
     name, *path = rule.what.split(".")
     for member, text in _texts(wheel, rule, names):
@@ -242,7 +242,7 @@ def _literal(tree: ast.Module, name: str) -> Any:
     return None
 
 
-def _json(wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
+def _json(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
     """A value of a JSON document, by its keys: `version.torch`."""
     for member, text in _texts(wheel, rule, names):
         try:
@@ -253,22 +253,22 @@ def _json(wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
     return None
 
 
-def _of_document(rule: Rule, member: str, value: Any, path: Sequence[str]) -> Told | None:
+def _of_document(rule: Rule, member: str, value: Any, path: Sequence[str]) -> WheelCell | None:
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     values = value if isinstance(value, list) else [value]
     texts = [f"{one}" for one in values if isinstance(one, (str, int, float)) and one != ""]
-    return Told(text=_taken(rule, texts), members=(member,)) if texts else None
+    return WheelCell(text=_taken(rule, texts), members=(member,)) if texts else None
 
 
-def _text(wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
+def _text(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
     """The first place of a member, text or not, at which a regular expression matches."""
     pattern = re.compile(rule.what.encode())
     for name in _members(rule, names):
         match = _first(pattern, _within(wheel.stream(name), rule.mebibytes * MEBIBYTE))
         if match is not None:
             taken = match[1] if pattern.groups else match[0]
-            return Told(text=_taken(rule, [taken.decode("utf-8", "replace")]), members=(name,))
+            return WheelCell(text=_taken(rule, [taken.decode("utf-8", "replace")]), members=(name,))
     return None
 
 
@@ -291,15 +291,15 @@ def _within(stream: Iterable[bytes], budget: int) -> Iterator[bytes]:
             return
 
 
-def _names(_wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
+def _names(_wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
     """Names of members that a regular expression matches."""
     # Some wheels say it nowhere else: bitsandbytes has a library for each toolkit, and only names tell which.
     fitting = [name for name in names if re.search(rule.what, name)][:_MOST_MEMBERS]
     found = _taken(rule.replace(match=rule.what), sorted(fitting))
-    return Told(text=found, members=tuple(fitting[:1])) if fitting else None
+    return WheelCell(text=found, members=tuple(fitting[:1])) if fitting else None
 
 
-def _archs(wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
+def _archs(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
     """The codegen archs of the device code in members, of so many MiB of each from its beginning."""
     archs: set[str] = set()
     read = _members(rule, names)
@@ -317,7 +317,9 @@ def _archs(wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
         partly = partly or count < wheel.size(name) or bool(scan.unread)
     if not archs:
         return None
-    return Told(text=" ".join(sorted(archs, key=_arch_order)), members=tuple(read), partly=partly)
+    return WheelCell(
+        text=" ".join(sorted(archs, key=_arch_order)), members=tuple(read), partly=partly
+    )
 
 
 def _arch_order(arch: str) -> tuple[bool, int, str]:
@@ -325,12 +327,12 @@ def _arch_order(arch: str) -> tuple[bool, int, str]:
     return arch.startswith("compute_"), int(digits[0]) if digits else 0, arch
 
 
-def _needed(wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
+def _needed(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
     """Sonames that libraries ask the loader for, of which a regular expression matches some."""
     return _library(wheel, rule, names, lambda _data, held: held.dynamic.needed)
 
 
-def _wants(wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
+def _wants(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
     """The newest version of a family of symbols (`GLIBC`) that libraries want."""
     family = rule.what
 
@@ -350,7 +352,7 @@ def _numbers(version: str) -> list[int]:
     return [int(number) for number in version.split(".")]
 
 
-def _compilers(wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
+def _compilers(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
     """Versions in the section `.comment`, where each compiler that had a part in a library leaves its name."""
 
     def named(data: bytes, _held: elf.Elf) -> Iterator[str]:
@@ -374,7 +376,7 @@ def _library(
     rule: Rule,
     names: Sequence[str],
     values: Callable[[bytes, elf.Elf], Iterable[str]],
-) -> Told | None:
+) -> WheelCell | None:
     found: dict[str, None] = {}
     # What the loader reads stands at the end as often as not: a library is read whole, or not at all.
     limit = rule.mebibytes * MEBIBYTE
@@ -388,10 +390,10 @@ def _library(
             raise _refusal(wheel, rule, "a library (ELF)", f"{name}: {held.damaged}")
         found |= dict.fromkeys(values(data, held))
     matching = rule if rule.how != "needed" else rule.replace(match=rule.what)
-    return Told(text=_taken(matching, found), members=tuple(read)) if found else None
+    return WheelCell(text=_taken(matching, found), members=tuple(read)) if found else None
 
 
-_WAYS: Mapping[str, Callable[[Archive, Rule, Sequence[str]], Told | None]] = {
+_WAYS: Mapping[str, Callable[[Archive, Rule, Sequence[str]], WheelCell | None]] = {
     "assigned": _assigned,
     "json": _json,
     "text": _text,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.yamlfile import YamlNode
-    from toolmatrix.harvest.contents import Rule, Told
+    from toolmatrix.harvest.contents import Rule, WheelCell
     from toolmatrix.harvest.families import Family, HarvestContext
     from toolmatrix.harvest.project import PublishedRelease, Wheel
 
@@ -107,7 +107,7 @@ def _wheel(release: PublishedRelease, machine: str) -> Wheel | None:
 
 def _read(
     context: HarvestContext, wheels: Sequence[Wheel], wanted: Sequence[Rule]
-) -> list[tuple[Wheel, dict[str, Told]]]:
+) -> list[tuple[Wheel, dict[str, WheelCell]]]:
     found = []
     with ThreadPoolExecutor(THREADS) as workers:
         read = workers.map(
@@ -130,7 +130,7 @@ def _row(
     release: PublishedRelease,
     machine: str,
     channel: str,
-    told: tuple[Wheel, Mapping[str, Told]],
+    told: tuple[Wheel, Mapping[str, WheelCell]],
 ) -> dict[str, Any]:
     wheel, held = told
     by_build = key.endswith(variants.name(""))
@@ -150,7 +150,7 @@ def _row(
 _SHOWN = 4
 
 
-def _cells(held: Mapping[str, Told]) -> Iterator[tuple[str, Any]]:
+def _cells(held: Mapping[str, WheelCell]) -> Iterator[tuple[str, Any]]:
     for cell, one in held.items():
         # As a whole list of archs a part of it would refuse devices that the rest is for.
         yield cell, {"is": one.text, "at-least": True} if one.partly else one.text

@@ -141,7 +141,7 @@ def compare(path: str, ours: bytes, theirs: bytes) -> Reproduction:
     offset = bisect_left(
         range(min(len(ours), len(theirs))), 1, key=lambda at: ours[: at + 1] != theirs[: at + 1]
     )
-    near = _around(ours, offset), _around(theirs, offset)
+    near = _nearby_text(ours, offset), _nearby_text(theirs, offset)
     why = f"{len(ours)} bytes against {len(theirs)}" if len(ours) != len(theirs) else ""
     if all(map(_TEMP_NAME.search, near)):
         why = "the names of temp files got into it"
@@ -156,7 +156,7 @@ def compare(path: str, ours: bytes, theirs: bytes) -> Reproduction:
     )
 
 
-def _around(content: bytes, offset: int) -> str:
+def _nearby_text(content: bytes, offset: int) -> str:
     before = _UNPRINTABLE.split(content[max(0, offset - _NEAR) : offset])[-1]
     after = _UNPRINTABLE.split(content[offset : offset + _NEAR])[0]
     return (before + after).decode("ascii")
