@@ -216,7 +216,10 @@ def test_a_disk_that_is_full_or_cannot_be_written_fails_nothing(
 def test_an_address_of_a_file_that_is_none_is_refused(place: str) -> None:
     with pytest.raises(UsageError) as caught:
         document_store.opened(place)
-    assert (caught.value.what, caught.value.found) == ("this is no place for a store", f"`{place}`")
+    assert (caught.value.what, caught.value.found) == (
+        "the store is not a folder or a supported URL",
+        f"`{place}`",
+    )
 
 
 def test_a_folder_says_why_nothing_can_be_kept_there(tmp_path: Path) -> None:
@@ -228,7 +231,7 @@ def test_a_folder_says_why_nothing_can_be_kept_there(tmp_path: Path) -> None:
 def test_a_place_that_nobody_knows_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         document_store.opened("nowhere://bucket/folder")
-    assert caught.value.what == "this is no place for a store"
+    assert caught.value.what == "the store is not a folder or a supported URL"
     assert caught.value.found.startswith("`nowhere://bucket/folder`: ")
 
 

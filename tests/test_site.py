@@ -76,7 +76,7 @@ def test_a_command_s_page_has_its_options_and_an_option_s_its_commands() -> None
 
 def test_signs_of_markdown_in_words_are_letters() -> None:
     _, line, _ = reference.SECTIONS["options"]().pages["output"]
-    assert line == "write the result there"
+    assert line == "Write the result to this file"
     _, _, text = reference.SECTIONS["commands"]().pages["resolve"]
     assert "\\[default: text\\]" in text
 

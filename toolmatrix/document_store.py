@@ -121,7 +121,7 @@ def opened(place: str, size: int = SIZE) -> DocumentStore:
         system, root = fsspec.core.url_to_fs(place)
     except Exception as error:  # noqa: BLE001 - drivers of places raise what they like
         raise UsageError(
-            "this is no place for a store",
+            "the store is not a folder or a supported URL",
             expected="a folder, or a URL that fsspec can open",
             found=f"`{place}`: {error}"[:400],
         ) from None
@@ -132,7 +132,7 @@ def _folder(place: str) -> str:
     folder = place.removeprefix(_FILE)
     if folder != place and not os.path.isabs(folder):
         raise UsageError(
-            "this is no place for a store",
+            "the store is not a folder or a supported URL",
             expected=f"a folder of this machine, `{_FILE}/...`",
             found=f"`{place}`",
         )

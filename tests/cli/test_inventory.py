@@ -145,4 +145,4 @@ def test_a_store_that_nobody_can_open_is_refused(cli: Cli, subjects: Path) -> No
     assert subjects.exists()
     run = cli("inventory", "archive:image.tar", "--store", "nowhere://bucket")
     assert run.code == 2
-    assert "this is no place for a store" in run.err
+    assert "the store is not a folder or a supported URL" in run.err

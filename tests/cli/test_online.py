@@ -97,9 +97,7 @@ def test_a_package_is_harvested_and_the_answer_says_so(run: Cli, store: Path) ->
         "not covered: lib 1.1 also requires absent<3; other[fast]>=1.5 (no components of\n"
         "  the matrix)\n"
     )
-    assert outcome.err.startswith(
-        "harvested lib just now, reviewed by nobody (5 requests, 0.0 MB, "
-    )
+    assert outcome.err.startswith("harvested lib just now, unreviewed (5 requests, 0.0 MB, ")
     assert f"`--matrix {path}` asks the same without the index" in outcome.err
     assert f"lib-1.1-py3-none-any.whl, sha256 {NEW.sha256[:16]}" in path.read_text()
 
@@ -319,7 +317,7 @@ def test_other_questions_harvest_as_well(run: Cli, line: tuple[str, ...]) -> Non
     outcome = run(*line, "--online")
     assert outcome.code in (0, 4)
     assert "lib" in outcome.out or line[0] == "plan"
-    assert outcome.err.startswith("harvested lib just now, reviewed by nobody (")
+    assert outcome.err.startswith("harvested lib just now, unreviewed (")
 
 
 def test_a_refusal_offers_a_command_that_needs_no_index(run: Cli, store: Path) -> None:
@@ -367,7 +365,7 @@ def test_python_asks_the_same(
     assert sorted(one.name for one in here.iterdir()) == [path.name, "toolmatrix.lock"]
     assert locked.to_json()["harvested"] == [path.name]
     assert toolmatrix.resolve("lib", matrix=here / path.name).ok
-    with pytest.raises(UsageError, match="a matrix of bytes takes no packages"):
+    with pytest.raises(UsageError, match="needs a matrix of files"):
         toolmatrix.resolve("lib", online=True, matrix=other(here))
 
 

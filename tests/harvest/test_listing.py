@@ -142,7 +142,7 @@ def test_builds_that_belong_to_no_release_are_left_out_by_name(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "what", "found"),
     [
-        (f"{wheel()} ext-2.9-cp311.whl", "1 wheels of ext are called otherwise than others", "ext-2.9-cp311.whl"),
+        (f"{wheel()} ext-2.9-cp311.whl", "1 unexpected wheel file name for ext", "ext-2.9-cp311.whl"),
         ("<html>moved</html>", "no wheel of ext is listed", "none"),
         (f"https://elsewhere.example/{wheel()}", "a wheel of ext is at another address", f"https://elsewhere.example/{wheel()}"),
     ],

@@ -182,7 +182,7 @@ def with_online_packages(named: Iterable[str], options: RequestOptions) -> OpenM
     # A matrix of bytes has no files that another could be put upon.
     if open_matrix(opened.paths).digest != opened.digest:
         raise UsageError(
-            "a matrix of bytes takes no packages of the index",
+            "`online` needs a matrix of files",
             expected="the built-in matrix, or paths of files",
             found="`online` with the bytes of a matrix",
         )

@@ -95,7 +95,7 @@ def with_online_packages(context: Context, words: Sequence[str] = ()) -> Context
     if found is None:
         return context
     context.say_after(
-        f"harvested {listing(found.packages)} just now, reviewed by nobody ({found.effort}): "
+        f"harvested {listing(found.packages)} just now, unreviewed ({found.effort}): "
         f"`--matrix {found.path}` asks the same without the index"
     )
     return context.replace(options=options.replace(matrix=(*options.matrix, found.path)))

@@ -41,7 +41,7 @@ def run(context: Context) -> int:
     folders = [context.path(text) for text in context.arguments] or ["."]
     jobs = 1 if context.options.jobs is None else context.options.jobs
     if jobs < 1:
-        raise UsageError("nothing is built by no jobs", expected="1 or more", found=str(jobs))
+        raise UsageError("--jobs must be at least 1", expected="1 or more", found=str(jobs))
     # A directory that is none is told whether or not something here can build.
     locks = {folder: read.read(os.path.join(folder, _LOCK)) for folder in folders}
     engine = _engine(context)

@@ -25,7 +25,7 @@ _ALL = (
     Command(
         name="resolve",
         module="ask",
-        summary="which versions go together",
+        summary="Find versions that work together",
         usage="REQUEST...",
         completer="release",
         own=("environment", "recipe", "online"),
@@ -42,7 +42,7 @@ _ALL = (
     Command(
         name="explain",
         module="ask",
-        summary="why this version, and what was refused",
+        summary="Explain why a version was chosen and others were not",
         usage="NAME [REQUEST...]",
         completer="component",
         own=("invert", "environment", "recipe", "online"),
@@ -58,7 +58,7 @@ _ALL = (
         name="why-not",
         module="ask",
         does="looking for ways to have",
-        summary="what forbids a request, and what would have to change",
+        summary="Show what forbids a request, and what would have to change",
         usage="REQUEST...",
         completer="release",
         own=("environment", "recipe", "online"),
@@ -74,7 +74,7 @@ _ALL = (
         module="ask",
         does="filling in the grid",
         for_words=("--rows", "--cols"),
-        summary="a grid of what goes with what",
+        summary="Show a grid of what goes with what",
         own=(*_MATRIX_OWN, "online"),
         request=True,
         formats=("text", "json", "csv", *_PICTURES),
@@ -86,7 +86,7 @@ _ALL = (
     Command(
         name="list",
         module="find",
-        summary="the components at a glance",
+        summary="List the components",
         own=("all",),
         formats=("text", "json", *_PICTURES),
         examples=("toolmatrix list", "toolmatrix list --all --json"),
@@ -94,7 +94,7 @@ _ALL = (
     Command(
         name="search",
         module="find",
-        summary="what is called so, or like it, and the command to type next",
+        summary="Search components, devices and commands",
         usage="TEXT...",
         own=("limit",),
         formats=("text", "json", *_PICTURES),
@@ -103,7 +103,7 @@ _ALL = (
     Command(
         name="show",
         module="survey",
-        summary="a component at a glance: releases, builds and what facts say",
+        summary="Show the releases, builds and facts of a component",
         usage="NAME",
         completer="release",
         own=("all", "online"),
@@ -117,7 +117,7 @@ _ALL = (
     Command(
         name="what",
         module="survey",
-        summary="what goes with a release, by component",
+        summary="Show what goes with a release, by component",
         usage="REQUEST",
         completer="release",
         own=("online",),
@@ -131,7 +131,7 @@ _ALL = (
     Command(
         name="plan",
         module="survey",
-        summary="the fewest codegen archs for some devices",
+        summary="Find the fewest codegen archs for some devices",
         usage="[REQUEST...]",
         completer="release",
         own=("online",),
@@ -146,7 +146,7 @@ _ALL = (
     Command(
         name="facts",
         module="reports",
-        summary="one fact in full, or a list of them",
+        summary="Show one fact in full, or list facts",
         usage="[ID...]",
         completer="fact",
         own=("source", "stale"),
@@ -161,7 +161,7 @@ _ALL = (
     Command(
         name="export",
         module="reports",
-        summary="the facts for other tools to import, all or those about some components",
+        summary="Export facts for other tools",
         usage="[NAME...]",
         completer="component",
         formats=("json", "csv"),
@@ -173,7 +173,7 @@ _ALL = (
     ),
     Command(
         name="lock",
-        summary="write an answer down, or verify one",
+        summary="Write a lock, or verify one",
         usage="[REQUEST...]",
         completer="release",
         own=("check", "upgrade", "recipe", "online", "packages"),
@@ -190,7 +190,7 @@ _ALL = (
     Command(
         name="upgrade",
         module="survey",
-        summary="what in a lock could move, and what stands in the way",
+        summary="Show what in a lock could be upgraded, and what prevents it",
         usage="[LOCK]",
         completer="file",
         formats=("text", "json", *_PICTURES),
@@ -201,7 +201,7 @@ _ALL = (
         name="diff",
         module="subjects",
         does="comparing",
-        summary="what moved between locks, or differs between targets, images and machines",
+        summary="Compare locks, targets, images or machines",
         usage="OLD [NEW]",
         completer="file",
         own=("exit_code", "target", "platform", "all", *_STORE),
@@ -216,7 +216,7 @@ _ALL = (
     Command(
         name="check",
         module="reports",
-        summary="whether the matrix itself is sound, or files on top of it",
+        summary="Check the matrix, or files of your own",
         usage="[FILE...]",
         completer="file",
         own=("only", "stale", "render", "arch", "jobs", "executor"),
@@ -232,7 +232,7 @@ _ALL = (
     ),
     Command(
         name="harvest",
-        summary="read facts anew at their sources",
+        summary="Read facts again from their sources",
         usage="[NAME...]",
         saves=True,
         own=("from_", "check", "accept", "executor"),
@@ -247,7 +247,7 @@ _ALL = (
     Command(
         name="audit",
         module="reports",
-        summary="what the matrix covers, and what is false, missing or stale in it",
+        summary="Report what the matrix covers, and what in it is wrong, missing or stale",
         usage="[NAME...]",
         completer="component",
         own=("online", "from_", "import_", "python", "write", "jobs", "executor"),
@@ -262,7 +262,7 @@ _ALL = (
     ),
     Command(
         name="render",
-        summary="Dockerfiles, and what builds and schedules them, from a lock",
+        summary="Render Dockerfiles and build files from a lock",
         usage="[REQUEST...]",
         fills=True,
         completer="release",
@@ -279,7 +279,7 @@ _ALL = (
     ),
     Command(
         name="fetch",
-        summary="what rendered files would fetch, into a folder beside them; or the nvcc of a toolkit",
+        summary="Download what rendered files need, or the nvcc of a toolkit",
         usage="[DIR | cuda==RELEASE]",
         completer="file",
         examples=(
@@ -289,7 +289,7 @@ _ALL = (
     ),
     Command(
         name="build",
-        summary="build what was rendered, by docker or buildah",
+        summary="Build rendered images with docker or buildah",
         usage="[DIR...] [-- FLAGS]",
         passes=True,
         completer="file",
@@ -309,7 +309,7 @@ _ALL = (
     ),
     Command(
         name="page",
-        summary="the explorer: a folder of static files that answers in a browser",
+        summary="Write the explorer, a static web page",
         saves=True,
         own=("pyodide", "earlier"),
         does="making the page",
@@ -321,7 +321,7 @@ _ALL = (
     ),
     Command(
         name="stages",
-        summary="what nvcc, hipcc or clang would run, stage by stage",
+        summary="Show what nvcc, hipcc or clang would run, stage by stage",
         usage="[FILE... | diff OLD NEW] [-- FLAGS]",
         passes=True,
         completer="file",
@@ -339,7 +339,7 @@ _ALL = (
         name="diagnose",
         module="reports",
         does="reading",
-        summary="known failures in a log, the facts behind them, and the way out",
+        summary="Find known failures in a log, with facts and remedies",
         usage="LOG",
         completer="file",
         own=("limit",),
@@ -353,7 +353,7 @@ _ALL = (
     Command(
         name="judge",
         does="judging",
-        summary="whether facts allow what a Dockerfile or another file of a project asks for",
+        summary="Check a Dockerfile or another project file against the facts",
         usage="FILE...",
         completer="file",
         formats=("text", "json", "patch", "sarif", "github", *_PICTURES),
@@ -367,7 +367,7 @@ _ALL = (
         name="inventory",
         module="subjects",
         does="reading",
-        summary="what an image or a directory holds, and how it was seen",
+        summary="List what an image or a directory contains",
         usage="SUBJECT",
         completer="file",
         own=("platform", "no_run", "all", *_STORE),
@@ -382,7 +382,7 @@ _ALL = (
     Command(
         name="validate",
         module="subjects",
-        summary="whether images are what a lock says",
+        summary="Check images against a lock",
         usage="SUBJECT...",
         completer="file",
         own=(
@@ -414,7 +414,7 @@ _ALL = (
     Command(
         name="merge",
         module="subjects",
-        summary="results of several runs of validate as those of one",
+        summary="Merge the results of several validate runs",
         usage="FILE...",
         completer="file",
         own=("subjects",),
@@ -424,7 +424,7 @@ _ALL = (
     Command(
         name="doctor",
         module="subjects",
-        summary="whether this machine is ready",
+        summary="Check whether this machine is ready",
         own=("target", "only", "list_checks"),
         formats=("text", "json", "junit", "github", *_PICTURES),
         does="looking at this machine",
@@ -436,7 +436,7 @@ _ALL = (
     ),
     Command(
         name="mcp",
-        summary="answer coding assistants, by the Model Context Protocol on stdin and stdout",
+        summary="Serve coding assistants over the Model Context Protocol (stdin and stdout)",
         request=True,
         own=("timeout",),
         formats=("text",),
@@ -444,14 +444,14 @@ _ALL = (
     ),
     Command(
         name="rule",
-        summary="what a code such as TM101 means",
+        summary="Explain a code such as TM101",
         usage="[CODE...]",
         completer="code",
         examples=("toolmatrix rule TM101", "toolmatrix rule"),
     ),
     Command(
         name="config",
-        summary="every setting with its value and origin",
+        summary="Show every setting with its value and origin",
         request=True,
         own=(
             *_MATRIX_OWN,
@@ -465,7 +465,7 @@ _ALL = (
     ),
     Command(
         name="completion",
-        summary="a script that completes commands, options and names",
+        summary="Print a shell completion script",
         usage="SHELL",
         completer="choices",
         choices=("bash", "zsh", "fish"),
@@ -478,7 +478,7 @@ _ALL = (
     ),
     Command(
         name="help",
-        summary="this help, or that of a command or a topic",
+        summary="Show help for the program, a command or a topic",
         usage="[COMMAND|TOPIC]",
         completer="command",
         own=("man",),

@@ -31,133 +31,134 @@ class Options:
     target: tuple[str, ...] = of_request(
         "--target",
         completer="target",
-        help="where the result runs, such as x86, arm or amd, or several: x86,arm",
+        help="Where the result runs: x86, arm, amd, or several: x86,arm",
     )
     from_: str = of_request(
         "--from",
         metavar="WORD",
         completer="from",
-        help="how the framework gets there, such as source or wheel; of `harvest`, `audit`: a path to read",
+        help="Build the framework from source or install a wheel; for `harvest` and `audit`: the path to read",
     )
     accelerator: str = of_request(
         "--accelerator",
         metavar="WORD",
         completer="accelerator",
-        help="what computes beside the CPU, such as none, cuda or rocm",
+        help="Accelerator beside the CPU: none, cuda or rocm",
     )
     arch: tuple[str, ...] = of_request(
-        "--arch", completer="arch", help="make code for these; the toolkit must know them"
+        "--arch",
+        completer="arch",
+        help="Codegen archs to compile for; the toolkit must support them",
     )
-    device: tuple[str, ...] = of_request(
-        "--device", completer="device", help="run on these devices"
-    )
-    cpu: str = of_request("--cpu", help="make code for this CPU")
-    distro: str = of_request("--distro", completer="distro", help="run on this distribution")
+    device: tuple[str, ...] = of_request("--device", completer="device", help="Devices to run on")
+    cpu: str = of_request("--cpu", help="CPU to compile for")
+    distro: str = of_request("--distro", completer="distro", help="Distribution to run on")
     with_: tuple[str, ...] = of_request(
         "--with",
         metavar="SPEC",
         completer="release",
         split=False,
-        help="what you hold, such as a release that must stay; repeatable",
+        help="What you already have, such as a release that must stay; repeatable",
     )
     prefer: str = of_request(
         "--prefer",
         metavar="WORD",
         words=PREFERENCES,
         default="best-evidence",
-        help="which of several answers to take",
+        help="Which answer to prefer when there are several",
     )
     keep: str = of_request(
-        "--keep", metavar="LOCK", shape="path", help="prefer what this lock holds"
+        "--keep", metavar="LOCK", shape="path", help="Prefer the releases in this lock"
     )
     align: tuple[str, ...] = of_request(
-        "--align", completer="component", help="components that must be the same on every target"
+        "--align",
+        completer="component",
+        help="Components that must have the same release on every target",
     )
-    depth: int | None = of_request("--depth", help="how deep a tree or derivation is printed")
-    ascii: bool = of_request("--ascii", help="draw trees with plain characters")
-    all: bool = of_request("--all", help="show what is usually left out; take subjects from files")
+    depth: int | None = of_request("--depth", help="Maximum depth of printed trees and derivations")
+    ascii: bool = of_request("--ascii", help="Draw trees with ASCII characters")
+    all: bool = of_request(
+        "--all",
+        help="Show entries that are hidden by default; for `validate`: read subjects from files",
+    )
 
-    rows: str = of_command(
-        "--rows", completer="component", help="component that the rows go through"
-    )
-    cols: str = of_command(
-        "--cols", completer="component", help="component that the columns go through"
-    )
+    rows: str = of_command("--rows", completer="component", help="Component in the rows")
+    cols: str = of_command("--cols", completer="component", help="Component in the columns")
     where: tuple[str, ...] = of_command(
         "--where",
         metavar="SPEC",
         completer="release",
         split=False,
-        help="only these releases; repeatable",
+        help="Restrict a component to these releases; repeatable",
     )
     cells: bool = of_command(
-        "--cells", help="list every consistent combination of rows and columns, for a CI matrix"
+        "--cells", help="List every consistent combination of rows and columns, for a CI matrix"
     )
-    check: bool = of_command("--check", help="verify and write nothing")
+    check: bool = of_command("--check", help="Verify without writing anything")
     render: bool = of_command(
         "--render",
         only_flag=True,
         excludes=("stale",),
-        help="render every answer of every recipe instead, of `--only` those of some, with `--arch` for these as well",
+        help="Render every answer of every recipe instead; `--only` limits the recipes, `--arch` adds archs",
     )
     accept: bool = of_command(
         "--accept",
         only_flag=True,
         excludes=("check",),
-        help="write files although rows of them are not at their source any more",
+        help="Write files even if some of their rows have disappeared from the source",
     )
     upgrade: tuple[str, ...] = of_command(
         "--upgrade",
         metavar="NAME",
         completer="component",
         excludes=("check",),
-        help="let this component move; repeatable",
+        help="Allow this component to change; repeatable",
     )
     environment: str = of_command(
         "--environment",
         configurable=False,
-        help="ask what this environment of the settings asks, with its options",
+        help="Use the request and options of this environment in the settings",
     )
-    invert: bool = of_command("--invert", help="show what depends on it instead")
-    source: str = of_command("--source", help="only what this source says")
+    invert: bool = of_command("--invert", help="Show what depends on it instead")
+    source: str = of_command("--source", help="Show only facts from this source")
     stale: int | None = of_command(
-        "--stale", metavar="DAYS", help="report facts read more than DAYS days ago"
+        "--stale", metavar="DAYS", help="Report facts that were read more than DAYS days ago"
     )
-    limit: int | None = of_command("--limit", help="tell at most so many, 0 for all")
-    exit_code: bool = of_command("--exit-code", help="exit with 1 when there is a change")
+    limit: int | None = of_command("--limit", help="Maximum number of results; 0 for all")
+    exit_code: bool = of_command("--exit-code", help="Exit with 1 if anything changed")
 
     from_log: str = of_command(
         "--from-log",
         shape="path",
         configurable=False,
-        help="read what a driver printed, from a saved log or, with `-`, from stdin",
+        help="Read a driver's output from a saved log, or from stdin with `-`",
     )
     driver: str = of_command(
         "--driver",
         metavar="PATH",
         completer="file",
         configurable=False,
-        help="the nvcc, hipcc or clang++ to ask, by name or path",
+        help="The nvcc, hipcc or clang++ to run, by name or path",
     )
     explain: bool = of_command(
-        "--explain", help="say of each stage what it does and which flag changes it"
+        "--explain", help="Explain what each stage does and which flag changes it"
     )
     online: bool = of_command(
         "--online",
         configurable=False,
-        help="ask the package index for what the matrix lacks; of `audit`: also uv about answers",
+        help="Ask the package index for packages that the matrix lacks; for `audit`: also compare answers with uv",
     )
     packages: bool = of_command(
         "--packages",
         configurable=False,
-        help="ask uv and the package index for every Python package, its files and their hashes",
+        help="Lock every Python package with its files and hashes, using uv and the package index",
     )
     # What runs programs and writes files is an option of one run, as with `--run` below.
     import_: bool = of_command(
         "--import",
         only_flag=True,
         excludes=("online",),
-        help="install answers from wheels, import and use them, and find what they fail with",
+        help="Install answers from wheels, import them and use them, and report what fails",
     )
     python: tuple[str, ...] = of_command(
         "--python",
@@ -166,169 +167,170 @@ class Options:
         shape="path",
         split=False,
         only_flag=True,
-        help="import with this Python instead of all that are installed; repeatable",
+        help="Import with this Python instead of every installed one; repeatable",
     )
     write: str = of_command(
         "--write",
         only_flag=True,
         shape="path",
-        help="write what was found as a file of facts, beside what it holds already",
+        help="Add the findings to this file of facts",
     )
     only: tuple[str, ...] = of_command(
         "--only",
         metavar="NAME",
         completer="only",
         configurable=False,
-        help="only these: codegen archs of stages, checks by name or kind, files of facts; repeatable",
+        help="Only these: codegen archs for `stages`, checks by name or kind, files of facts; repeatable",
     )
     since: str = of_command(
         "--since",
         metavar="STAGE",
         configurable=False,
-        help="this stage and those that wait for it: a number, a kind, a tool, or KIND:ARCH",
+        help="Start at this stage: a number, a kind, a tool, or KIND:ARCH",
     )
     until: str = of_command(
         "--until",
         metavar="STAGE",
         configurable=False,
-        help="this stage and those that it waits for",
+        help="Stop after this stage",
     )
     # What runs commands, or replaces what others wrote, is an option of one run: no setting or variable says it.
-    run: bool = of_command("--run", only_flag=True, help="run the stages and measure each")
+    run: bool = of_command("--run", only_flag=True, help="Run the stages and time each one")
     verify: bool = of_command(
-        "--verify", only_flag=True, help="run the stages and the driver, and compare what they make"
+        "--verify", only_flag=True, help="Run the stages and the driver, and compare their outputs"
     )
     timeout: int | None = of_command(
         "--timeout",
         metavar="SECONDS",
-        help="end a driver that takes longer, the judging of a subject (3600) or an answer to an assistant (60)",
+        help="Time limit in seconds for a driver, a subject [default: 3600] or an answer to an assistant [default: 60]",
     )
     cpu_time: int | None = of_command(
         "--cpu-time",
         metavar="SECONDS",
         default=1800,
-        help="end the judging of a subject that takes more processor time",
+        help="Processor time limit for a subject, in seconds",
     )
     memory: int | None = of_command(
         "--memory",
         metavar="MIB",
         default=2048,
-        help="end the judging of a subject that takes more memory",
+        help="Memory limit for a subject, in MiB",
     )
     store: str = of_command(
         "--store",
         metavar="WHERE",
-        help="keep what was read of images in this folder or at a URL of fsspec, and not in the user's cache",
+        help="Cache image readings in this folder or at this fsspec URL instead of the user's cache",
     )
     store_size: int | None = of_command(
-        "--store-size", metavar="MIB", default=2048, help="bound what a store in a folder holds"
+        "--store-size",
+        metavar="MIB",
+        default=2048,
+        help="Maximum size of a store in a folder, in MiB",
     )
-    no_store: bool = of_command(
-        "--no-store", help="read everything of an image, and keep nothing of it for other runs"
-    )
+    no_store: bool = of_command("--no-store", help="Read images completely, and cache nothing")
     reproducible: bool = of_command(
         "--reproducible",
         only_flag=True,
-        help="give files and image one time, so that the same is built twice with one digest; into NAME.oci.tar",
+        help="Set a fixed timestamp, so that rebuilds have the same digest; writes NAME.oci.tar",
     )
     push: str = of_command(
         "--push",
         metavar="REF",
         only_flag=True,
-        help="push each image as REF-NAME, and an index REF of one for each platform",
+        help="Push each image as REF-NAME, and an index REF with one image per platform",
     )
     builder: str = of_command(
         "--builder",
         metavar="NAME",
         only_flag=True,
-        help="build by this builder of buildx, here or elsewhere",
+        help="Builder of buildx to use",
     )
     sbom: str = of_command(
         "--sbom",
         metavar="IMAGE",
         only_flag=True,
-        help="attach a list of parts: `on`, `off`, or the image that makes it; on with --push",
+        help="Attach an SBOM: `on`, `off`, or the generator image [default: on with --push]",
     )
     provenance: str = of_command(
         "--provenance",
         choices=("max", "min", "off"),
         only_flag=True,
-        help="attach how it was built; max with --push",
+        help="Attach build provenance [default: max with --push]",
     )
-    jobs: int | None = of_command("--jobs", help="do at most so many at a time")
+    jobs: int | None = of_command("--jobs", help="Maximum number of parallel jobs")
     keep_dir: str = of_command(
         "--keep-dir",
         metavar="DIR",
         completer="dir",
         shape="path",
         configurable=False,
-        help="keep there what a run writes on its way",
+        help="Keep intermediate files in this directory",
     )
     cost: str = of_command(
         "--cost",
         shape="path",
         configurable=False,
-        help="add what stages cost, from the CSV of `nvcc -time` or the JSON of a run",
+        help="Add the cost of stages from the CSV of `nvcc -time` or the JSON of a run",
     )
     for_: tuple[str, ...] = of_command(
-        "--for", metavar="SPEC", completer="release", only_flag=True, help="plan for this request"
+        "--for", metavar="SPEC", completer="release", only_flag=True, help="Plan for this request"
     )
     recipe: str = of_command(
         "--recipe",
         completer="file",
-        help="what is built: a built-in recipe, or its path; without it `render` chooses by the request",
+        help="Recipe to build, by name or path; by default `render` chooses one for the request",
     )
     base: tuple[str, ...] = of_command(
         "--base",
         metavar="IMAGE=STAND-IN",
         split=False,
-        help="start from another image in the place of one; repeatable",
+        help="Replace a base image by another one; repeatable",
     )
     mirror: tuple[str, ...] = of_command(
         "--mirror",
         metavar="OLD=NEW",
         split=False,
-        help="fetch what lies below one address from another; repeatable",
+        help="Fetch files below one URL from another one; repeatable",
     )
     fetched: str = of_command(
         "--fetched",
         metavar="DIR",
-        help="take downloads and Python packages out of a folder beside the files, which `toolmatrix fetch` fills",
+        help="Take downloads and Python packages from a folder that `toolmatrix fetch` filled",
     )
     snapshot: str = of_command(
         "--snapshot",
         metavar="DATE",
-        help="take packages of Debian and Ubuntu as they were on a day, or at a time such as 20261120T030400Z",
+        help="Use the Debian and Ubuntu archives as of a day, or of a time such as 20261120T030400Z",
     )
-    stdout: bool = of_command("--stdout", help="print the files and write none")
+    stdout: bool = of_command("--stdout", help="Print the files instead of writing them")
     force: bool = of_command(
         "--force",
         only_flag=True,
-        help="replace files that were edited by hand or that somebody else wrote",
+        help="Overwrite files that were edited by hand or that toolmatrix did not write",
     )
     dialect: str = of_command(
         "--dialect",
         words=("modern", "classic"),
         default="modern",
-        help="which Dockerfiles: those of BuildKit today, or those that Docker 20.10 and buildah read",
+        help="Dockerfile dialect: modern (BuildKit) or classic (Docker 20.10, buildah)",
     )
     syntax_line: str = of_command(
         "--syntax-line",
         metavar="WHICH",
-        help="the first line of Dockerfiles: on, off, or the image that it names",
+        help="Syntax line of Dockerfiles: on, off, or the frontend image",
     )
     strict: bool = of_command(
         "--strict",
-        help="take warnings for failures; of `render`: refuse images, packages and files that nothing pins",
+        help="Treat warnings as errors; for `render`: refuse unpinned images, packages and files",
     )
     option_: tuple[str, ...] = of_command(
         "--option",
         metavar="NAME",
         configurable=False,
-        help="switch on an option of the recipe; repeatable",
+        help="Enable an option of the recipe; repeatable",
     )
     list_formats: bool = of_command(
-        "--list-formats", only_flag=True, help="show what can be written"
+        "--list-formats", only_flag=True, help="List the output formats"
     )
     pyodide: str = of_command(
         "--pyodide",
@@ -336,7 +338,7 @@ class Options:
         completer="dir",
         shape="path",
         configurable=False,
-        help="the npm package `pyodide`, unpacked; without it npm fetches it once",
+        help="Unpacked npm package `pyodide` [default: fetched once with npm]",
     )
     earlier: str = of_command(
         "--earlier",
@@ -344,81 +346,84 @@ class Options:
         completer="file",
         shape="path",
         configurable=False,
-        help="an earlier matrix, an index or a front page: tell what changed since",
+        help="Earlier matrix (an index or a front page) to show changes since",
     )
-    list_checks: bool = of_command(
-        "--list-checks", configurable=False, help="say what can be checked"
-    )
+    list_checks: bool = of_command("--list-checks", configurable=False, help="List the checks")
     expect: tuple[str, ...] = of_command(
         "--expect",
         metavar="WORD",
         split=False,
         configurable=False,
-        help="what must hold, such as `gcc==12.*` or `arch==arm64`; repeatable",
+        help="Requirement to check, such as `gcc==12.*` or `arch==arm64`; repeatable",
     )
     expect_file: str = of_command(
-        "--expect-file", shape="path", configurable=False, help="expectations, one a line"
+        "--expect-file",
+        shape="path",
+        configurable=False,
+        help="File of requirements to check, one per line",
     )
     platform: str = of_command(
-        "--platform", configurable=False, help="which image of an index, such as linux/arm64"
+        "--platform",
+        configurable=False,
+        help="Platform to select from an image index, such as linux/arm64",
     )
-    no_run: bool = of_command(
-        "--no-run", help="start no program of an image that could be run: only read it"
-    )
+    no_run: bool = of_command("--no-run", help="Do not run programs of the image; only read files")
     resume: str = of_command(
         "--resume",
         shape="path",
         configurable=False,
-        help="keep results there as they come, and leave out those it has",
+        help="Append results to FILE, and skip subjects that are already in it",
     )
 
     shard: str = of_command(
         "--shard",
         metavar="I/N",
         configurable=False,
-        help="only the part I of N of the subjects; `toolmatrix merge` joins the results",
+        help="Validate part I of N of the subjects; `toolmatrix merge` joins the results",
     )
     attach: bool = of_command(
-        "--attach", help="keep verdicts beside images in their registry, and take those that are"
+        "--attach",
+        help="Store verdicts in the registry beside the images (OCI referrers), and reuse them",
     )
     executor: str = of_command(
         "--executor",
-        help="what has work done elsewhere, such as dask:tcp://HOST:PORT",
+        help="Run the work on a cluster, such as dask:tcp://HOST:PORT",
     )
     subjects: tuple[str, ...] = of_command(
         "--subjects",
         metavar="LIST",
         completer="file",
         configurable=False,
-        help="what results must be about, as of `validate --all`; repeatable",
+        help="List of subjects that the results must cover, as for `validate --all`; repeatable",
     )
 
-    man: bool = of_command(
-        "--man", only_flag=True, help="write it as a manual page, which `man -l` reads"
-    )
+    man: bool = of_command("--man", only_flag=True, help="Write it as a manual page for `man -l`")
 
     help: bool = option(
-        "-h", "--help", only_flag=True, help="show this help; `-h` without what many commands share"
+        "-h",
+        "--help",
+        only_flag=True,
+        help="Show this help; `-h` leaves out options that many commands share",
     )
     version: bool = option(
         "-V",
         "--version",
         only_flag=True,
-        help="show the version, the matrix date and the number of facts",
+        help="Show the version, the matrix date and the number of facts",
     )
     quiet: int = option(
-        "-q", "--quiet", excludes=("verbose",), help="no talk; -qq leaves the exit code alone"
+        "-q", "--quiet", excludes=("verbose",), help="Print less; -qq: nothing but the exit code"
     )
-    verbose: int = option("-v", "--verbose", help="more talk; -vv shows tracebacks")
+    verbose: int = option("-v", "--verbose", help="Print more; -vv: show tracebacks")
     color: str = option(
         "--color",
         metavar="WHEN",
         words=("auto", "always", "never"),
         default="auto",
         shorthand={"--no-color": "never"},
-        help="when to colour",
+        help="When to use colours",
     )
-    no_progress: bool = option("--no-progress", help="no progress lines")
+    no_progress: bool = option("--no-progress", help="Do not show progress")
     format: str = option(
         "--format",
         words=_every_format,
@@ -428,7 +433,7 @@ class Options:
             f"--{name}": name
             for name in ("json", "raw", "dot", "mermaid", "svg", "script", "ninja")
         },
-        help="form of the result",
+        help="Output format",
     )
     output: str = option(
         "-o",
@@ -436,17 +441,17 @@ class Options:
         default="-",
         shape="path",
         configurable=False,
-        help="write the result there",
+        help="Write the result to this file",
     )
     matrix: tuple[str, ...] = option(
         "-m",
         "--matrix",
         shape="path",
         split=False,
-        help="a matrix of your own that adds to the built-in one; repeatable",
+        help="Matrix of your own, added to the built-in one; repeatable",
     )
     lock: str = option(
-        "-l", "--lock", shape="path", default="toolmatrix.lock", help="the lock to read or write"
+        "-l", "--lock", shape="path", default="toolmatrix.lock", help="Lock to read or write"
     )
     directory: str = option(
         "-C",
@@ -454,18 +459,20 @@ class Options:
         metavar="DIR",
         completer="dir",
         configurable=False,
-        help="the directory that paths are relative to",
+        help="Directory that paths are relative to",
     )
-    at: str = option("--at", metavar="DATE", shape="date", help="the matrix as known that day")
+    at: str = option(
+        "--at", metavar="DATE", shape="date", help="Use the matrix as known on this day"
+    )
     min_evidence: str = option(
         "--min-evidence",
         metavar="WORD",
         words=WORDS,
         default="unknown",
-        help="refuse what is known less well",
+        help="Refuse answers with weaker evidence than this",
     )
-    exit_zero: bool = option("--exit-zero", help="exit with 0 where the answer is no")
-    unknown_ok: bool = option("--unknown-ok", help="exit with 0 where no fact decides")
+    exit_zero: bool = option("--exit-zero", help="Exit with 0 if the answer is no")
+    unknown_ok: bool = option("--unknown-ok", help="Exit with 0 if no fact decides")
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
         given = values or {}

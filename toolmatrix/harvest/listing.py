@@ -16,6 +16,7 @@ from toolmatrix.facts import pieces
 from toolmatrix.harvest import rows
 from toolmatrix.harvest.rows import Build
 from toolmatrix.value import Value
+from toolmatrix.wording import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -296,7 +297,7 @@ def _tag(page: _Page, listing: Listing, address: str, file: str) -> str:
 def _refuse(page: _Page, listings: Sequence[Listing], odd: list[str]) -> NoReturn:
     more = f" and {len(odd) - _SHOWN} more" if len(odd) > _SHOWN else ""
     raise HarvestRefused(
-        f"{len(odd)} wheels of {page.component} are called otherwise than others"
+        f"{plural(len(odd), 'unexpected wheel file name')} for {page.component}"
         if odd
         else f"no wheel of {page.component} is listed",
         where=Position(listings[0].at),

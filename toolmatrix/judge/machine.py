@@ -112,7 +112,7 @@ def _toolkit(context: MachineContext) -> Iterator[Verdict]:
     for name, tool in _TOOLS.items():
         locked, seen = context.locked(name), context.component(name)
         if seen is None:
-            reason = f"{tool} is not on PATH" if name == "cuda" else "/opt/rocm tells no version"
+            reason = f"{tool} is not on PATH" if name == "cuda" else "no version found in /opt/rocm"
             check = _check(name, locked.version if locked else "")
             help = f"`toolmatrix stages` needs {tool}, or `--from-log`"
             yield check.verdict(WARN if locked else SKIP, code="TM501", reason=reason, help=help)

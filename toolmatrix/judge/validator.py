@@ -60,7 +60,7 @@ class Baseline(Value):
         held = self.held
         if len(self.targets) > 1:
             raise UsageError(
-                "an image is held against one target",
+                "validate checks one target at a time",
                 expected="`--target NAME`",
                 found=f"`--target {','.join(self.targets)}`",
             )

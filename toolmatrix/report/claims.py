@@ -133,7 +133,7 @@ def because(
     # A row that names 3.9 names the chosen 3.9.7 as well, and needs not say so.
     exact = value == version or version.startswith(value + ".")
     row = f"row {release}" if exact else f"row {release} ({record.component} {shortened(value)})"
-    stands = f" stands for {series(release)}" if "same-minor" in rules else ""
+    stands = f" is assumed for {series(release)}" if "same-minor" in rules else ""
     return f"{row}{stands}{by_rule}"
 
 

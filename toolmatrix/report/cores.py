@@ -153,7 +153,7 @@ def soft_documents(
             tested = claims.shortened(record.selector)
             text = f"{pair.subject} {release} was tested with {pair.component} {tested}"
             if "same-minor" in cite.rules:
-                text += f" and row {release} stands for {claims.series(release)} (rule same-minor)"
+                text += f", which is assumed for {claims.series(release)} (rule same-minor)"
             line = {
                 "text": text,
                 "fact": record.id,

@@ -105,9 +105,9 @@ def _not_taken(found: Resolution, choice: Choice) -> list[dict[str, Any]]:
 def why(found: Resolution, choice: Choice, group: Alternative) -> str:
     """Why the releases of a group were not taken."""
     if group.kind == "older":
-        return "nothing tells them apart but age" if group.releases else ""
+        return f"older than {choice.version}, otherwise equal" if group.releases else ""
     if group.kind == "outranked":
-        return f"no row vouches for them so well as for {choice.version}"
+        return f"weaker evidence than {choice.version}"
     if group.kind == "apart":
         return f"no source joins them with {terminal.listing(group.anchors)}"
     told = cores.sentences(found.index, group.core, choice.component)
@@ -116,7 +116,7 @@ def why(found: Resolution, choice: Choice, group: Alternative) -> str:
     if group.kind == "later":
         first = "that was chosen first" if told else "what was chosen first leaves no way to them"
         return " and ".join([*told, first])
-    return " and ".join(told) if told else "taken only when named, or not yet released then"
+    return " and ".join(told) if told else "withdrawn, or released later"
 
 
 def _decides(index: Index, found: Resolution, choice: Choice) -> list[dict[str, str]]:

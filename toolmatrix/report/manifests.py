@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SCHEMA = "toolmatrix.judged/1"
 OUTCOMES = {"yes": 0, "no": 1, "unknown": 4, "unread": 2}
 """The outcome of a file, with the exit code of each."""
-NO_EDIT = "no edit was found with which nothing is refused"
+NO_EDIT = "no edit resolves every conflict"
 # So many lines of a kind are told; a document has all.
 _MOST = 8
 

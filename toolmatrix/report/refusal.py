@@ -174,7 +174,7 @@ def allowed_headline(document: dict[str, Any]) -> str:
     asked = " ".join([*document["request"]["wanted"], *document["request"]["with"]])
     if document["allowed"]:
         return f": nothing forbids `{asked}`"
-    return f": no fact forbids `{asked}`, and none vouches for it  TM120"
+    return f": `{asked}` is not forbidden, but no source confirms it  TM120"
 
 
 def _derivation(
