@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Mapping
 
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.harvest import programs
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PTXAS = "ptxas"
 DRIVER = ("nvcc", "nvcc.profile")

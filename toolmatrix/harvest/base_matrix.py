@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os.path
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from toolmatrix.errors import MatrixError
 from toolmatrix.facts import load, variants, versions
+from toolmatrix.facts.index import Index
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from toolmatrix.facts.index import Index
-
     Lines = dict[tuple[str, str], tuple[str, str]]
     """The line of each build on the default channel and what it computes on, by release and machine."""
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from toolmatrix.facts.model import BUILDS
 from toolmatrix.harvest import run_tables
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
 
 ABOUT = "Images that were built, and those that were not because an address was missing."
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 import os.path
 import re
 import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from toolmatrix import toml
 from toolmatrix.errors import ToolMissing, Unresolved
 from toolmatrix.harvest import metadata
+from toolmatrix.harvest.resolver import Uv
+from toolmatrix.harvest.transport import Session
 from toolmatrix.lock.model import LockedClosure, LockedPackage
 from toolmatrix.lock.write import string
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.harvest.resolver import Uv
-    from toolmatrix.harvest.transport import Session
     from toolmatrix.lock.model import PackageQuestion
 
     Packages = Mapping[str, LockedPackage]

@@ -11,18 +11,16 @@ import ast
 import io
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.facts import pieces
 from toolmatrix.inventory import elf, offload
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Protocol
-
     from toolmatrix.facts.yamlfile import YamlNode
 
     class Archive(Protocol):

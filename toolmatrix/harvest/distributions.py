@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from toolmatrix.errors import MatrixError, Position, UsageError
 from toolmatrix.facts import pieces, yamlfile
+from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.package_lists import PackageList, lists
 from toolmatrix.harvest.series import SINGLE, series
 from toolmatrix.harvest.transport import missing
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.harvest.families import Family, HarvestContext
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 _TWO = re.compile(r"\d+\.\d+")

@@ -11,23 +11,21 @@ import json
 import os.path
 import platform
 import tempfile
+from collections.abc import Mapping, Sequence
 from threading import Event
+from typing import TYPE_CHECKING, Any
 
 from toolmatrix import resources
 from toolmatrix.errors import OutputError, ToolMissing
 from toolmatrix.harvest import programs
+from toolmatrix.harvest.operations import Operation, Operations
+from toolmatrix.harvest.resolver import Interpreter, Uv
 from toolmatrix.outputs import replace_files
 from toolmatrix.value import Document
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
     from typing_extensions import Self
 
-    from toolmatrix.harvest.operations import Operation, Operations
-    from toolmatrix.harvest.resolver import Interpreter, Uv
 
 RAN, RAISED, FAILED = "ran", "raised", "failed"
 PATIENCE = 300

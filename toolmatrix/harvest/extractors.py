@@ -8,16 +8,14 @@ from __future__ import annotations
 import csv
 import html.parser
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from toolmatrix import toml
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.facts import yamlfile
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any
-
     from toolmatrix.facts.yamlfile import YamlNode
 
 Grid = list[dict[str, list[str]]]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from toolmatrix.errors import MatrixError, NothingMatched
 from toolmatrix.facts import pieces, yamlfile
+from toolmatrix.harvest.transport import Session
 from toolmatrix.resources import families_path
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from datetime import date
-    from typing import Any
 
     from toolmatrix.facts.yamlfile import YamlNode
-    from toolmatrix.harvest.transport import Session
 
 SCHEMA = "toolmatrix.families/1"
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from toolmatrix.harvest import run_tables
+from toolmatrix.harvest.upper_bounds import UpperBound
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
-
-    from toolmatrix.harvest.upper_bounds import UpperBound
 
 # What a row leaves out was not there, and is not forgotten.
 _RAN_WITH = {"as": "tested", "complete": True, "says": "ran with {subject} {release}"}

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from toolmatrix.facts import pieces, versions
 from toolmatrix.harvest import metadata, package_facts, project, settings
+from toolmatrix.harvest.families import Family, HarvestContext
+from toolmatrix.harvest.metadata import Metadata
 from toolmatrix.harvest.package_facts import BuildLine, Package, PackageRead, ReleaseRead
-from toolmatrix.harvest.project import MACHINES
+from toolmatrix.harvest.project import MACHINES, PublishedRelease, Wheel
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
     from toolmatrix.facts.yamlfile import YamlNode
-    from toolmatrix.harvest.families import Family, HarvestContext
-    from toolmatrix.harvest.metadata import Metadata
     from toolmatrix.harvest.package_facts import Served
-    from toolmatrix.harvest.project import PublishedRelease, Wheel
 
 THREADS = 8
 

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import os.path
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote
 
 from toolmatrix.errors import HarvestRefused, Position, UsageError
 from toolmatrix.facts import pieces
 from toolmatrix.harvest import rows
+from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.rows import Build
 from toolmatrix.value import Value
 from toolmatrix.wording import plural
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, NoReturn
-
     from toolmatrix.facts.yamlfile import YamlNode
-    from toolmatrix.harvest.families import Family, HarvestContext
 
 LARGEST = 64 << 20
 """Bytes of one listing; that of the largest release page known has one."""

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import tarfile
 import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from toolmatrix.errors import HarvestRefused, Position
+from toolmatrix.harvest.project import Wheel
+from toolmatrix.harvest.transport import Session
 from toolmatrix.harvest.wheel import RemoteFile, RemoteWheel
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from packaging.metadata import RawMetadata
     from packaging.requirements import Requirement
     from packaging.specifiers import Specifier
 
-    from toolmatrix.harvest.project import Wheel
-    from toolmatrix.harvest.transport import Session
 
 LARGEST = 4 << 20
 """Bytes; the longest descriptions take some hundred KiB."""

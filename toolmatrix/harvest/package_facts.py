@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from toolmatrix.facts.versions import Scale
 from toolmatrix.harvest import cells, metadata
-from toolmatrix.harvest.project import MACHINES
+from toolmatrix.harvest.families import HarvestContext
+from toolmatrix.harvest.metadata import Metadata
+from toolmatrix.harvest.project import MACHINES, PublishedRelease, Wheel
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.harvest.families import HarvestContext
-    from toolmatrix.harvest.metadata import Metadata
-    from toolmatrix.harvest.project import PublishedRelease, Wheel
-
     Served = dict[tuple[str, str], Wheel]
     """The wheel that a machine and a Python series get."""
 

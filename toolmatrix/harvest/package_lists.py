@@ -7,14 +7,11 @@ import hashlib
 import lzma
 import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.harvest.transport import missing
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 # apt writes `/` as `_` in the names of its lists.
 _PLACE = re.compile(

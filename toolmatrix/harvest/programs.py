@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Mapping, Sequence
 
 from toolmatrix.errors import ToolMissing
 from toolmatrix.stages.drivers.dry_run import end_group, start_group
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 PATIENCE: float = 20
 """Seconds that one question may take."""

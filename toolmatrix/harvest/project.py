@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from toolmatrix.errors import HarvestRefused, IndexFailed, NothingMatched, Position
-from toolmatrix.harvest.transport import missing
+from toolmatrix.harvest.transport import Reply, Session, missing
 from toolmatrix.value import NamedTuple, Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from packaging.tags import Tag
     from pypi_simple import DistributionPackage, ProjectPage
 
-    from toolmatrix.harvest.transport import Reply, Session
 
 LARGEST_PAGE = 64 << 20
 """Bytes; the longest pages of the public index have 20 MiB."""

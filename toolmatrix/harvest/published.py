@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from toolmatrix.harvest import project, settings
+from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.index import THREADS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from toolmatrix.harvest.families import Family, HarvestContext
 
 COLUMNS = ("component", "package", "releases", "series", "newest")
 """The columns of the data table `published`."""

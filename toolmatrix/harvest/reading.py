@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from toolmatrix.facts import pieces, versions
 from toolmatrix.harvest import extractors
 from toolmatrix.harvest.extractors import Unread
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from toolmatrix.facts.yamlfile import YamlNode
 
 _READ = ("path", "paths", "where", "releases", "grid", "cells")

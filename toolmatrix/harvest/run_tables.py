@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os.path
 import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from toolmatrix.facts import pieces, yamlfile
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
     from toolmatrix.facts.yamlfile import YamlNode
 
 # The keys of a table, in the order in which they are written.

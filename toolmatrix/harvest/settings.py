@@ -9,14 +9,11 @@ import os.path
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
 
 from toolmatrix.harvest.transport import missing
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _SECONDS = 30
 

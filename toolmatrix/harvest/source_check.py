@@ -8,16 +8,11 @@ from one which is not found.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from toolmatrix.harvest import source_tree
-from toolmatrix.harvest.source_tree import Snapshot, UnpackedTree
+from toolmatrix.harvest.source_tree import Found, Snapshot, UnpackedTree
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from toolmatrix.harvest.source_tree import Found
 
 FOUND, NOT_FOUND, CANNOT_SAY = "found", "not found", "cannot say"
 

@@ -13,14 +13,11 @@ import stat
 import subprocess
 import tempfile
 import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NoReturn
 
 from toolmatrix.errors import HarvestRefused, Position, ToolMissing
 from toolmatrix.value import NamedTuple, Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import NoReturn
 
 FILE_LIMIT = 4 << 20
 """Bytes of one file of a tree; the largest that is read has 1 MiB."""

@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.harvest import programs
 from toolmatrix.harvest.archs import DRIVER, PTXAS
+from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.harvest.wheel import RemoteWheel
 from toolmatrix.outputs import file_digest
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import date
-    from typing import Any, Protocol
-
-    from toolmatrix.harvest.families import HarvestContext
 
     class _Files(Protocol):
         name: str

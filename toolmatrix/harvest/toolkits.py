@@ -9,22 +9,18 @@ from __future__ import annotations
 import os
 import platform
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from toolmatrix.errors import HarvestRefused, MatrixError, Position
 from toolmatrix.facts import pieces, yamlfile
 from toolmatrix.harvest import archs, headers
+from toolmatrix.harvest.families import Family, HarvestContext
+from toolmatrix.harvest.headers import GlibcCeiling, HostCompilers
 from toolmatrix.harvest.toolkit_files import HOST_CONFIG as _GUARD
 from toolmatrix.harvest.toolkit_files import MATH_FUNCTIONS as _MATH
 from toolmatrix.harvest.toolkit_files import ToolkitFiles, at_index, below
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.harvest.families import Family, HarvestContext
-    from toolmatrix.harvest.headers import GlibcCeiling, HostCompilers
 
 _SERIES = re.compile(r"\d+\.\d+")
 _MACHINES = ("x86_64", "aarch64")

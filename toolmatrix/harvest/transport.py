@@ -11,17 +11,16 @@ import re
 import shutil
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from toolmatrix.errors import IndexFailed, Position, ToolMissing
 from toolmatrix.images.transport import BROKEN, PauseTooLong, reason, retries
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     import requests
 
 _TIMEOUT: tuple[float, float] = (10, 30)

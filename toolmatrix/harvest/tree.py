@@ -6,22 +6,20 @@ A family says which tags are releases, which files are read at which of them, an
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.facts import versions
 from toolmatrix.harvest import extractors, reading, source_tree
 from toolmatrix.harvest.extractors import Unread
-from toolmatrix.harvest.source_tree import Snapshot, UnpackedTree
+from toolmatrix.harvest.families import Family, HarvestContext
+from toolmatrix.harvest.reading import CellReading, FileReading, GridReading
+from toolmatrix.harvest.source_tree import Found, GitTree, Snapshot, UnpackedTree
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, NoReturn
-
     from toolmatrix.facts.yamlfile import YamlNode
-    from toolmatrix.harvest.families import Family, HarvestContext
-    from toolmatrix.harvest.reading import CellReading, FileReading, GridReading
-    from toolmatrix.harvest.source_tree import Found, GitTree
 
 _FAMILY = (
     *("kind", "about", "title", "repository", "tags", "branches", "marks", "version", "tables"),

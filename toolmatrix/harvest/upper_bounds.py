@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from toolmatrix.harvest.environments import FAILED, RAISED, RAN
+from collections.abc import Callable, Sequence
+
+from toolmatrix.harvest.environments import FAILED, RAISED, RAN, ImportOutcome
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from toolmatrix.harvest.environments import ImportOutcome
 
 
 class UpperBound(Value):

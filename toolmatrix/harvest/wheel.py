@@ -9,15 +9,11 @@ import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from toolmatrix.errors import HarvestRefused, Position
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolmatrix.harvest.transport import Session
+from toolmatrix.harvest.transport import Session
 
 # PEP 427 recommends that .dist-info stands at the end of a wheel. Of 339 wheels 269 needed no more than this and
 # METADATA itself; those of torch and TensorFlow have ten thousand members, and a directory of 1.3 MB.

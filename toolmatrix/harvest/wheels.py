@@ -6,22 +6,19 @@ its sha256 and the members that were read.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 from toolmatrix.facts import pieces, variants, versions
 from toolmatrix.harvest import contents, project, rows, settings
-from toolmatrix.harvest.project import MACHINES
+from toolmatrix.harvest.contents import Rule, WheelCell
+from toolmatrix.harvest.families import Family, HarvestContext
+from toolmatrix.harvest.project import MACHINES, PublishedRelease, Wheel
 from toolmatrix.harvest.wheel import RemoteWheel
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
     from toolmatrix.facts.yamlfile import YamlNode
-    from toolmatrix.harvest.contents import Rule, WheelCell
-    from toolmatrix.harvest.families import Family, HarvestContext
-    from toolmatrix.harvest.project import PublishedRelease, Wheel
 
 THREADS = 8
 _NEEDED = ("kind", "about", "package", "component", "of", "columns", "inside")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os.path
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -12,11 +14,7 @@ from toolmatrix.facts.load import FACTS
 from toolmatrix.value import Value
 from toolmatrix.wording import plural
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
     from toolmatrix.facts.yamlfile import YamlNode
 
 _WIDEST = 1 << 30

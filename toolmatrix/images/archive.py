@@ -9,26 +9,22 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Mapping
 from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolmatrix.images import headers, streams
 from toolmatrix.images import image as images
-from toolmatrix.images.image import Descriptor, Listed, Manifest
-from toolmatrix.images.layer import check_digest, damaged, inner_path
+from toolmatrix.images.headers import Member
+from toolmatrix.images.image import Descriptor, ImageMetadata, Listed, Manifest
+from toolmatrix.images.layer import Layer, check_digest, damaged, inner_path
 from toolmatrix.images.limits import LARGEST_DOCUMENT
-from toolmatrix.images.streams import Hashed
+from toolmatrix.images.reader import LayerReader
+from toolmatrix.images.streams import Forward, Hashed, Section
+from toolmatrix.images.tree import Tree
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, TypeVar
-
-    from toolmatrix.images.headers import Member
-    from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.layer import Layer
-    from toolmatrix.images.reader import LayerReader
-    from toolmatrix.images.streams import Forward, Readable, Section
-    from toolmatrix.images.tree import Tree
+    from toolmatrix.images.streams import Readable
 
     _Held = TypeVar("_Held")
 

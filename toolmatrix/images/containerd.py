@@ -14,13 +14,10 @@ from contextlib import closing
 
 from toolmatrix.errors import Position, ToolMissing
 from toolmatrix.images import directory, image, names
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.limits import Budget
-    from toolmatrix.images.reader import LayerReader
-    from toolmatrix.images.tree import Tree
+from toolmatrix.images.image import ImageMetadata
+from toolmatrix.images.limits import Budget
+from toolmatrix.images.reader import LayerReader
+from toolmatrix.images.tree import Tree
 
 _SCHEME = "containerd"
 _ADDRESS = "/run/containerd/containerd.sock"

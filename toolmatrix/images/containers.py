@@ -10,17 +10,17 @@ import os
 import re
 import signal
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
     from types import FrameType
-    from typing import Any
 
     from toolmatrix.images.engine import Client
+
 
 LABEL = "io.github.toolmatrix.asked-by"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

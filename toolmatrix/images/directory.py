@@ -11,23 +11,21 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import IO, TYPE_CHECKING
 
 from toolmatrix import opener
 from toolmatrix.images import image as images
 from toolmatrix.images.image import Descriptor, ImageMetadata
 from toolmatrix.images.layer import DIRECTORY, FILE, LINK, Entry, Layer
+from toolmatrix.images.limits import Budget
+from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.streams import Hashed, blobs_identity, exhaust
 from toolmatrix.images.tree import Tree
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import IO
-
     from toolmatrix.images.layer import Look
-    from toolmatrix.images.limits import Budget
-    from toolmatrix.images.reader import LayerReader
 
 _INDEX, _MANIFEST = "index.json", "manifest.json"
 _BLOBS = os.path.join("blobs", "sha256")

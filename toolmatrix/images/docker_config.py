@@ -13,16 +13,14 @@ import ipaddress
 import json
 import os
 import re
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolmatrix.errors import ConfigError, Position
 from toolmatrix.opener import opened
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Mapping
-    from typing import Any
 
 ETC = "/etc/docker"
 # Bytes of a file or an answer of a helper that are read.

@@ -5,23 +5,20 @@ https://docs.docker.com/reference/api/engine/ describes the interface, the Pytho
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from toolmatrix.errors import Position, SubjectError, ToolMissing
 from toolmatrix.images import archive, containerd, names, storage
+from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.platforms import this_platform
+from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.transport import causes
+from toolmatrix.images.tree import Tree
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.reader import LayerReader
-    from toolmatrix.images.tree import Tree
-
     Client = Any
     """A connection to an engine, a docker.APIClient."""
 

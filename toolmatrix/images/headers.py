@@ -10,14 +10,16 @@ import io
 import re
 import tarfile
 import zlib
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
+from toolmatrix.images.streams import Forward, Section
+
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-
     from typing_extensions import Self
 
-    from toolmatrix.images.streams import Forward, Readable, Section
+    from toolmatrix.images.streams import Readable
+
 
 _BLOCK = tarfile.BLOCKSIZE
 # Bytes of an extended header; a path has at most 4096.

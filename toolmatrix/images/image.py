@@ -8,26 +8,23 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from threading import Event
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from toolmatrix.images.layer import check_digest
-from toolmatrix.images.limits import LARGEST_DOCUMENT, MOST_LAYERS
+from toolmatrix.images.layer import Layer, check_digest
+from toolmatrix.images.limits import LARGEST_DOCUMENT, MOST_LAYERS, Budget
 from toolmatrix.images.platforms import this_platform
+from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.streams import Hashed, Sized, first, section
 from toolmatrix.images.tree import Tree
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
-    from typing import Any
 
-    from toolmatrix.images.layer import Layer
-    from toolmatrix.images.limits import Budget
-    from toolmatrix.images.reader import LayerReader
     from toolmatrix.images.streams import Closable, Readable
 
     Document = Mapping[str, Any]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 from toolmatrix.images import headers, streams
-from toolmatrix.images.limits import LONGEST_NAME, MOST_PADDING
+from toolmatrix.images.headers import Member
+from toolmatrix.images.limits import LONGEST_NAME, MOST_PADDING, Budget
 from toolmatrix.images.readahead import read_ahead
+from toolmatrix.images.streams import Hashed
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolmatrix.images.headers import Member
-    from toolmatrix.images.limits import Budget
-    from toolmatrix.images.streams import Hashed, Readable
+    from toolmatrix.images.streams import Readable
 
     Look = Callable[[str, int, Readable], object]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from toolmatrix.errors import Position, SubjectError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.images.layer import Layer
 

@@ -10,30 +10,26 @@ import base64
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from string import Template
 from tempfile import TemporaryFile
-from typing import NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from toolmatrix import toml
 from toolmatrix.errors import ConfigError, Position, SubjectError, ToolMissing
 from toolmatrix.images import archive, names, unpacked
 from toolmatrix.images.directory import opened
-from toolmatrix.images.image import read_document
-from toolmatrix.images.limits import MOST_LAYERS
+from toolmatrix.images.image import ImageMetadata, read_document
+from toolmatrix.images.limits import MOST_LAYERS, Budget
 from toolmatrix.images.platforms import this_platform
+from toolmatrix.images.reader import LayerReader
+from toolmatrix.images.tree import Tree
 from toolmatrix.images.unpacked import UnpackedLayer
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from subprocess import Popen
-    from typing import IO, Any
 
-    from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.limits import Budget
-    from toolmatrix.images.reader import LayerReader
-    from toolmatrix.images.tree import Tree
 
 _PROGRAM = "podman"
 _SYSTEM = ("/etc/containers/storage.conf", "/usr/share/containers/storage.conf")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from queue import SimpleQueue
 from threading import Thread
+from typing import TYPE_CHECKING
 
-from toolmatrix.images.streams import BLOCK, Section
+from toolmatrix.images.streams import BLOCK, Section, Unpacked
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.images.streams import Readable, Unpacked
+    from toolmatrix.images.streams import Readable
 
 # Blocks that a thread reads before anybody takes them.
 _PIECES = 8

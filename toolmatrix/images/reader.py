@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
+from typing import TYPE_CHECKING, Protocol
 
-from toolmatrix.images.layer import check_digest, damaged, read_layer
+from toolmatrix.images.layer import Layer, check_digest, damaged, read_layer
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.streams import BLOCK, Hashed, exhaust
 from toolmatrix.images.tree import Tree
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Protocol
-
     from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.layer import Layer, Look
+    from toolmatrix.images.layer import Look
     from toolmatrix.images.streams import Readable
 
     class Layers(Protocol):

@@ -8,23 +8,19 @@ a registry does not list by itself, such as one before 1.1, lies under a tag tha
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from hashlib import sha256
 from itertools import islice
+from typing import Any
 from urllib.parse import urlencode
 
 from toolmatrix.errors import RegistryFailed, SubjectError, ToolMissing
 from toolmatrix.images import image as images
 from toolmatrix.images import registry as registries
 from toolmatrix.images.image import Descriptor
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from toolmatrix.images.limits import Budget
-    from toolmatrix.images.registry import Registry
+from toolmatrix.images.limits import Budget
+from toolmatrix.images.registry import Registry
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"

@@ -12,9 +12,11 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from fnmatch import fnmatchcase
 from functools import partial
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urljoin, urlsplit
 from urllib.request import parse_http_list
 
@@ -28,25 +30,19 @@ from toolmatrix.errors import (
     UsageError,
 )
 from toolmatrix.images import image as images
-from toolmatrix.images.docker_config import DockerConfig
+from toolmatrix.images.docker_config import Credential, DockerConfig
+from toolmatrix.images.image import Descriptor, ImageMetadata
 from toolmatrix.images.layer import check_digest
+from toolmatrix.images.limits import Budget
+from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.streams import BLOCK, Hashed, first
-from toolmatrix.images.transport import Transport, same_host
+from toolmatrix.images.transport import Answer, Transport, same_host
+from toolmatrix.images.tree import Tree
 from toolmatrix.resources import registries_path
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any
-
-    from toolmatrix.images.docker_config import Credential
-    from toolmatrix.images.image import Descriptor, ImageMetadata
-    from toolmatrix.images.limits import Budget
-    from toolmatrix.images.reader import LayerReader
     from toolmatrix.images.streams import Closable
-    from toolmatrix.images.transport import Answer
-    from toolmatrix.images.tree import Tree
 
 LARGEST_MANIFEST = 4 << 20
 """Bytes; what the distribution specification asks registries to take at least, and they to at most."""

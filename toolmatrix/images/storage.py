@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from hashlib import sha256
 
 from toolmatrix.errors import SubjectError
 from toolmatrix.images import unpacked
+from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.limits import LARGEST_DOCUMENT
+from toolmatrix.images.reader import LayerReader
+from toolmatrix.images.tree import Tree
 from toolmatrix.images.unpacked import UnpackedLayer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.reader import LayerReader
-    from toolmatrix.images.tree import Tree
 
 
 def read(

@@ -6,14 +6,13 @@ import hashlib
 import os
 import stat
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
-TYPE_CHECKING = False
+from toolmatrix.errors import SubjectError
+from toolmatrix.images.limits import Budget
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Protocol
-
-    from toolmatrix.errors import SubjectError
-    from toolmatrix.images.limits import Budget
 
     class Readable(Protocol):
         """A stream of bytes in order."""

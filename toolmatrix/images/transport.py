@@ -11,7 +11,9 @@ from __future__ import annotations
 import contextlib
 import ssl
 import time
+from collections.abc import Iterator, Mapping
 from http.client import HTTPException
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -20,17 +22,12 @@ from urllib3 import exceptions
 from urllib3.util import Retry, Timeout, make_headers, parse_url
 
 from toolmatrix.errors import Position, RegistryFailed
-from toolmatrix.images.docker_config import is_loopback
+from toolmatrix.images.docker_config import DockerConfig, is_loopback
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
     from typing_extensions import Self
     from urllib3 import BaseHTTPResponse
 
-    from toolmatrix.images.docker_config import DockerConfig
 
 # Seconds until a connection is there, and between two pieces of an answer. urllib3's `total` would bound the sum of
 # these and not the whole of an answer, which comes in as many pieces as the other side likes.

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from toolmatrix.images.layer import DIRECTORY, FILE, HARD_LINK, LINK, Entry
+from toolmatrix.images.layer import DIRECTORY, FILE, HARD_LINK, LINK, Entry, Layer
+from toolmatrix.images.limits import Budget
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from toolmatrix.images.layer import Layer
-    from toolmatrix.images.limits import Budget
-
     Names = dict[str, "TreeNode"]
 
 # Links that Linux follows in one path, see path_resolution(7).

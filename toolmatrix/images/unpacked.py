@@ -10,23 +10,20 @@ import base64
 import gzip
 import json
 import os
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolmatrix.images import image as images
-from toolmatrix.images.image import Descriptor, Listed, Manifest
+from toolmatrix.images.image import Descriptor, ImageMetadata, Listed, Manifest
+from toolmatrix.images.layer import Layer
+from toolmatrix.images.limits import Budget
+from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.streams import BLOCK, Hashed, errors
+from toolmatrix.images.tree import Tree
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
-    from typing import Any
-
-    from toolmatrix.images.image import Document, ImageMetadata
-    from toolmatrix.images.layer import Layer
-    from toolmatrix.images.limits import Budget
-    from toolmatrix.images.reader import LayerReader
-    from toolmatrix.images.tree import Tree
+    from toolmatrix.images.image import Document
 
 _FILE, _PIECE = 1, 2
 """Types of lines: a name, and bytes as they are."""

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
 
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import IO, Any
 
 MAGIC = b"\x7fELF"
 MACHINES = {

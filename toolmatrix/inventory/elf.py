@@ -11,18 +11,16 @@ import io
 import re
 import struct
 from collections import deque
+from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import IO, TYPE_CHECKING, Any
 
 from toolmatrix.images.streams import BLOCK, first, section
 from toolmatrix.inventory import dynamic, library_version, offload
 from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import IO, Any
-
     from toolmatrix.images.streams import Readable, Section
 
 MAGIC = dynamic.MAGIC

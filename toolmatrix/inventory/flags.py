@@ -6,12 +6,9 @@ import re
 import shlex
 
 from toolmatrix.images.platforms import processor
+from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.model import UNKEPT, FilePattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.inventory.elf import Elf
-    from toolmatrix.inventory.record import Record, View
+from toolmatrix.inventory.record import Record, View
 
 # Options of files that tell what they run on or go with; the rest would only fill pages.
 _TELLING = re.compile(

@@ -9,14 +9,11 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from toolmatrix.images.platforms import MACHINES, processor
 from toolmatrix.inventory.model import Inventory, Seen, Skipped
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
 
 # Bytes that are read of a file, and seconds that a program may take.
 _LARGEST = 1 << 20

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from functools import lru_cache
 from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
 from toolmatrix import __version__
 from toolmatrix.images.image import ImageMetadata
@@ -27,14 +29,10 @@ from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.rpm import Database
 from toolmatrix.inventory.scripts import Script
+from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from toolmatrix.document_store import DocumentStore
-    from toolmatrix.value import Value
 
 LAYER, BLOB, IMAGE, ANSWER = (
     f"toolmatrix.{kind}/1" for kind in ("layer-reading", "layer-blob", "image-reading", "answer")

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable, Iterator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from toolmatrix.inventory.dynamic import File
+from toolmatrix.inventory.dynamic import File
 
 _SONAME = re.compile(r"lib(cudart|nccl|cudnn)(_\w+)?\.so\.\d.*")
 _OBJECTS = ("cudnn_graph_version", "cudnn_ops_infer_version", "cudnn_cnn_infer_version")

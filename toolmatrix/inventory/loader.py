@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from toolmatrix.images.limits import MOST_SEARCHED, Budget
 from toolmatrix.images.platforms import processor
 from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.inventory.model import BY_VARIABLE, DRIVER, OLDER, UNREACHED, FilePattern, Soname
+from toolmatrix.inventory.record import Record, View
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from toolmatrix.inventory.record import Record, View
 
 _LD_CONF = "etc/ld.so.conf"
 _PRELOAD = "etc/ld.so.preload"

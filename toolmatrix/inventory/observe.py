@@ -8,7 +8,9 @@ and among the extension modules of the default Python. There its witness is `DEF
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from toolmatrix.images.image import instructions
 from toolmatrix.images.layer import LEFT_OUT
@@ -25,7 +27,7 @@ from toolmatrix.inventory import (
     secrets,
     toolkits,
 )
-from toolmatrix.inventory.elf import MAGIC, read_code
+from toolmatrix.inventory.elf import MAGIC, Elf, read_code
 from toolmatrix.inventory.elf import read as read_elf
 from toolmatrix.inventory.model import (
     DEFAULT_PLACE,
@@ -36,15 +38,11 @@ from toolmatrix.inventory.model import (
 )
 from toolmatrix.inventory.record import NO_PROCESSORS, Record, View, sort_sightings
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.limits import Budget
     from toolmatrix.images.streams import Readable
     from toolmatrix.images.tree import Tree
-    from toolmatrix.inventory.elf import Elf
 
 OBSERVERS = (packages, toolkits, programs, python, flags, loader)
 """Those that read files, each with the patterns of them in its `READS`."""

@@ -12,12 +12,9 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable, Iterator
 
 from toolmatrix.inventory.dynamic import CUDA
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 FATBIN = struct.pack("<I", 0xBA55ED50)
 # Magic, version, bytes of this header, bytes of the images that follow.

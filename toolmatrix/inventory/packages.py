@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterable, Iterator
 
 from toolmatrix.inventory import rpm
 from toolmatrix.inventory.model import GONE, FilePattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from toolmatrix.inventory.record import Record, View
+from toolmatrix.inventory.record import Record, View
 
 # Managers, where their records are, and what fields are called in them: deb-control(5), and APKINDEX of apk-tools.
 # Distroless images have no `status`, but a file in status.d for each package.

@@ -8,18 +8,14 @@ and ccache. It tells its version only when it is run, and what lies behind it on
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from toolmatrix.inventory import packages, toolkits
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.model import FilePattern
 from toolmatrix.inventory.packages import MANAGERS, upstream
+from toolmatrix.inventory.record import Record, View
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolmatrix.inventory.record import Record, View
 
 PACKAGED = re.compile(r"(usr/)?(s?bin|lib\d*|libexec)/|opt/rocm")
 """Where packages of distributions put programs; what lies elsewhere came another way, whatever is recorded."""

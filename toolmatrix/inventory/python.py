@@ -10,18 +10,14 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from toolmatrix.inventory import packages
 from toolmatrix.inventory.model import GONE, FilePattern
 from toolmatrix.inventory.packages import upstream
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolmatrix.inventory.programs import Default
-    from toolmatrix.inventory.record import Record, View
+from toolmatrix.inventory.programs import Default
+from toolmatrix.inventory.record import Record, View
 
 # Name and version stand in the first lines; a description may follow, of any length.
 _METADATA = FilePattern(

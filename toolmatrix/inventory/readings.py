@@ -6,18 +6,14 @@ What no place tells is a skip with the reason of each.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 
+from toolmatrix.inventory.host import Machine
 from toolmatrix.inventory.model import Seen, Skipped
 from toolmatrix.resources import machine_path
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from toolmatrix.inventory.host import Machine
 
 # The whole of a place that has no form of its own, over all its lines.
 _WHOLE = r"(?s)\A\s*(\S.*?)\s*\Z"

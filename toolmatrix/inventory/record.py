@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from toolmatrix.images.layer import LEFT_OUT
 from toolmatrix.inventory.dynamic import DEVICES
 from toolmatrix.inventory.elf import Elf
-from toolmatrix.inventory.model import WHICH, Seen, Skipped
+from toolmatrix.inventory.model import WHICH, FilePattern, Seen, Skipped
 from toolmatrix.inventory.rpm import Database
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.tree import Tree
-    from toolmatrix.inventory.model import FilePattern
 
 # The PATH of a container whose image sets none, as Docker and Podman have it.
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -9,14 +9,13 @@ readers of .rpm files and bindings of librpm, which are not for databases of oth
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from toolmatrix.images.streams import first
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolmatrix.images.streams import Readable
 
 MOST_PACKAGES = 100_000

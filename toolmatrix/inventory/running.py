@@ -11,26 +11,23 @@ from __future__ import annotations
 import re
 import shlex
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from toolmatrix.images import containers
 from toolmatrix.images.containers import NOT_THERE, ProgramBounds
 from toolmatrix.images.platforms import this_platform
 from toolmatrix.inventory import programs
-from toolmatrix.inventory.model import GONE, RAN, RUNNING, WHICH, Seen, Skipped
+from toolmatrix.inventory.layers import LayerStore
+from toolmatrix.inventory.model import GONE, RAN, RUNNING, WHICH, Inventory, Seen, Skipped
 from toolmatrix.lines import without_colours
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
     from toolmatrix.images.containers import Containers
     from toolmatrix.images.engine import Client
-    from toolmatrix.inventory.layers import LayerStore
-    from toolmatrix.inventory.model import Inventory
 
 _AT_ONCE = 4
 _VERSION = "[0-9][0-9A-Za-z.+~_]*"

@@ -7,20 +7,19 @@ its Python, or to another directory, holds such scripts, while the records of it
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from toolmatrix.images.streams import first
 from toolmatrix.inventory import programs
 from toolmatrix.inventory.model import NO_INTERPRETER
+from toolmatrix.inventory.programs import Default
+from toolmatrix.inventory.record import Record, View
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from toolmatrix.images.limits import Budget
     from toolmatrix.images.streams import Readable
-    from toolmatrix.inventory.programs import Default
-    from toolmatrix.inventory.record import Record, View
 
 MAGIC = b"#!"
 # Bytes of a script that Linux looks at, execve(2): of a longer line it cannot be told what is run.

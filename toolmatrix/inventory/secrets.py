@@ -8,14 +8,9 @@ information in a URL (RFC 3986).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
-from toolmatrix.inventory.model import Seen
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from toolmatrix.inventory.model import Inventory
+from toolmatrix.inventory.model import Inventory, Seen
 
 MASK = "***"
 """The text in the place of a secret."""

@@ -5,14 +5,13 @@ a repository in a registry.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from toolmatrix.errors import Position, UsageError
 from toolmatrix.images.limits import Budget
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from yaml import MappingNode, Node
 
 _REGISTRY = "registry:"

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.images import streams
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import secrets
+from toolmatrix.inventory.layers import LayerStore
+from toolmatrix.inventory.model import Inventory
+from toolmatrix.inventory.running import ProgramProbe
 from toolmatrix.opener import opened
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import IO
-
     from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.reader import LayerReader
     from toolmatrix.images.tree import Tree
-    from toolmatrix.inventory.layers import LayerStore
-    from toolmatrix.inventory.model import Inventory
-    from toolmatrix.inventory.running import ProgramProbe
 
     Ask = Callable[[Inventory], Sequence[ProgramProbe]]
     """Questions to programs, by what was read."""

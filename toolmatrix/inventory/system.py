@@ -6,20 +6,16 @@ them here. Of the environment only the variables of matrix/machine.yaml are look
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.tree import Tree
 from toolmatrix.inventory import flags, host, packages, python, readings, toolkits
-from toolmatrix.inventory.model import Inventory, Skipped
+from toolmatrix.inventory.host import Machine
+from toolmatrix.inventory.model import Inventory, Seen, Skipped
 from toolmatrix.inventory.record import Record, View, sort_sightings
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from toolmatrix.inventory.host import Machine
-    from toolmatrix.inventory.model import Seen
 
 SUBJECT = "host"
 _FILES = (

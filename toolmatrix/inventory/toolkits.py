@@ -7,16 +7,11 @@ with dots.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from toolmatrix.inventory.model import FilePattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from toolmatrix.inventory.model import Soname
-    from toolmatrix.inventory.record import Record, View
+from toolmatrix.inventory.model import FilePattern, Soname
+from toolmatrix.inventory.record import Record, View
 
 _CUDA_JSON = FilePattern(r".*/cuda[^/]*/version\.json", 64 << 10)
 _CUDA_TEXT = FilePattern(r".*/cuda[^/]*/version\.txt", 64 << 10)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from toolmatrix.finding import Finding
+from toolmatrix.logs.log import Followed
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from toolmatrix.finding import Words
-    from toolmatrix.logs.log import Followed
 
 
 class Involved(Value):

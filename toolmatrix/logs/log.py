@@ -6,18 +6,25 @@ without prefixes and colours, and one that no pattern fits once more between the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from toolmatrix.inventory.model import Inventory, Seen
-from toolmatrix.logs.matcher import MultiPatternMatcher
-from toolmatrix.logs.signatures import Recovery, Signature
+from toolmatrix.logs.matcher import MatchedLine, MultiPatternMatcher
+from toolmatrix.logs.signatures import (
+    LinePattern,
+    PatternUse,
+    Recovery,
+    Signature,
+    SignatureCatalog,
+)
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Mapping
 
-    from toolmatrix.logs.matcher import MatchedLine, Stream
-    from toolmatrix.logs.signatures import LinePattern, PatternUse, SignatureCatalog
+    from toolmatrix.logs.matcher import Stream
+
 
 # Different failures that are kept; further ones are counted.
 MATCHES = 1000

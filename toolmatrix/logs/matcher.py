@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Container, Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol
 
 from toolmatrix.lines import clean, without_colours
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
-    from typing import Protocol
 
     class Stream(Protocol):
         """A stream that a log is read from."""

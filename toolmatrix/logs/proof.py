@@ -7,10 +7,7 @@ from functools import cache
 
 from toolmatrix.logs import signatures
 from toolmatrix.logs.matcher import QUOTES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.logs.signatures import LinePattern
+from toolmatrix.logs.signatures import LinePattern
 
 # The last line of a check (the template `check.sh`).
 _CHECKED = re.compile(r"\b([1-9]\d* checked, 0 failed(?:, \d+ not tried)?)$")

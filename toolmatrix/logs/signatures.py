@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
+from typing import Any
 
 from toolmatrix.logs.matcher import SoughtTexts
 from toolmatrix.resources import load_yaml, signatures_path
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
 
 _PACKAGE = re.compile(r"(?:site|dist)-packages/(\w+)")
 # Where what a file is built for begins in its name.

@@ -6,13 +6,10 @@ A rule is a shape of `TEXTS`, a list of them `[shape]`, a mapping `{shape: shape
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from toolmatrix.recipes import model, shell, variables
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Of the files among the recipes this one is no recipe.
 PROVISIONS_NAME = "provisions"

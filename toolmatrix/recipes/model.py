@@ -6,13 +6,10 @@ part means is described in docs/recipes.md.
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
+
+from toolmatrix.errors import Position
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
-
-    from toolmatrix.errors import Position
 
 RECIPE = "toolmatrix.recipe/1"
 PROVISIONS = "toolmatrix.provisions/1"

@@ -5,21 +5,17 @@ Raises RecipeError where a text names a value that the answer does not have.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from toolmatrix.errors import RecipeError
+from toolmatrix.errors import Position, RecipeError
 from toolmatrix.facts.versions import Scale
 from toolmatrix.recipes import variables
 from toolmatrix.recipes.model import Part
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
-
-    from toolmatrix.errors import Position
     from toolmatrix.recipes.model import BuildStep
 
     Answer = Mapping[str, tuple[str, ...]]

@@ -8,21 +8,18 @@ source.
 from __future__ import annotations
 
 import os.path
-from typing import cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from toolmatrix import resources
 from toolmatrix.errors import RecipeError
 from toolmatrix.facts import pieces, yamlfile
+from toolmatrix.facts.index import Index
 from toolmatrix.facts.versions import SelectorError
 from toolmatrix.recipes import fields as tables
 from toolmatrix.recipes import model, variables
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from toolmatrix.facts.index import Index
     from toolmatrix.facts.yamlfile import YamlNode
 
 RECIPE_FILE = yamlfile.NodeKind(

@@ -8,10 +8,7 @@
 from __future__ import annotations
 
 import re
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 NAMED = re.compile(r"(?<!\$)\{([a-z][a-z0-9_.-]*)\}")
 """A value in braces; `${name}` is the shell's."""

@@ -7,16 +7,15 @@ a release, a flag, an arch or an image reference. Raises RenderError.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from toolmatrix.errors import RenderError
 from toolmatrix.facts import variants
 from toolmatrix.recipes.variables import MACHINES
 from toolmatrix.render import quote
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from toolmatrix.lock.model import LockedTarget
     from toolmatrix.recipes.model import Distro
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from toolmatrix.errors import RenderError
 from toolmatrix.lock import write
 from toolmatrix.render import marker, quote
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from toolmatrix.render.model import ImagePlan, Job
 
 

@@ -6,6 +6,8 @@ The check is POSIX shell rendered from the lock, which needs nothing of toolmatr
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from toolmatrix.render import (
     common,
@@ -18,10 +20,7 @@ from toolmatrix.render import (
     wheels,
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolmatrix.render.model import ImagePlan, Job
 
 DIALECTS = ("modern", "classic")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import posixpath
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from toolmatrix.errors import RenderError
 from toolmatrix.render import quote
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import ImagePlan
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
     from toolmatrix.lock.model import LockedTarget
     from toolmatrix.recipes.model import Probe, Recipe
     from toolmatrix.render.model import Runtime, UsedPackage

@@ -7,10 +7,13 @@ excluded, and RecipeError where a text names a value that the answer does not ha
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, TypeVar
 
 from toolmatrix.errors import NoImage, RenderError
 from toolmatrix.facts import variants
+from toolmatrix.facts.index import Index
 from toolmatrix.facts.records import RowRecord
 from toolmatrix.lock.model import LockedPackage, PackageQuestion
 from toolmatrix.recipes.model import APT, STAGES, Download
@@ -20,12 +23,7 @@ from toolmatrix.render.model import ImagePlan, Job, Runtime
 from toolmatrix.request import recipes
 from toolmatrix.wording import listing
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-    from typing import TypeVar
-
-    from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock, LockedClosure, LockedTarget
     from toolmatrix.recipes.model import (
         ArchiveSnapshot,

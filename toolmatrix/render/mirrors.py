@@ -8,15 +8,14 @@ tools say the mirrors (provisions, `mirrors`).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from toolmatrix.errors import UsageError
 from toolmatrix.render import folder, quote
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from toolmatrix.lock.model import LockedClosure
     from toolmatrix.recipes.model import BuildStep, Download, MirrorSetting, Repository
     from toolmatrix.render.model import Choices, ImagePlan

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolmatrix.errors import RenderError
 from toolmatrix.facts.versions import Scale
 from toolmatrix.resources import outside_path
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, TypeVar
-
     _Kind = TypeVar("_Kind", "Conda", "Spack")
 
 

@@ -9,16 +9,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from markupsafe import Markup
 
 from toolmatrix.errors import RenderError
 from toolmatrix.recipes import fields, shell
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 # The one mark that Jinja keeps on what its own macros and joins make of marked texts.
 Quoted = Markup

@@ -6,12 +6,12 @@ installed again because something else in a lock moved.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from toolmatrix.render import common, folder, marker, quote
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolmatrix.lock.model import LockedClosure, LockedPackage
     from toolmatrix.render.model import ImagePlan
 

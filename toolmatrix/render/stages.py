@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from toolmatrix.errors import CannotSay, ToolMissing
+from toolmatrix.facts.index import Index
 from toolmatrix.request import compiles, driver_facts
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import LockedTarget
     from toolmatrix.recipes.model import Probe
     from toolmatrix.stages.model import Stage

@@ -6,14 +6,13 @@ What build systems fetch by themselves once a step runs them, such as Bazel and 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from toolmatrix.recipes.model import APT
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from toolmatrix.recipes.model import BuildStep
     from toolmatrix.render.model import Choices, ImagePlan
 

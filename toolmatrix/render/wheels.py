@@ -6,17 +6,16 @@ The programs are those of `operations.yaml`, which `toolmatrix audit --import` r
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from toolmatrix import resources
 from toolmatrix.render.model import UsedPackage
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from toolmatrix.lock.model import LockedClosure, LockedTarget
     from toolmatrix.recipes.model import Provision, Recipe
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from toolmatrix.stages import graph
 from toolmatrix.stages.fold import Folder, host_compiler, role
 from toolmatrix.value import Document, Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from toolmatrix.stages.model import Log, Plan
 
     Key = tuple[object, ...]

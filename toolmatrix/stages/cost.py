@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from toolmatrix.stages import graph
 from toolmatrix.value import Document, Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
     from toolmatrix.stages.execute import Run
     from toolmatrix.stages.replay import Replay, ReplayStep
 

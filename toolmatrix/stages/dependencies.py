@@ -5,13 +5,12 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from toolmatrix.stages.drivers.nvcc_plan import TEMP
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from toolmatrix.stages.model import Depfile, Plan, Stage
 
 _READERS = ("preprocess", "host-compile", "device-compile")

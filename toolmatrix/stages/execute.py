@@ -10,6 +10,7 @@ import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from toolmatrix.errors import ToolMissing
 from toolmatrix.processors import processors
@@ -17,7 +18,6 @@ from toolmatrix.stages.cost import urgency
 from toolmatrix.stages.drivers.dry_run import SHOWN, end_group
 from toolmatrix.value import Document
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from concurrent.futures import Future
 

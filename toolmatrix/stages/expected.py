@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from toolmatrix.stages.drivers.dry_run import FAMILIES, names_archs
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 # What an option is about, apart from what it says of it: `-march` of `-march=armv8-a`, `-fchar` of `-funsigned-char`.
 _VALUE = re.compile(r"=.*|(?<=^-f)no-|(?<=^-f)(?:un)?signed-")

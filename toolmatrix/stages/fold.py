@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from toolmatrix.stages.model import Plan, Stage
 
 # The word for the directory in which the toolkit lies.

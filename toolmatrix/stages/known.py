@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import PurePath
 
@@ -17,10 +18,6 @@ from toolmatrix.resources import load_yaml, stage_steps_path
 from toolmatrix.stages import graph
 from toolmatrix.stages.model import Plan, Stage
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 _STEP = re.compile(r"(each|last|others)\(([^)]*)\)|(\S+)")
 _GENCODE = re.compile(r"arch=(?P<virtual>\w+),code=\[?(?P<codes>[\w,]+)\]?")

@@ -7,17 +7,15 @@ prose. Both are undone before a reader sees a line.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from toolmatrix.garbage import uncollected
 from toolmatrix.lines import MARK, clean
 from toolmatrix.stages.model import Diagnostic, Log
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import TextIO, TypeAlias
-
     from toolmatrix.stages.drivers.clang import ClangReader
     from toolmatrix.stages.drivers.nvcc import NvccReader
     from toolmatrix.stages.model import Plan

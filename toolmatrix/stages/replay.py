@@ -11,6 +11,8 @@ import hashlib
 import posixpath
 import re
 import shlex
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.resources import load_yaml, replay_facts_path
@@ -19,10 +21,7 @@ from toolmatrix.stages.drivers.nvcc_plan import TEMP
 from toolmatrix.stages.words import without_messages
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-
     from toolmatrix.stages.model import Plan, Stage
 
 _RUN_BY_A_SHELL = ("nvcc",)

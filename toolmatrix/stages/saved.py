@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import codecs
 import io
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from typing import TYPE_CHECKING, Any, TextIO
 
 from toolmatrix.errors import LogError, Position
 from toolmatrix.opener import opened
 from toolmatrix.stages.log import lines_of, parse_log
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any, TextIO
-
     from toolmatrix.stages.model import Log
 
 # How a text may begin, and what it is then written in; PowerShell saves what it redirects in UTF-16.

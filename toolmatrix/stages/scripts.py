@@ -5,13 +5,12 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from toolmatrix.errors import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from toolmatrix.stages.replay import Replay, ReplayStep
 
 # A command around which outputs keep their time where their content is what it was, for Ninja to see.

@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from toolmatrix.errors import LogError, Position, UsageError
 from toolmatrix.opener import opened
 from toolmatrix.stages.fold import own_name
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from toolmatrix.stages.replay import ReplayStep
 
 HEADER = ("source file name", "phase name", "phase input files", "phase output file", "arch")

@@ -7,16 +7,15 @@ import shutil
 import struct
 import tempfile
 from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolmatrix.errors import ToolMissing, UsageError
 from toolmatrix.stages.drivers import dry_run
 from toolmatrix.value import Document
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from toolmatrix.stages.replay import Replay
 
 # Seconds that the driver may take to build.

@@ -8,10 +8,7 @@ to `sh -c`), so of `\\\\` the second does not escape what follows.
 from __future__ import annotations
 
 import re
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 _QUOTES = re.compile(r'\\(.?)|"', re.DOTALL)
 _QUOTED = re.compile(r'"(?:[^"\\]+|\\.?)*"?', re.DOTALL)

@@ -8,11 +8,11 @@ internal/pkg/build/args). So a definition is refused that holds more of these th
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from toolmatrix.errors import RenderError
 from toolmatrix.render import common, dockerfile
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import ImagePlan, Job
 

@@ -8,10 +8,10 @@ A property named `//` is a comment (HCL, JSON syntax specification).
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from toolmatrix.render import common, dockerfile, quote
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import ImagePlan, Job
 

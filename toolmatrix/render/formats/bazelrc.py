@@ -6,14 +6,13 @@ Bazel's command-line reference describes `--copt` and `--host_copt`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from toolmatrix.errors import RenderError
 from toolmatrix.render import common, outside, quote
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "compiler flags as configurations of Bazel, for images that have any"

@@ -5,12 +5,12 @@ Which releases the channel has is not known here: where one is missing, conda sa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from toolmatrix.render import common, outside, quote
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolmatrix.render.model import ImagePlan, Job
 
 

@@ -7,10 +7,10 @@ whoever installs what was built gets that release (pip's user guide, constraints
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from toolmatrix.render import common, quote
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import ImagePlan, Job
 

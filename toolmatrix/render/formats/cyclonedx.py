@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from toolmatrix.errors import RenderError
 from toolmatrix.render import common, quote
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
-
     from packaging.requirements import Requirement
 
     from toolmatrix.lock.model import LockedComponent, LockedVariant

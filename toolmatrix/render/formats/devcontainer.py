@@ -7,10 +7,10 @@ The file is plain JSON, so it names its lock under `customizations`. A text with
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from toolmatrix.render import dockerfile, marker, quote
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import ImagePlan, Job
 

@@ -7,12 +7,12 @@ is set before (Development Containers, Features). A feature is made where packag
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from toolmatrix.recipes.model import APT
 from toolmatrix.render import common, dockerfile, marker, quote, requirements
 from toolmatrix.render.formats import apptainer
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import ImagePlan, Job
 

@@ -6,9 +6,10 @@ Nothing of the lock stands in a script or an expression: jobs read names from th
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from toolmatrix.render import common, outside
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import Job
 

@@ -5,9 +5,10 @@ Docker's engine runs as a service beside the job, with TLS (GitLab, use Docker t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from toolmatrix.render import common, outside
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import Job
 

@@ -7,14 +7,13 @@ reference, NodeSelectorRequirement).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
+from typing import TYPE_CHECKING
 
 from toolmatrix.render import common, dockerfile, outside, quote
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolmatrix.render.model import ImagePlan, Job
     from toolmatrix.render.outside import Devices
 

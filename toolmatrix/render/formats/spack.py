@@ -7,14 +7,13 @@ has is not known here: where one is missing, Spack says so and installs nothing.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from toolmatrix.lock.model import COMPILERS
 from toolmatrix.render import common, outside, quote
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from toolmatrix.lock.model import LockedTarget
     from toolmatrix.render.model import ImagePlan, Job
 

@@ -6,14 +6,12 @@ Builds for ROCm are the exception: what they need beside themselves is on that i
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolmatrix.render import answer, common, quote
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolmatrix.lock.model import LockedVariant
     from toolmatrix.render.model import ImagePlan, Job
 

@@ -11,16 +11,15 @@ temporary files that they read: clang's names have no process id.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from toolmatrix.stages import graph
 from toolmatrix.stages.drivers import base_name
 from toolmatrix.stages.drivers.clang_tools import grammar_of, understand
 from toolmatrix.stages.model import Diagnostic, Plan
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from toolmatrix.stages.model import Stage
 
 # A word is quoted with `"`, `\` and `$` escaped, or, with -v, bare where it holds none of these and no blank

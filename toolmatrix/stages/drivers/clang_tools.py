@@ -7,14 +7,11 @@ their dashes, because the tools of LLVM take one or two; `-o file` and `-o=file`
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from toolmatrix.stages.drivers import base_name, roles_of
 from toolmatrix.stages.model import Stage
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
 
 
 class Grammar(Value):

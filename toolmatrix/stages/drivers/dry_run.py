@@ -9,14 +9,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from toolmatrix.errors import ToolMissing, UsageError
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 # Seconds that a dry run may take.
 LIMIT = 60

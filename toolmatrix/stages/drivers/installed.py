@@ -6,15 +6,12 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator, Mapping
 from glob import glob, iglob
 
 from toolmatrix.errors import ToolMissing
 from toolmatrix.stages.drivers import dry_run
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 # Where toolkits are installed beside PATH: variables that name one (NVIDIA, CUDA installation guide; ROCm, HIP
 # environment variables), the default places of their installers, wheels beside this Python, and what was fetched.

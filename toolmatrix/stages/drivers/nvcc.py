@@ -7,6 +7,8 @@ that the log shows stands for itself, and in the program's path the log's own va
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from toolmatrix.lines import MARK
 from toolmatrix.stages import words
@@ -15,10 +17,7 @@ from toolmatrix.stages.drivers.nvcc_plan import TEMP
 from toolmatrix.stages.drivers.nvcc_tools import Draft, draft, is_compiler, is_known, is_tool
 from toolmatrix.stages.model import Diagnostic
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from toolmatrix.stages.model import Plan
 
 _REMOVES = frozenset({"rm", "erase", "del"})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from toolmatrix.stages import graph
 from toolmatrix.stages.drivers import base_name
@@ -15,10 +17,7 @@ from toolmatrix.stages.drivers.nvcc_tools import (
 )
 from toolmatrix.stages.model import Depfile, Diagnostic, Plan, Stage
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from toolmatrix.stages.drivers.nvcc import NvccRun
 
 TEMP = "tmpxft_"

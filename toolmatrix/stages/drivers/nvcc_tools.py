@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from toolmatrix.stages.drivers import base_name, roles_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 _CICC = roles_of(
     write="-o -olto --gen_c_file_name --gen_device_file_name --tile_bc_file_name",
