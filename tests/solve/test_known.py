@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
 
 import toolmatrix
+from tests import matrix as built_in
 from toolmatrix.api.answers import Resolved
 from toolmatrix.request.read import RequestContext
-from toolmatrix.solve.resolve import Resolution, attempt
+from toolmatrix.solve.assemble import Assembly
+from toolmatrix.solve.known import INDEPENDENT, Relations
+from toolmatrix.solve.preferences import _out_by
+from toolmatrix.solve.resolve import Resolution, attempt, targets_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -182,3 +187,42 @@ def test_a_request_that_only_says_what_is_there_has_an_answer(matrix: OpenMatrix
     given = read.replace(asks=tuple(ask.replace(option=ask.option or "with") for ask in read.asks))
     assert given.leading == ()
     assert isinstance(attempt(matrix.index, given), Resolution)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch torchvision triton numpy gcc cmake --from wheel",
+        "vllm torch transformers numpy cuda python --device H100 --from wheel",
+        "tensorflow keras h5py numpy protobuf bazel gcc cuda --from source",
+        "jax jaxlib flax numpy scipy ml-dtypes cuda",
+        "onnxruntime onnx cuda cudnn python protobuf",
+        "xgboost lightgbm numpy scipy driver",
+    ],
+)
+def test_pairs_that_are_not_looked_at_are_independent(line: str) -> None:
+    index = built_in.index()
+    answer = attempt(index, RequestContext(index=index).read(line.split()))
+    assert isinstance(answer, Resolution)
+    assembly = Assembly(index, answer.request)
+    ((target, judged),) = targets_of(assembly, answer.values).items()
+    relations = Relations(assembly, target, answer.values, judged.claims, judged.rows)
+    asked = relations._asked()
+    looked_at = {*relations._suspects(asked)}
+    others = [pair for pair in combinations(asked, 2) if pair not in looked_at]
+    assert looked_at
+    assert [pair for pair in others if relations.between(*pair) != (INDEPENDENT, "")] == []
+
+
+@pytest.mark.parametrize("component", ["numpy", "transformers", "protobuf"])
+def test_days_by_which_the_same_series_were_out_come_as_one(component: str) -> None:
+    facts = built_in.index().component(component)
+    dates = sorted(
+        {day for name in ("torch", "vllm") for day in built_in.index().component(name).dates}
+    )
+    days = [(day, 1 << place) for place, day in enumerate(dates)]
+    found = {bit: out for out, gate in _out_by(facts, days) for _, bit in days if gate & bit}
+    for day, bit in days:
+        place = sum(map(day.__ge__, facts.since_days))
+        assert found.get(bit) == (facts.since_masks[place - 1] if place else None), day
+    assert len({*found.values()}) == len([*_out_by(facts, days)])

@@ -124,10 +124,10 @@ class Relations:
         needing = [name for name in asked if self._may_use_tools(name)]
         for one in asked:
             # What no fact ties to anything was chosen because nothing spoke against it.
-            if self._is_tool(one) and not self._is_tied(one):
-                for other in [name for name in needing[:2] if name != one][:1]:
-                    self._join((one, other))
-                    yield Touching(self.target, one, other, UNTIED, decides=True, tested=0)
+            user = next((name for name in needing if name != one), "")
+            if user and self._is_tool(one) and not self._is_tied(one):
+                self._join((one, user))
+                yield Touching(self.target, one, user, UNTIED, decides=True, tested=0)
             if self.assembly.request.devices and self._is_unopened(one):
                 yield Touching(self.target, one, "device", UNOPENED, decides=True, tested=0)
             for other, reason in self._hanging(one):
