@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -130,6 +131,15 @@ def test_imports_point_down() -> None:
         if shown(path) not in MAY_LOOK_UP
     ]
     assert wrong == []
+
+
+def test_every_module_can_be_imported() -> None:
+    """A name that a module has for types alone is found by type checkers, and by nobody else."""
+    for path in MODULES:
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        # The last is no module of the package: it runs in other environments.
+        if path.stem not in ("__main__", "isolated"):
+            assert import_module(name).__name__ == name
 
 
 def test_modules_and_functions_stay_short() -> None:
