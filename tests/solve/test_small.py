@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.amount import examples
-from toolmatrix.solve.engine import Problem, Solution, Support, solve
+from toolmatrix.solve.engine import Problem, Solution, Support, settle, solve
 from toolmatrix.solve.engine.conflict import cores, explain
 from toolmatrix.solve.engine.enumeration import combinations
-from toolmatrix.solve.engine.soft import settle
 
 from . import oracle
 from .generate import scattered

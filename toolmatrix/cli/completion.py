@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from toolmatrix.cli.command import Command
+    from toolmatrix.cli.commands import Command
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.option import Option
     from toolmatrix.facts.index import Index

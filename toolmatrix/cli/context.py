@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
     from toolmatrix.api import Printed
-    from toolmatrix.cli.command import Command
+    from toolmatrix.cli.commands import Command
     from toolmatrix.cli.options import Options
     from toolmatrix.cli.prepare import Origin, Settings
     from toolmatrix.cli.progress import Progress, Waiting

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from toolmatrix.cli.command import Command
+    from toolmatrix.cli.commands import Command
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.option import Option
     from toolmatrix.cli.topics import Topic

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from toolmatrix.cli.command import Command
+    from toolmatrix.cli.commands import Command
 
 # The name of a section that readers of manual pages know, by the topic.
 _SECTIONS = {"exit-codes": "EXIT STATUS", "settings": "ENVIRONMENT"}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from toolmatrix.cli.command import Command
+    from toolmatrix.cli.commands import Command
     from toolmatrix.cli.option import Option
 
 

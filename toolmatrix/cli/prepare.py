@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, TextIO
 
-    from toolmatrix.cli.command import Command
+    from toolmatrix.cli.commands import Command
     from toolmatrix.cli.parser import Parsed
     from toolmatrix.cli.settings import SettingsFile
     from toolmatrix.errors import Position, ToolmatrixError

@@ -8,8 +8,6 @@ no, and the rest is neither. A search leaves nothing refused or outside in an an
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
-
 from toolmatrix.facts.evidence import REPORTED, UNKNOWN
 from toolmatrix.facts.records import PURE, RUN_TIME, UNOPENED_CODE
 from toolmatrix.solve.parts import SEVERAL
@@ -393,7 +391,8 @@ class Relations:
             said = [limits for limits in spoken if limits is not None]
             # What the wheels of a release go with its build goes with as well.
             if not any(said) and self._is_built():
-                for one, other in permutations(pair):
+                for one in pair:
+                    (other,) = pair - {one}
                     said += [True] if self._admitted(one, other) & self._bit(other) else []
             # Of most pairs no fact speaks: these are not kept, as others are looked for among the rest.
             if not said and pair not in self._claims:
@@ -458,13 +457,13 @@ class Relations:
             self._put_beside(pair)
 
     def _put_beside(self, pair: frozenset[str]) -> None:
-        for one, other in permutations(pair):
-            self._beside.setdefault(one, set()).add(other)
+        for one in pair:
+            self._beside.setdefault(one, set()).update(pair - {one})
 
     def _pairs(self, names: Iterable[str]) -> Iterator[frozenset[str]]:
         # A build speaks for what it is a build of.
-        own = {self.heads[name]["variant_of"] or name for name in names}
-        return map(frozenset, combinations(own, 2))
+        own = [*{self.heads[name]["variant_of"] or name for name in names}]
+        return (frozenset((one, other)) for place, one in enumerate(own) for other in own[:place])
 
     def _reaches(self, one: str, other: str) -> bool:
         """Whether facts lead from bound code to what it is bound to by other code: who goes with torch has its toolkit.

@@ -9,7 +9,7 @@ from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import MINIMUM
 from toolmatrix.solve import defaults, ties
 from toolmatrix.solve.assemble import Assembly
-from toolmatrix.solve.engine import Conflict, soft, solve
+from toolmatrix.solve.engine import Conflict, settle, solve
 from toolmatrix.solve.known import BOUND, Relations
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, Statement, expand_rows, only_excludes
 from toolmatrix.value import NamedTuple, Value
@@ -154,7 +154,7 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
     else:
         return assembly.without(unread)
     if unread:
-        found = soft.settle(assembly.problem(), unread, _anchors(assembly), found)
+        found = settle(assembly.problem(), unread, _anchors(assembly), found)
     return _joined(assembly, judge(assembly, found.values))
 
 
