@@ -16,6 +16,7 @@ CHECKED = ("facts-hold", "second-engine")
 ONCE_BROKEN = [
     ("met-already", "torchaudio==2.0.0"),
     ("met-already", "xformers --arch=gfx1011 --distro=debian13"),
+    ("met-already", "python numpy>=1.18.2,<=2.0.2 --target=x86 --prefer=oldest"),
     ("ways-out", "torch --with=python<=2.7"),
     ("own-pins-in-words", "tokenizers --target=arm"),
     (

@@ -101,10 +101,12 @@ class Anchors:
 
 
 def _pinned(reachable: Reachable, target: str, wanted: str, other: str) -> int:
-    """What the newest of what is named requires under some condition, as a mask; what always holds needs no anchor."""
-    newest = 1 << reachable.asked[target, other].bit_length() - 1
+    """What the release preferred of what is named requires under some condition; what always holds needs no anchor."""
+    asked = reachable.asked[target, other]
+    oldest = reachable.by_name[target, other][0].oldest
+    preferred = asked & -asked if oldest else 1 << asked.bit_length() - 1
     found = -1
-    for binding in _limiting(reachable, other, wanted, newest):
+    for binding in _limiting(reachable, other, wanted, preferred):
         if binding.conditions and reachable.possible(target, binding.conditions):
             found &= binding.allowed
     return 0 if found == -1 else found
