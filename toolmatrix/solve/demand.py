@@ -274,7 +274,11 @@ class Demand:
             for number, mask, worth in row.terms[1:]:
                 if number == variable.number:
                     enough = min(worth, row.weight) % EVIDENCE >= self.least
-                    yield _Speaker(_TESTED, mask, {first: anchor_mask}, enough=enough, row=row)
+                    # It speaks where a claim behind it is about the release that it is of.
+                    good, weak = self.cited(row.cites)
+                    meet = {first: anchor_mask}
+                    meet[row.owner] = meet.get(row.owner, -1) & (good if enough else good | weak)
+                    yield _Speaker(_TESTED, mask, meet, enough=enough, row=row)
 
     def _own(self, target: str, variable: Variable) -> Iterator[_Speaker]:
         """What releases of a component say themselves of others."""
