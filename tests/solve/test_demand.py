@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests import matrix
 from tests.cli.conftest import SMALL
 from tests.laws.requests import Draw
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.facts import evidence
 from toolmatrix.facts.store import open_index
-from toolmatrix.request.read import read
+from toolmatrix.request.read import RequestContext, read
+from toolmatrix.solve import resolve
 from toolmatrix.solve.demand import Demand
-from toolmatrix.solve.resolve import JudgedTarget, Resolution, attempt
+from toolmatrix.solve.resolve import JudgedTarget, Resolution, attempt, targets_of
 
 if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
@@ -81,3 +83,28 @@ def test_a_reason_refuses_what_every_answer_of_it_is_refused_for(
         compared.append((reasoned is not None, rounds > 0))
     assert (True, True) in compared or (False, True) in compared
     assert (True, False) in compared
+
+
+# What was refused one release at a time took hundreds of answers, and half a minute.
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ml-dtypes python==3.14 jax --target=amd,arm --from=wheel --min-evidence=stated",
+        "torchvision python --with numpy --target amd --min-evidence derived",
+        "sglang-kernel cuda python --min-evidence stated",
+    ],
+)
+def test_few_answers_are_refused_before_one_is_known_well_enough(
+    monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    answers = 0
+
+    def counted(*given: Any) -> Any:
+        nonlocal answers
+        answers += 1
+        return targets_of(*given)
+
+    monkeypatch.setattr(resolve, "targets_of", counted)
+    context = RequestContext(index=matrix.index())
+    attempt(context.index, context.read(line.split()))
+    assert 0 < answers <= ROUNDS

@@ -92,7 +92,7 @@ class Relations:
             return JOINED, ""
         if self._is_bound(one, other) or self._is_bound(other, one):
             return TOUCHING, BOUND
-        if self._declares(one, other) and self._declares(other, one):
+        if self.declares(one, other) and self.declares(other, one):
             return INDEPENDENT, ""
         # A floor, such as that of a driver, promises all that is newer.
         forward = self.heads[one]["floor"] or self.heads[other]["floor"]
@@ -295,7 +295,7 @@ class Relations:
             for owner, part in ((one, other), (other, one))
         )
 
-    def _declares(self, one: str, other: str) -> bool:
+    def declares(self, one: str, other: str) -> bool:
         """Whether what one component requires was read whole, and would name the other, which no fact about it does."""
         if one == PYTHON:
             return True

@@ -10,7 +10,7 @@ from toolmatrix.facts.records import MINIMUM
 from toolmatrix.solve import defaults, ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, settle, solve
-from toolmatrix.solve.known import BOUND, Relations
+from toolmatrix.solve.known import BOUND, UNJOINED, Relations
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, Statement, expand_rows, only_excludes
 from toolmatrix.value import NamedTuple, Value
 
@@ -296,9 +296,11 @@ def _apart(
         terms = [(one.number, 1 << values[one.number])]
         # Devices are given, each by itself.
         if other := assembly.pick(pair.target, pair.other):
+            relations = Relations(assembly, pair.target, values, {}, ())
+            # Where rows name others, none but these will do.
+            beside = ~pair.tested & ~1 if pair.tested else 1 << values[other.number]
             if pair.reason == BOUND:
                 # An extension of a framework may be joined with the toolkit by another release of that.
-                relations = Relations(assembly, pair.target, values, {}, ())
                 between = [
                     (part.number, 1 << values[part.number])
                     for part in relations.between_them(pair.one, pair.other)
@@ -309,8 +311,11 @@ def _apart(
                     for joined, releases in relations.joinable(pair.one, pair.other).items():
                         apart = [(one.number, releases), (other.number, ~joined & ~1)]
                         stated.append(_not_all([*apart, *between], pair))
-            # Where rows name others, none but these will do.
-            beside = ~pair.tested & ~1 if pair.tested else 1 << values[other.number]
+            elif pair.reason == UNJOINED and not relations.declares(pair.one, pair.other):
+                # Then no other release of that is independent of this one: none will do but what some fact joins.
+                for joined, releases in relations.joinable(pair.one, pair.other).items():
+                    if releases >> values[one.number] & 1:
+                        beside |= ~joined & ~1
             terms.append((other.number, beside))
         stated.append(_not_all(terms, pair))
     return stated
