@@ -46,7 +46,7 @@ _HOOKS = "/usr/share/mmdebstrap/hooks/maybe-merged-usr"
 _LEFT_OUT = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
 # What makes hashed links of some 140 certificates, which takes minutes where each of its programs is emulated.
 _UPDATE = "/usr/sbin/update-ca-certificates"
-_CERTIFICATES = Path("/etc/ssl/certs")
+_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 _DIVERT = 'chroot "$1" dpkg-divert --quiet --local --rename'
 
 
@@ -71,8 +71,8 @@ def archive(base: Base, folder: Path) -> Path:
     sources = _sources(base.suite)
     authorities = sorted(_AUTHORITIES.glob("*.crt"))
     settings = _settings_of_pip() if base.suite in _OLD_PIP else ""
-    trusted = _CERTIFICATES / "ca-certificates.crt"
-    contents = [*(path.read_text() for path in (*authorities, trusted)), *_LEFT_OUT]
+    trusted = [_BUNDLE] if _BUNDLE.exists() else []
+    contents = [*(path.read_text() for path in (*authorities, *trusted)), *_LEFT_OUT]
     made_from = (*base, *sources, *contents, *([settings] if settings else []))
     name = f"{base.suite}-{base.arch}-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:12]}"
     kept = folder / f"{name}.tar"
@@ -197,13 +197,20 @@ def _bootstrap(
     keyring: Iterable[str],
     settings: str,
 ) -> None:
-    # The links and the bundle of this machine, which made them of the same certificates.
-    hooks = [
-        f'rm "$1"{_UPDATE}; {_DIVERT} --remove {_UPDATE}',
-        f'mkdir -p "$1"{_AUTHORITIES}',
-        *(f"upload {path} {path}" for path in authorities),
-        f'tar -C {_CERTIFICATES.parent} -ch {_CERTIFICATES.name} | tar -C "$1"{_CERTIFICATES.parent} -x',
-    ]
+    diverting = []
+    hooks = [f'mkdir -p "$1"{_AUTHORITIES}', *(f"upload {path} {path}" for path in authorities)]
+    if _BUNDLE.exists():
+        # The links and the bundle of this machine, which made them of the same certificates.
+        certificates = _BUNDLE.parent
+        diverting = [
+            f'--essential-hook={_DIVERT} --add {_UPDATE}; ln -s /bin/true "$1"{_UPDATE}',
+        ]
+        hooks += [
+            f'rm "$1"{_UPDATE}; {_DIVERT} --remove {_UPDATE}',
+            f'tar -C {certificates.parent} -ch {certificates.name} | tar -C "$1"{certificates.parent} -x',
+        ]
+    else:
+        hooks.append(f'chroot "$1" {_UPDATE}')
     if settings:
         hooks.append(f'printf %s {shlex.quote(settings)} > "$1/etc/pip.conf"')
     _run(
@@ -223,7 +230,7 @@ def _bootstrap(
             ),
             *keyring,
             *(f"--dpkgopt=path-exclude={pattern}" for pattern in _LEFT_OUT),
-            f'--essential-hook={_DIVERT} --add {_UPDATE}; ln -s /bin/true "$1"{_UPDATE}',
+            *diverting,
             *(f"--customize-hook={hook}" for hook in hooks),
             base.suite,
             str(layer),

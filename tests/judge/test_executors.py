@@ -431,12 +431,9 @@ def test_dask_loses_none_and_tells_none_twice(tmp_path: Path, cache: str) -> Non
     assert ended.returncode == 1, ended.stderr
     document = json.loads(ended.stdout)
     assert {one["subject"]: one["outcome"] for one in document["subjects"]} == wanted
-    # Of what a killed worker had in hand Dask may give up some: that is unknown, and judged again by the second run.
-    told = [
-        one["subject"]
-        for one in map(json.loads, many.lines(tmp_path))
-        if one["outcome"] == wanted[one["subject"]]
-    ]
+    # What a killed worker had in hand Dask may give up: that is unknown (TM908), and the second run judges it again.
+    lines = [line for line in many.lines(tmp_path) if b'"TM908"' not in line]
+    told = [json.loads(line)["subject"] for line in lines]
     assert sorted(told) == sorted(wanted)
 
 

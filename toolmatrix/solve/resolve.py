@@ -291,12 +291,15 @@ def _apart(
 ) -> list[Statement]:
     """Nogoods of the pairs of releases of which nobody can say that they go together."""
     stated = []
+    of_target: dict[str, Relations] = {}
     for pair in touching:
         one = assembly.variable(pair.target, pair.one)
         terms = [(one.number, 1 << values[one.number])]
         # Devices are given, each by itself.
         if other := assembly.pick(pair.target, pair.other):
-            relations = Relations(assembly, pair.target, values, {}, ())
+            if pair.target not in of_target:
+                of_target[pair.target] = Relations(assembly, pair.target, values, {}, ())
+            relations = of_target[pair.target]
             # Where rows name others, none but these will do.
             beside = ~pair.tested & ~1 if pair.tested else 1 << values[other.number]
             if pair.reason == BOUND:
