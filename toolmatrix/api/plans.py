@@ -147,9 +147,8 @@ def _framework(
     devices: Sequence[Runs],
 ) -> Framework:
     from toolmatrix.report.arch_plan import Framework
-    from toolmatrix.report.profile import builds_of
 
-    way, variant = RequestFacts(index, source, name), builds_of(index, name)
+    way, variant = RequestFacts(index, source, name), index.builds_of(name)
     own = RequestFacts(index, wheel, variant) if variant else None
     if own is not None:
         # Builds of the releases that were asked for.

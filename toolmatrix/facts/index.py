@@ -85,6 +85,7 @@ class Index:
         self._components: dict[str, ComponentFacts] = {}
         self._raw: dict[str, bytes] = {}
         self._scales: dict[str, Scale] = {}
+        self._builds_of: dict[str, str] = {}
 
     @property
     def _state(self) -> tuple[bytes, int]:
@@ -187,6 +188,13 @@ class Index:
             # What was compiled was read as versions: reading all of them again is for selectors that compare.
             self._scales[name] = Scale(scheme, self.component(name).versions, known=True)
         return self._scales[name]
+
+    def builds_of(self, component: str) -> str:
+        """The component whose releases are the builds of another; nothing where they are not known apart."""
+        if not self._builds_of:
+            heads = self.header["components"].items()
+            self._builds_of = {head["variant_of"]: name for name, head in heads}
+        return self._builds_of.get(component, "") if component else ""
 
     @property
     def ids(self) -> dict[str, int]:

@@ -15,7 +15,7 @@ from toolmatrix.judge import wheels
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, IMAGE, PIP
 from toolmatrix.request import manifests as reading
-from toolmatrix.request.asked import ARCH, builds, older, variant
+from toolmatrix.request.asked import ARCH, builds, older
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.judged import (
     FINE,
@@ -236,7 +236,7 @@ class _Environment:
     def joined(self, one: AskedPart, other: AskedPart) -> bool:
         """True if any fact is about both, or about builds of one and the other."""
         names = [
-            {part.component, variant(self.index, part.component)} - {""} for part in (one, other)
+            {part.component, self.index.builds_of(part.component)} - {""} for part in (one, other)
         ]
         return any(
             group.component in theirs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.request.asked import builds, requirements_of, variant
+from toolmatrix.request.asked import builds, requirements_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def loads_toolkit(index: Index, part: AskedPart) -> bool:
     """True for a wheel that needs a toolkit beside it, and requires no other that brings one."""
     if not needs_toolkit(index, part):
         return False
-    variants = (variant(index, name) for name in requirements_of(index, part))
+    variants = (index.builds_of(name) for name in requirements_of(index, part))
     return not any(index.component(name).brings for name in variants if name)
 
 

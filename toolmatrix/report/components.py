@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.report import answer, profile, terminal
+from toolmatrix.report import answer, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _entry(index: Index, name: str, at: str) -> Entry:
     usable = [place for place in places if not part.yanked >> place + 1 & 1] or places
     # Names have no newest.
     newest = usable[-1] if usable and head["scheme"] != "names" else None
-    builds = profile.builds_of(index, name)
+    builds = index.builds_of(name)
     return {
         "component": name,
         "title": head["title"],

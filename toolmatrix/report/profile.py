@@ -50,7 +50,7 @@ def document(index: Index, asked: Shown) -> Entry:
         # Bit 0 is that the component is absent: releases begin with bit 1. One without a date counts as out.
         if asked.releases >> place + 1 & 1 and not (asked.at and part.dates[place] > asked.at)
     ]
-    name = builds_of(index, asked.component)
+    name = index.builds_of(asked.component)
     builds = _by_release(index, name, asked)
     # A withdrawn release is no answer to what there is, unless it is all that was asked for.
     usable = [place for place in places if not part.yanked >> place + 1 & 1] or places
@@ -79,12 +79,6 @@ def document(index: Index, asked: Shown) -> Entry:
             for entry in _claims_about(index, asked.component, place)
         ],
     }
-
-
-def builds_of(index: Index, component: str) -> str:
-    """The component whose releases are the builds of another; nothing where it has none."""
-    heads = index.header["components"].items()
-    return next((name for name, head in heads if head["variant_of"] == component), "")
 
 
 def _by_release(index: Index, name: str, asked: Shown) -> Mapping[int, int]:

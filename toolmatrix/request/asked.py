@@ -65,12 +65,6 @@ class AskedParts(Value):
     missing: tuple[MissingRelease, ...] = ()
 
 
-def variant(index: Index, component: str) -> str:
-    """The component of the builds of another, empty where they are not known apart."""
-    heads = index.header["components"]
-    return next((name for name, head in heads.items() if head["variant_of"] == component), "")
-
-
 def older(index: Index, component: str, *selectors: str) -> bool:
     """True if selectors admit releases before the oldest that is known: of these nobody says anything."""
     scale = index.scale(component)
@@ -98,12 +92,12 @@ def missing(index: Index, part: AskedPart, package: str) -> MissingRelease | Non
     if not pinned or part.item.kind != PIP or part.item.bounds or part.item.indexes:
         return None
     builds = (
-        index.component(variant(index, part.component)).packages
+        index.component(index.builds_of(part.component)).packages
         if package != part.component
         else {}
     )
     mask = sum(one for name, one in builds.items() if name.partition("[")[0] == package)
-    names = index.scale(variant(index, part.component)).named(mask) if mask else ()
+    names = index.scale(index.builds_of(part.component)).named(mask) if mask else ()
     releases = {name.partition("+")[0] for name in names if "@default/" in name}
     known = sorted(releases or index.component(part.component).versions, key=_key)
     older = [one for one in known if _before(pinned[1], one)]
@@ -132,7 +126,7 @@ def requirements_of(index: Index, part: AskedPart) -> set[str]:
 
 def builds(index: Index, part: AskedPart, machine: str = "") -> tuple[str, int]:
     """The component of the builds of a package, and those of them that a part leaves, on a machine if one is given."""
-    name = variant(index, part.component)
+    name = index.builds_of(part.component)
     if not name or part.item.kind != PIP:
         return name, 0
     facts = index.component(name)

@@ -31,9 +31,7 @@ def asks(names: Names, package: str, selector: str, text: str, option: str) -> l
     told = component != plain and plain in names.index.header["packages"]
     if not (extras or plus or told):
         return []
-    variant = next(
-        (name for name, part in names.components.items() if part["variant_of"] == component), ""
-    )
+    variant = names.index.builds_of(component)
     if not variant:
         raise NothingMatched(
             f"the matrix knows no builds of {component} apart",

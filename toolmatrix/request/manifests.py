@@ -31,7 +31,6 @@ from toolmatrix.request.asked import (
     missing,
     older,
     requirements_of,
-    variant,
 )
 from toolmatrix.request.names import Names
 from toolmatrix.solve.request import Ask
@@ -241,7 +240,7 @@ class _Reader:
         # A table of a project has the name before the version.
         if item.version is not None and len(item.version) == len(item.text):
             text = f"{item.name} {text}"
-        variants = variant(self.names.index, component)
+        variants = self.names.index.builds_of(component)
         extras = f"[{','.join(item.extras)}]" if item.extras and variants else ""
         # An extra that no build is known by brings other packages.
         said = dict.fromkeys((f"{package}{extras}{selector}", f"{package}{selector}"))

@@ -102,8 +102,7 @@ def published(
 
 
 def _made(names: Names, component: str, left: int, given: Mapping[str, str]) -> tuple[str, int]:
-    parts = names.components.items()
-    builds = next((name for name, part in parts if part["variant_of"] == component), "")
+    builds = names.index.builds_of(component)
     held = 0
     for binding in names.index.component(builds).about(component, -1) if builds else ():
         held |= binding.mask if binding.allowed & left else 0

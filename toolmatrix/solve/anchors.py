@@ -141,10 +141,9 @@ def _admitting(reachable: Reachable, target: str, subject: str, other: str) -> t
 
 def _built(reachable: Reachable, target: str, wanted: str, other: str) -> int:
     """The releases of which some build is made for what is named."""
-    found = 0
-    for owner, name in reachable.by_name:
-        if owner == target and reachable.header["components"][name]["variant_of"] == wanted:
-            builds, _ = _admitting(reachable, target, name, other)
-            for binding in reachable.component(name).about(wanted, builds):
-                found |= binding.allowed
+    found, name = 0, reachable.index.builds_of(wanted)
+    if (target, name) in reachable.by_name:
+        builds, _ = _admitting(reachable, target, name, other)
+        for binding in reachable.component(name).about(wanted, builds):
+            found |= binding.allowed
     return found

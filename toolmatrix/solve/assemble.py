@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import ComponentHead
-    from toolmatrix.solve.engine import Nogood
     from toolmatrix.solve.parts import TestedRow, TestedRowGroup
     from toolmatrix.solve.request import Request
 
@@ -292,6 +291,7 @@ def _of_facts(reachable: Reachable, *, silent: bool) -> Iterator[Statement]:
     for target, name in reachable.by_name:
         remaining = reachable.remaining[target]
         left = remaining[name]
+        several = reachable.multi_instance[target]
         for group in reachable.component(name).binding_groups:
             # Most limits speak of what is not reached, and bind nothing.
             if group.component not in remaining and group.kind == "limits":
@@ -302,33 +302,32 @@ def _of_facts(reachable: Reachable, *, silent: bool) -> Iterator[Statement]:
             if conditions and not reachable.possible(target, conditions):
                 continue
             # With several archs or devices a fact is stated of each of those that it speaks about.
-            for number in reachable.instances(target, [name, *conditions, group.component]):
-                parts = reachable.parts(target, number)
-                for place, terms in _broken(parts[name].number, left, group, parts):
-                    yield Statement._make((terms, target, name, group, place))
+            speaks_of = [name, *conditions, group.component] if several else ()
+            for number in reachable.instances(target, speaks_of):
+                yield from _broken(target, name, left, group, reachable.parts(target, number))
 
 
 def _broken(
-    subject: int, left: int, group: BindingGroup, parts: Mapping[str, Variable]
-) -> list[tuple[int, Nogood]]:
+    target: str, name: str, left: int, group: BindingGroup, parts: Mapping[str, Variable]
+) -> list[Statement]:
     """The bindings of a group that say something of the releases left of their subject, each as a nogood.
 
     A binding is broken where its conditions hold and it does not; one that always holds has no nogood.
     """
     given = [(parts[name].number, mask) for name, mask in group.conditions.items() if name in parts]
-    about = parts.get(group.component)
+    about, subject, made = parts.get(group.component), parts[name].number, Statement._make
     rows = enumerate(zip(group.masks, group.alloweds, strict=True))
     if group.alternatives or about is None:
         # All alternatives are absent at once; what is not reached is absent.
         given += [(parts[name].number, 1) for name in group.alternatives if name in parts]
         return [
-            (place, ((subject, mask), *given))
+            made((((subject, mask), *given), target, name, group, place))
             for place, (mask, allowed) in rows
             if mask & left and not allowed & 1
         ]
     whole, number = (2 << about.count) - 1, about.number
     return [
-        (place, ((subject, mask), *given, (number, excluded)))
+        made((((subject, mask), *given, (number, excluded)), target, name, group, place))
         for place, (mask, allowed) in rows
         if mask & left and (excluded := whole & ~allowed)
     ]

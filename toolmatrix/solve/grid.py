@@ -149,8 +149,7 @@ class _Grid:
 
     def through_builds(self, subject: str, other: str, *, turned: bool) -> None:
         """What follows for the releases of a component from what facts say of its builds and another one."""
-        heads = self.assembly.header["components"]
-        builds = next((name for name, head in heads.items() if head["variant_of"] == subject), "")
+        builds = self.assembly.index.builds_of(subject)
         if not builds:
             return
         facts = _Grid(self.assembly, self.target, builds, other).hard

@@ -66,10 +66,6 @@ class Relations:
         self.values = values
         self.heads = assembly.header["components"]
         self.parts = assembly.parts(target)
-        self._variants: dict[str, list[str]] = {}
-        for name, head in self.heads.items():
-            if head["variant_of"]:
-                self._variants.setdefault(head["variant_of"], []).append(name)
         # By component what facts about it name, where the answer is, and what those of its release do, known or not.
         self._named: dict[str, set[str]] = {}
         self._named_here: dict[tuple[str, bool], set[str]] = {}
@@ -81,8 +77,8 @@ class Relations:
         self._limits: dict[frozenset[str], bool | None] = {}
         # By component those of which a fact may speak together with it.
         self._beside: dict[str, set[str]] = {}
-        self._claimed(claims)
-        self._tested(rows)
+        # Read when a pair is first looked at: most answers hold none that facts could speak of.
+        self._facts: tuple[ties.Claims, Iterable[TestedRow]] | None = (claims, rows)
 
     def between(self, one: str, other: str) -> tuple[str, str]:
         """The relation of two components that the answer holds, and for `touching` the reason."""
@@ -146,6 +142,8 @@ class Relations:
         unread = {name for name in packages if not self._is_read(name)}
         places = {name: place for place, name in enumerate(asked)}
         found: set[tuple[int, int]] = set()
+        if len(asked) > 1:
+            self._read_facts()
         for name, place in places.items() if len(asked) > 1 else ():
             near = {*self._against(name), *self._spoken_of(name), *self._spoken_of_here(name)}
             near |= self._beside.get(name, set())
@@ -235,6 +233,7 @@ class Relations:
         return (built and self._is_built()) or self._is_tool(name) or not self._is_read(name)
 
     def _is_tied(self, name: str) -> bool:
+        self._read_facts()
         return self.heads[name]["floor"] or any(
             self._limited(frozenset((name, other))) is not None
             for other in self._beside.get(name, ())
@@ -366,7 +365,13 @@ class Relations:
         return all(self._bit(name) & mask for name, mask in conditions.items())
 
     def _with_builds(self, name: str) -> list[str]:
-        return [name, *self._variants.get(name, ())]
+        return [name, *filter(None, (self.assembly.index.builds_of(name),))]
+
+    def _read_facts(self) -> None:
+        if self._facts is not None:
+            (claims, rows), self._facts = self._facts, None
+            self._claimed(claims)
+            self._tested(rows)
 
     def _claimed(self, claims: ties.Claims) -> None:
         for about, spoken in claims.items():
@@ -386,6 +391,7 @@ class Relations:
 
     def _limited(self, pair: frozenset[str]) -> bool | None:
         """Whether a fact that joins two components limits their releases, or admits any; None where none joins them."""
+        self._read_facts()
         if pair not in self._limits:
             spoken = [self._speaks(name, binding) for name, binding in self._claims.get(pair, ())]
             said = [limits for limits in spoken if limits is not None]

@@ -226,11 +226,12 @@ class Ranking:
         self.rows = [[] for _ in self.followers] if supports else []
         joined: Sequence[int] = ()
         for rows in supports:
-            variables = rows.variables
-            first, owner = (variables[0], rows.anchor_mask), (rows.owner, ~1)
+            variables, owner = rows.variables, rows.owner
+            first, anchor_mask, _ = rows.terms[0]
             for place in range(1, len(variables)):
-                present = owner if 0 <= owner[0] < variables[place] else first
-                self.rows[variables[place]].append((rows, place, *first, *present))
+                variable = variables[place]
+                present = (owner, ~1) if 0 <= owner < variable else (first, anchor_mask)
+                self.rows[variable].append((rows, place, first, anchor_mask, *present))
             # Many rows join the same variables: followers are those that come behind one.
             if variables is not joined:
                 joined, later = variables, 0
