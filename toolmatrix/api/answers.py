@@ -71,17 +71,17 @@ class Resolved(Outcome):
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
         """The answer as a tree for each target, with its sources."""
         # Each form imports what lays it out: who asks for a version alone waits for none.
-        from toolmatrix.report import beside, tree
+        from toolmatrix.report import remarks, tree
 
-        further = beside.lines(beside.document(self.context, self.found))
+        further = remarks.lines(remarks.document(self.context, self.found))
         return tree.text(self.context.index, self.found, screen, depth=depth, further=further)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.resolution/1`."""
-        from toolmatrix.report import answer, beside
+        from toolmatrix.report import answer, remarks
 
         document = answer.document(self.context.index, self.found)
-        return document | beside.document(self.context, self.found)
+        return document | remarks.document(self.context, self.found)
 
 
 class Allowed(Resolved):

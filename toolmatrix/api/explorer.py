@@ -212,7 +212,7 @@ def _wanted(said: Document) -> tuple[str, ...]:
 
 
 def _laid_out(found: Resolved | NoAnswer, document: Document, notes: Notes) -> Document:
-    from toolmatrix.report import beside, refusal, tree
+    from toolmatrix.report import refusal, remarks, tree
 
     several = len(document["request"]["targets"]) > 1
     if isinstance(found, NoAnswer):
@@ -235,7 +235,7 @@ def _laid_out(found: Resolved | NoAnswer, document: Document, notes: Notes) -> D
     trees = tree.document(found.context.index, found.found, notes)
     shown: Document = {
         "trees": trees,
-        "remarks": [*tree.remarks(found.found), *beside.lines(document)],
+        "remarks": [*tree.footer(found.found), *remarks.lines(document)],
     }
     if isinstance(found, Allowed):
         shown["headline"] = refusal.allowed_headline(document)

@@ -160,9 +160,9 @@ def solved(
             # The only environment needs no name.
             raise Unsolved(name if len(wanted) > 1 else "", found)
         if found.unread:
-            from toolmatrix.report import caveats
+            from toolmatrix.report import remarks
 
-            told = caveats.unread(found)
+            told = remarks.unread(found)
             raise CannotSay(
                 "the request has no answer that could be written down",
                 expected="an answer that rests on facts",

@@ -55,10 +55,11 @@ class Option:
     name = ""
     kind = ""
 
-    def __init__(self, declared: Mapping[str, Any]) -> None:
+    def __init__(self, declared: dict[str, Any]) -> None:
         # What is not declared is read from the class: making all options is a part of every run.
-        self.__dict__.update(declared)
-        self.configurable = self.configurable and not self.only_flag
+        self.__dict__ = declared
+        if self.only_flag:
+            self.configurable = False
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -188,14 +189,14 @@ def _truth(text: str) -> bool:
 
 def option(*flags: str, **declared: Any) -> Any:
     """Declare an option of every command."""
-    return Option(declared | {"flags": flags})
+    return Option({"flags": flags, **declared})
 
 
 def of_request(*flags: str, **declared: Any) -> Any:
     """Declare an option of every command that takes a request."""
-    return option(*flags, group="request", **declared)
+    return Option({"flags": flags, "group": "request", **declared})
 
 
 def of_command(*flags: str, **declared: Any) -> Any:
     """Declare an option of single commands."""
-    return option(*flags, group="own", **declared)
+    return Option({"flags": flags, "group": "own", **declared})

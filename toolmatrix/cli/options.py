@@ -503,6 +503,8 @@ def by_flag() -> dict[str, tuple[Option, str]]:
     """Each flag with its option, and the value it stands for where it is a shorthand."""
     found: dict[str, tuple[Option, str]] = {}
     for one in OPTIONS.values():
-        found |= dict.fromkeys(one.flags, (one, ""))
-        found |= {flag: (one, value) for flag, value in one.shorthand.items()}
+        for flag in one.flags:
+            found[flag] = one, ""
+        for flag, value in one.shorthand.items():
+            found[flag] = one, value
     return found

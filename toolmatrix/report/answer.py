@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.report import built, caveats, claims, variants
+from toolmatrix.report import claims, remarks, variants
 from toolmatrix.solve import flags
 
 TYPE_CHECKING = False
@@ -59,8 +59,8 @@ def document(index: Index, resolution: Resolution) -> dict[str, Any]:
         "request": request_document(resolution.request),
         "targets": {target: _target(index, resolution, target) for target in resolution.targets},
         "evidence": resolution.evidence,
-        "caveats": caveats.caveats(resolution),
-        "unread": caveats.unread(resolution),
+        "caveats": remarks.caveats(resolution),
+        "unread": remarks.unread(resolution),
     }
 
 
@@ -100,9 +100,9 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
     for name, owner in variants.carried(index, resolution, target).items():
         if name in found["components"]:
             found["components"][name]["inside"] = owner
-    images = built.of(index, resolution, target)
+    images = remarks.images_of(index, resolution, target)
     for name in dict.fromkeys(one.component for one in images):
-        own = built.documents([one for one in images if one.component == name])
+        own = remarks.image_documents([one for one in images if one.component == name])
         found["components"][name]["built"] = own
     made = flags.of(resolution, target)
     found["flags"] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts.records import ClaimRecord
-from toolmatrix.report import answer, built, claims, cores, terminal, variants
+from toolmatrix.report import answer, claims, cores, remarks, terminal, variants
 from toolmatrix.solve.alternatives import alternatives
 
 TYPE_CHECKING = False
@@ -57,7 +57,9 @@ def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> dic
         chain.append(parent)
         parent = chosen[parent].parent
     images = [
-        one for one in built.of(index, found, choice.target) if one.component == choice.component
+        one
+        for one in remarks.images_of(index, found, choice.target)
+        if one.component == choice.component
     ]
     return {
         "target": choice.target,
@@ -69,7 +71,7 @@ def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> dic
         "disputed": [answer.dispute_document(index, part) for part in choice.disputed],
         "not_taken": [] if invert else _not_taken(found, choice),
         "decides": _decides(index, found, choice) if invert else [],
-        **({"built": built.documents(images)} if images else {}),
+        **({"built": remarks.image_documents(images)} if images else {}),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.report import answer, built, claims, terminal, variants
+from toolmatrix.report import answer, claims, remarks, terminal, variants
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -259,7 +259,7 @@ def _images_of(index: Index, component: str, releases: Sequence[str]) -> Entry:
 def _images(held: Entry, notes: claims.Notes) -> list[str]:
     """The images that were really built."""
     rows = [
-        [image["release"], *built.row(image["cells"]), notes.cite([image["fact"]])]
+        [image["release"], *remarks.image_row(image["cells"]), notes.cite([image["fact"]])]
         for image in held.get("images", ())
     ]
     return ["images that were built", *terminal.columns(rows)] if rows else []

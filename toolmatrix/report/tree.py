@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.report import built, caveats, claims, terminal
+from toolmatrix.report import claims, remarks, terminal
 from toolmatrix.solve import flags
 from toolmatrix.value import Value
 
@@ -60,12 +60,12 @@ def text(
         else:
             parts.append([*_tree(root, notes, screen, depth)])
     below = notes.lines(screen.width)
-    for remark in (*remarks(resolution), *further):
+    for remark in (*footer(resolution), *further):
         below += screen.wrap(remark)
     return terminal.blocks([*parts, below])
 
 
-def remarks(resolution: Resolution) -> list[str]:
+def footer(resolution: Resolution) -> list[str]:
     """What is said below an answer: how much there is and how well it is known, and what it leaves open."""
     choices = [choice for held in resolution.targets.values() for choice in held]
     facts = {cite.record for choice in choices for cite in choice.cites}
@@ -76,8 +76,8 @@ def remarks(resolution: Resolution) -> list[str]:
     disputed = sum(bool(choice.disputed) for choice in choices)
     if disputed:
         closing += f", {disputed} disputed"
-    found = [closing, *(caveat["text"] for caveat in caveats.caveats(resolution))]
-    found += [f"cannot say: {part['text']}  TM120" for part in caveats.unread(resolution)]
+    found = [closing, *(caveat["text"] for caveat in remarks.caveats(resolution))]
+    found += [f"cannot say: {part['text']}  TM120" for part in remarks.unread(resolution)]
     return found
 
 
@@ -160,7 +160,7 @@ class _TargetTree:
 
     def built(self) -> Iterator[_Node]:
         """The images of what was asked for that were built."""
-        for one in built.of(self.index, self.resolution, self.target):
+        for one in remarks.images_of(self.index, self.resolution, self.target):
             yield _Node(
                 name=f"built {one.day}",
                 evidence="ran",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.report import answer, caveats, claims, cores, terminal
+from toolmatrix.report import answer, claims, cores, remarks, terminal
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable
 from toolmatrix.value import Value
 
@@ -108,7 +108,7 @@ def _untested(found: Resolution | Unsatisfiable) -> list[str]:
     """The pairs of an answer that nobody tested, in words."""
     if isinstance(found, Unsatisfiable):
         return []
-    told = [part["text"] for part in caveats.caveats(found) if part["kind"] == "untested"]
+    told = [part["text"] for part in remarks.caveats(found) if part["kind"] == "untested"]
     return list(dict.fromkeys(told))
 
 
@@ -152,7 +152,7 @@ def _reasons(index: Index, component: str, found: Resolution | Unsatisfiable | N
                 told = [line["text"] for line in cores.core_document(index, core)["lines"]]
                 lines.setdefault(terminal.listing(told), [])
     elif isinstance(found, Resolution) and found.unread:
-        for part in caveats.unread(found):
+        for part in remarks.unread(found):
             lines.setdefault(part["text"], part["facts"])
     told = [{"text": text, "facts": facts} for text, facts in lines.items()]
     # What names the component says more than what is needed at any version.

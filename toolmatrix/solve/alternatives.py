@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from toolmatrix.solve import anchors
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine.conflict import excludes, excluding
 from toolmatrix.solve.engine.enumeration import combinations
 from toolmatrix.solve.grounds import lines
+from toolmatrix.solve.preferences import Anchors
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from toolmatrix.solve.anchors import Anchor
     from toolmatrix.solve.engine import Problem
     from toolmatrix.solve.grounds import CoreLine
     from toolmatrix.solve.parts import TestedRow, Variable
+    from toolmatrix.solve.preferences import Anchor
     from toolmatrix.solve.resolve import Choice, Resolution
 
 # So many facts of a core a reader can still follow in one line.
@@ -161,7 +161,7 @@ def _anchored(assembly: Assembly, choice: Choice, value: int) -> list[Anchor]:
     """The anchors that sources join with what was taken."""
     if choice.component not in assembly.request.wanted:
         return []
-    found = anchors.Anchors(assembly, choice.target).of(choice.component)
+    found = Anchors(assembly, choice.target).of(choice.component)
     return [anchor for anchor in found if anchor.joined >> value & 1]
 
 

@@ -9,9 +9,18 @@ from __future__ import annotations
 
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.facts.records import BindingGroup
-from toolmatrix.solve import domains, preferences
+from toolmatrix.solve import preferences
 from toolmatrix.solve.engine import Problem
-from toolmatrix.solve.parts import SEVERAL, Closed, RowHead, Statement, Variable, expand_rows
+from toolmatrix.solve.parts import (
+    SEVERAL,
+    Closed,
+    RowHead,
+    Statement,
+    Variable,
+    candidate_domains,
+    expand_rows,
+    withdrawal_statements,
+)
 from toolmatrix.solve.request import Ask
 
 TYPE_CHECKING = False
@@ -341,8 +350,8 @@ class Assembly(Reachable):
     ) -> None:
         """`silent` leaves out what only says that nobody knows."""
         super().__init__(index, request, whole=whole)
-        self.domains = domains.domains(self)
-        stated = [*_of_request(self), *domains.statements(self), *_of_facts(self, silent=silent)]
+        self.domains = candidate_domains(self)
+        stated = [*_of_request(self), *withdrawal_statements(self), *_of_facts(self, silent=silent)]
         if request.stipulations:
             from toolmatrix.solve import stipulations
 

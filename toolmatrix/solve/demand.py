@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import MINIMUM
-from toolmatrix.solve import ties
+from toolmatrix.solve.known import closure, names_releases
 from toolmatrix.solve.parts import EVIDENCE, Statement, expand_rows
 from toolmatrix.value import NamedTuple
 
@@ -204,7 +204,7 @@ class Demand:
 
     def untied(self, judged: JudgedTarget, variable: Variable, why: _Reason) -> dict[int, int]:
         """The terms under which nothing ties a choice, and what is tied to it, to the request."""
-        apart = ties.closure([variable.number], judged.edges)
+        apart = closure([variable.number], judged.edges)
         for one in self.joining(judged.target):
             # What lies inside or outside alone builds no bridge; the context is on no side.
             inside = apart.intersection(one)
@@ -314,7 +314,7 @@ class Demand:
                         if about is None or terms is None or about.number in self.given:
                             continue
                         for binding in group.of(-1) if group.kind != "needs" else ():
-                            if ties.names(assembly.index, binding, (2 << about.count) - 2):
+                            if names_releases(assembly.index, binding, (2 << about.count) - 2):
                                 meet = {
                                     one.number: binding.mask,
                                     about.number: binding.allowed & ~1,

@@ -17,10 +17,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import Binding
-    from toolmatrix.solve import ties
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import TestedRow, Variable
+
+    Claim = tuple[Variable, Binding]
+    """The variable that speaks, and the binding."""
+    Claims = Mapping[int, Sequence[Claim]]
+    """By the variable that is spoken about."""
 
 JOINED, INDEPENDENT, TOUCHING = ("joined", "independent", "touching")
 PYTHON = "python"
@@ -58,7 +63,7 @@ class Relations:
         assembly: Assembly,
         target: str,
         values: Sequence[int],
-        claims: ties.Claims,
+        claims: Claims,
         rows: Iterable[TestedRow],
     ) -> None:
         self.assembly = assembly
@@ -78,7 +83,7 @@ class Relations:
         # By component those of which a fact may speak together with it.
         self._beside: dict[str, set[str]] = {}
         # Read when a pair is first looked at: most answers hold none that facts could speak of.
-        self._facts: tuple[ties.Claims, Iterable[TestedRow]] | None = (claims, rows)
+        self._facts: tuple[Claims, Iterable[TestedRow]] | None = (claims, rows)
 
     def between(self, one: str, other: str) -> tuple[str, str]:
         """The relation of two components that the answer holds, and for `touching` the reason."""
@@ -373,7 +378,7 @@ class Relations:
             self._claimed(claims)
             self._tested(rows)
 
-    def _claimed(self, claims: ties.Claims) -> None:
+    def _claimed(self, claims: Claims) -> None:
         for about, spoken in claims.items():
             name = self.assembly.variables[about].component
             # What runs where is asked of the facts that say so.
@@ -490,3 +495,89 @@ class Relations:
                     seen.add(name)
                     queue.append(name)
         return False
+
+
+def joined_variables(
+    assembly: Assembly,
+    target: str,
+    claims: Claims,
+    rows: Iterable[TestedRow],
+    values: Sequence[int],
+) -> dict[int, set[int]]:
+    """By variable, those that a fact joins its chosen release with."""
+    found: dict[int, set[int]] = {}
+    for edge in (*_claimed(assembly, target, claims, values), *_tested(rows, values)):
+        for one in edge:
+            found.setdefault(one, set()).update(other for other in edge if other != one)
+    return found
+
+
+def closure(roots: Iterable[int], edges: Mapping[int, set[int]]) -> set[int]:
+    """The variables that lead back to the roots."""
+    found = set(roots)
+    queue = list(found)
+    while queue:
+        for other in edges.get(queue.pop(), ()):
+            if other not in found:
+                found.add(other)
+                queue.append(other)
+    return found
+
+
+def roots(assembly: Assembly, target: str) -> set[int]:
+    """The components that were asked for, and all else whose release the request names."""
+    found: set[int] = set()
+    parts = assembly.parts(target)
+    for name in assembly.request.wanted:
+        if name in parts:
+            found.add(parts[name].number)
+    for (owner, name), mask in assembly.asked.items():
+        # One bit: the request names a release and not a range.
+        if owner == target and mask & (mask - 1) == 0:
+            found.add(parts[name].number)
+    for name in SEVERAL:
+        for instance, _ in assembly.named(target, name):
+            found.add(assembly.instance(target, name, instance).number)
+    return found
+
+
+def _claimed(
+    assembly: Assembly, target: str, claims: Claims, values: Sequence[int]
+) -> Iterator[tuple[int, ...]]:
+    index, components = assembly.index, assembly.header["components"]
+    for about, told in claims.items():
+        variable = assembly.variables[about]
+        if components[variable.component]["given"] or not values[about]:
+            continue
+        whole = (2 << variable.count) - 2
+        for owner, binding in told:
+            # That something must be there ties no release of it.
+            if binding.kind == "needs" or not names_releases(index, binding, whole):
+                continue
+            # What nobody knows ties nothing.
+            if binding.evidence == UNKNOWN and not binding.allowed >> values[about] & 1:
+                continue
+            parts = assembly.parts(target, owner.instance or variable.instance)
+            named = {about}
+            for name in (owner.component, *binding.conditions):
+                part = parts.get(name)
+                if part is not None and not components[name]["given"]:
+                    named.add(part.number)
+            yield tuple(sorted(named))
+
+
+def names_releases(index: Index, binding: Binding, whole: int) -> bool:
+    """Whether a binding speaks of releases of a component, of which `whole` are all, and somebody knows any of it."""
+    cites = index.cites(binding.cites)
+    if binding.evidence == UNKNOWN and all(cite.evidence == UNKNOWN for cite in cites):
+        return False
+    # A claim that admits every release there is joins the two only if it names them: "any" ties nothing.
+    return binding.allowed & whole != whole or any(
+        index.claim(cite.record).selector != "*" for cite in cites
+    )
+
+
+def _tested(rows: Iterable[TestedRow], values: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    for row in rows:
+        if all(mask >> values[number] & 1 for number, mask, _ in row.terms):
+            yield tuple(number for number, _, _ in row.terms)

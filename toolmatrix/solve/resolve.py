@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import MINIMUM
-from toolmatrix.solve import defaults, ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, settle, solve
-from toolmatrix.solve.known import BOUND, UNJOINED, Relations
+from toolmatrix.solve.known import (
+    BOUND,
+    UNJOINED,
+    Relations,
+    closure,
+    joined_variables,
+    roots,
+)
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, Statement, expand_rows, only_excludes
+from toolmatrix.solve.request import with_default_accelerators
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
@@ -23,10 +30,9 @@ if TYPE_CHECKING:
     from toolmatrix.finding import Incompatibility
     from toolmatrix.solve.engine import Solution
     from toolmatrix.solve.grounds import Core
-    from toolmatrix.solve.known import Touching
+    from toolmatrix.solve.known import Claim, Touching
     from toolmatrix.solve.parts import TestedRow, Variable
     from toolmatrix.solve.request import Request
-    from toolmatrix.solve.ties import Claim
     from toolmatrix.solve.worlds import Outside
 
 _TRIES = 8
@@ -129,7 +135,7 @@ def attempt(index: Index, request: Request) -> Resolution | Assembly:
     An unread fact never moves what was asked for to another release. Of the rest every unread fact binds that can, so
     that an answer rests on what is known; one that cannot is `unread` in the answer: neither yes nor no.
     """
-    first, *others = defaults.requests(index, request)
+    first, *others = with_default_accelerators(index, request)
     refused = _attempt(index, first)
     # Where no accelerator helps, the reasons are those of the default: the others would speak of what nobody named.
     for other in others if isinstance(refused, Assembly) else ():
@@ -255,7 +261,7 @@ def supported(index: Index, request: Request) -> Resolution | None:
 
 def _answers(index: Index, request: Request) -> Iterator[tuple[Assembly, Resolution]]:
     """The best answer that rests on nothing unread, by default accelerator, each with its problem."""
-    for one in defaults.requests(index, request):
+    for one in with_default_accelerators(index, request):
         assembly = Assembly(index, one)
         if one.min_evidence:
             known = _known(assembly, _TRIES)
@@ -419,9 +425,9 @@ class JudgedTarget:
         for variable in self.variables:
             if chosen[variable.number] is not None:
                 self.gather(variable)
-        self.edges = ties.joined(assembly, target, self.claims, self.rows, values)
+        self.edges = joined_variables(assembly, target, self.claims, self.rows, values)
         # The variables whose releases facts tie to the request.
-        self.tied = ties.closure(ties.roots(assembly, target), self.edges)
+        self.tied = closure(roots(assembly, target), self.edges)
 
     def gather(self, owner: Variable) -> None:
         """The bindings and disputes of a chosen subject that hold here, by the variable they speak about."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from .learning import Clash
+from .search import Clash
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ order of their candidates' indices, preferred ones first, the first chosen varia
 from __future__ import annotations
 
 from . import Ranking
-from .learning import Clash
-from .search import Search
+from .search import Clash, Search
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

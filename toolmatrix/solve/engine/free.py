@@ -8,14 +8,13 @@ found, it is assumed, and either leads to another solution or is removed for goo
 from __future__ import annotations
 
 from .counting import crowded
-from .learning import learn
+from .search import learn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .learning import Clash
-    from .search import Search
+    from .search import Clash, Search
 
 PATIENCE = 128
 """Conflicts before the first restart; each next one waits half as long again."""

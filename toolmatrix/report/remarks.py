@@ -1,0 +1,495 @@
+"""Caveats of an answer, so that nobody takes it for more: what an option did not do, what nobody tested or knows."""
+
+from __future__ import annotations
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.report import claims, terminal
+from toolmatrix.request import origin
+from toolmatrix.request.names import Names
+from toolmatrix.solve.known import BOUND, INCOMPLETE, UNJOINED, UNOPENED, UNTIED
+from toolmatrix.solve.request import Request
+from toolmatrix.solve.resolve import possible, supported
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import BuildRecord
+    from toolmatrix.finding import Incompatibility
+    from toolmatrix.request.read import RequestContext
+    from toolmatrix.solve.alternatives import Alternative
+    from toolmatrix.solve.known import Touching
+    from toolmatrix.solve.resolve import Choice, Resolution
+
+    Caveat = tuple[str, str, list[dict[str, str]]]
+    """Its kind, its words, and the components that it is about, each with its target and evidence."""
+
+
+def unread(resolution: Resolution) -> list[dict[str, Any]]:
+    """Statements that the answer rests on and nobody knows: with any of it, it is neither yes nor no."""
+    # Several grounds may read the same.
+    found = {claims.silence(resolution.index, ground): ground for ground in resolution.unread}
+    silent = [{"text": text, "facts": list(ground.facts)} for text, ground in found.items()]
+    pairs = (pair for pair in resolution.touching if pair.decides)
+    return [*silent, *(_touching(resolution, pair) for pair in pairs)]
+
+
+def _touching(resolution: Resolution, pair: Touching) -> dict[str, Any]:
+    chosen = resolution.chosen(pair.target) | {
+        name: release for target, name, release in resolution.hidden if target == pair.target
+    }
+    # A device is no choice of an answer.
+    one, other = (f"{name} {chosen.get(name, '')}".rstrip() for name in (pair.one, pair.other))
+    where = f" on {pair.target}" if len(resolution.targets) > 1 else ""
+    text = {
+        BOUND: f"the compiled code of {one} is bound to {pair.other}, and no fact joins it to {other}{where}",
+        UNJOINED: f"facts about {pair.one} name {pair.other}, but none joins {one} and {other}{where}",
+        UNOPENED: f"no fact says which devices the compiled code of {one} is for{where}",
+        UNTIED: f"no fact ties {one} to {other} or to any other part of the answer{where}",
+        INCOMPLETE: f"not all that {one} requires has been read, and no fact joins it and {other}{where}",
+    }[pair.reason]
+    return {"text": text, "facts": [], "pair": dict(zip(pair._fields[:4], pair, strict=False))}
+
+
+def caveats(resolution: Resolution) -> list[dict[str, Any]]:
+    """The caveats of an answer, each of a kind, in words and with the components it is about."""
+    # What an option did not do comes first, what nobody tested or knows last.
+    kinds = (
+        *(_implied, _without_effect, _elsewhere, _to_bring, _archived),
+        *(_harvested, _untested, _unjoined),
+    )
+    return [
+        {"kind": kind, "text": text, "components": components}
+        for found in kinds
+        for kind, text, components in found(resolution)
+    ]
+
+
+def _implied(resolution: Resolution) -> Iterator[Caveat]:
+    """The target that nobody named, where the machine of the devices is not that of the default one."""
+    request, targets = resolution.request, resolution.index.header["targets"]
+    machine = targets[next(iter(targets))]["context"]["machine"]
+    for ask in request.asks:
+        other = ask.component == "machine" and ask.selector != machine
+        if request.devices and other and ask.option == "target" and ask.implied:
+            devices = terminal.listing([request.named(device) for device in request.devices])
+            text = f"target {ask.target}: none is named, and the machine of {devices} is {ask.selector}"
+            yield "implied-target", text, []
+
+
+def _without_effect(resolution: Resolution) -> Iterator[Caveat]:
+    if resolution.request.prefer == "newest":
+        text = "--prefer newest: combinations that somebody tested were not preferred"
+        yield "tested-not-preferred", text, []
+    for name in (*resolution.request.align, *resolution.request.lone):
+        lacking = [target for target in resolution.targets if name not in resolution.chosen(target)]
+        if lacking:
+            text = f"--align {name}: the answer has none on {terminal.listing(lacking)}"
+            yield "nothing-to-align", text, []
+
+
+def _elsewhere(resolution: Resolution) -> Iterator[Caveat]:
+    """Codegen archs and devices that are meant for other targets, where this one could have them as well."""
+    request = resolution.request
+    for target, name in request.apart:
+        option = "device" if name in request.devices else "arch"
+        asks = tuple(ask for ask in request.asks if ask.target == target)
+        kind = "devices" if option == "device" else "archs"
+        alone = Request(asks=asks, targets=(target,)).replace(**{kind: (name,)})
+        # With an accelerator that nobody named it may be had there.
+        if possible(resolution.index, alone):
+            text = (
+                f"--{option} {request.named(name)}: not on {target}, which computes on no accelerator here; "
+                f"by itself `--target {target}` has it"
+            )
+            yield "meant-for-another", text, []
+
+
+def _to_bring(resolution: Resolution) -> Iterator[Caveat]:
+    # Releases of hidden components say what somebody has to bring; the answer itself does not hold it.
+    index = resolution.index
+    for target, name, release in resolution.hidden:
+        facts = index.component(name)
+        record = index.release(facts.releases[facts.versions.index(release)])
+        if "bring" in record.attributes:
+            text = record.attributes["bring"]
+            for component, version in resolution.chosen(target).items():
+                text = text.replace(f"{{{component}}}", version)
+            components = [{"target": target, "component": name, "evidence": record.evidence}]
+            yield "to-bring", text, components
+
+
+def _archived(resolution: Resolution) -> Iterator[Caveat]:
+    """What was to be installed from wheels, and has none."""
+    index, request = resolution.index, resolution.request
+    if not any(ask.component == "from" and ask.selector == "wheel" for ask in request.asks):
+        return
+    components = index.header["components"]
+    for target, choices in resolution.targets.items():
+        # Its builds may be published elsewhere than its releases.
+        built = {components[choice.component]["variant_of"] for choice in choices}
+        for choice in choices:
+            if choice.component not in request.wanted or choice.component in built:
+                continue
+            facts = index.component(choice.component)
+            record = index.release(facts.releases[facts.versions.index(choice.version)])
+            if "archive" in record.attributes:
+                text = (
+                    f"{choice.component} {choice.version} has no wheel: "
+                    "it is published as a source archive, which pip builds where it is installed"
+                )
+                parts = [
+                    {"target": target, "component": choice.component, "evidence": record.evidence}
+                ]
+                yield "source-archive", text, parts
+
+
+def _harvested(resolution: Resolution) -> Iterator[Caveat]:
+    # Read for a request and looked at by nobody, with requirements that no component of the matrix stands for.
+    index = resolution.index
+    for target, choices in resolution.targets.items():
+        for choice in choices:
+            facts = index.component(choice.component)
+            place = facts.versions.index(choice.version) if facts.unreviewed else 0
+            if not facts.unreviewed & 2 << place:
+                continue
+            record = index.release(facts.releases[place])
+            told, name = record.attributes, f"{choice.component} {choice.version}"
+            components = [
+                {"target": target, "component": choice.component, "evidence": choice.evidence}
+            ]
+            if "harvested" in told:
+                read = index.source(record.source).at
+                text = (
+                    f"{choice.component} is no component of the matrix: it was harvested from the index on "
+                    f"{told['harvested']} ({read}), and nobody has reviewed it"
+                )
+                yield "harvested", text, components
+            if "also-requires" in told:
+                text = f"not covered: {name} also requires {told['also-requires']} (no components of the matrix)"
+                yield "not-covered", text, components
+
+
+def _untested(resolution: Resolution) -> Iterator[Caveat]:
+    header = resolution.index.header["components"]
+    asked = [ask for ask in resolution.request.asks if not header[ask.component]["given"]]
+    if len(asked) + len(resolution.request.archs) + len(resolution.request.devices) < 2:
+        return
+    # Most answers have no such pair, and are printed without these two.
+    from toolmatrix.report import cores
+    from toolmatrix.solve.untested import untested
+
+    pairs = untested(resolution.index, resolution.request)
+    documents = cores.soft_documents(resolution.index, resolution.request, pairs)
+    for pair, told in zip(pairs, documents, strict=True):
+        # One row is enough here; `why-not` tells all of them.
+        lines = "; ".join(line["text"] for line in told["lines"][:1])
+        text = f"{told['conclusion'].removesuffix('.')}: {lines}  TM102"
+        components = [
+            {"target": pair.target, "component": name, "evidence": words.UNKNOWN}
+            for name in (pair.subject, pair.component)
+        ]
+        yield "untested", text, components
+
+
+def _unjoined(resolution: Resolution) -> Iterator[Caveat]:
+    for pair in resolution.touching:
+        if not pair.decides:
+            chosen = resolution.chosen(pair.target)
+            text = (
+                f"{pair.other} {chosen[pair.other]} is untested with {pair.one} {chosen[pair.one]}: "
+                "no fact joins the two  TM102"
+            )
+            components = [
+                {"target": pair.target, "component": name, "evidence": words.UNKNOWN}
+                for name in (pair.one, pair.other)
+            ]
+            yield "untested", text, components
+
+
+_REFUSED = ("forbidden", "entangled", "later", "apart")
+# So many ranges of releases are named in a line.
+_RANGES = 3
+# For more components the list is too long to read, and each line takes a search; `explain` says why one is older.
+_MANY = 8
+
+
+def document(context: RequestContext, found: Resolution) -> dict[str, Any]:
+    """The lines as JSON values; a key is left out where there is nothing to say."""
+    known = _fully_known(context, found)
+    other = _other_way(context, found)
+    return {
+        "skipped": [*_skipped(found)],
+        **({"other_way": other} if other else {}),
+        **({"fully_known": known} if known else {}),
+    }
+
+
+def lines(document: dict[str, Any]) -> list[str]:
+    """The lines in words."""
+    found = [
+        f"skipped {part['component']} {terminal.few(part['range'], _RANGES)}: {part['why']}"
+        for part in document["skipped"]
+    ]
+    for name in ("other_way", "fully_known"):
+        found += [document[name]["text"]] if name in document else []
+    return found
+
+
+def _skipped(found: Resolution) -> Iterator[dict[str, Any]]:
+    wanted = {*found.request.wanted} if len(found.request.wanted) <= _MANY else set()
+    for target, choices in found.targets.items():
+        for choice in choices:
+            # Most answers hold the newest, and cost nothing here.
+            within = _newer(found, choice) if choice.component in wanted else 0
+            if within:
+                yield from _refused(found, choice, within, target)
+
+
+def _newer(found: Resolution, choice: Choice) -> int:
+    """The releases newer than the chosen one that the request admits, as a mask; none where age does not decide."""
+    index, request, name = found.index, found.request, choice.component
+    head, part = index.header["components"][name], index.component(name)
+    if head["scheme"] == "names" or "oldest" in (head["prefer"], request.prefer):
+        return 0
+    left = -1 << (part.versions.index(choice.version) + 2) & (2 << len(part.versions)) - 1
+    for ask in request.asks:
+        if ask.component == name and ask.target in ("", choice.target):
+            left &= index.scale(name).select(ask.selector)
+    dates = enumerate(part.dates) if request.at else ()
+    return left & ~part.yanked & ~sum(2 << place for place, day in dates if day > request.at)
+
+
+def _refused(
+    found: Resolution, choice: Choice, within: int, target: str
+) -> Iterator[dict[str, Any]]:
+    from toolmatrix.solve.alternatives import alternatives
+
+    index = found.index
+    groups: dict[tuple[str, str], list[str]] = {}
+    values: dict[str, list[str]] = {}
+    for group in alternatives(found, choice, within):
+        if group.kind in _REFUSED:
+            ground = _end(found, choice, group)
+            # What needs other releases of the same component is one reason.
+            reason = (ground.component, "") if ground else ("", _short(found, choice, group))
+            groups.setdefault(reason, []).extend(group.releases)
+            if ground:
+                values.setdefault(ground.component, []).extend(ground.values)
+    age = index.scale(choice.component).versions.index
+    for (needed, why), releases in groups.items():
+        allowed = claims.union(index, needed, values[needed]) if needed else ""
+        yield {
+            "target": target,
+            "component": choice.component,
+            "releases": sorted(releases, key=age),
+            "range": claims.ranged(index, choice.component, releases),
+            "why": why or f"they need {needed} {allowed}",
+        }
+
+
+def _short(found: Resolution, choice: Choice, group: Alternative) -> str:
+    from toolmatrix.report import explanation
+
+    about = {(line.ground.subject, line.ground.component) for line in group.core if line.ground}
+    if group.kind == "entangled" and about == {("device", "arch")}:
+        devices = [found.request.named(device) for device in found.request.devices]
+        return f"they have no code that {terminal.listing(devices, 'or')} runs"
+    return explanation.why(found, choice, group)
+
+
+def _end(found: Resolution, choice: Choice, group: Alternative) -> Incompatibility | None:
+    """The fact of a reason that asks for another release of something that the request names."""
+    named = {ask.component for ask in found.request.asks if not ask.implied} - {choice.component}
+    grounds = [line.ground for line in group.core if line.ground]
+    if group.kind == "later" or choice.component in {ground.component for ground in grounds}:
+        return None
+    return next(
+        (
+            ground
+            for ground in grounds
+            if ground.component in named
+            and ground.kind in ("requires", "limits")
+            and ground.values != ("absent",)
+        ),
+        None,
+    )
+
+
+def _other_way(context: RequestContext, found: Resolution) -> dict[str, Any] | None:
+    """The wheel of what would be built, or the words that build what is installed; only where nobody said which."""
+    index, request = found.index, found.request
+    way = next((ask for ask in request.asks if ask.component == "from"), None)
+    framework = next(
+        (name for name in request.wanted if index.header["components"][name]["framework"]), ""
+    )
+    target = request.targets[0]
+    release = found.chosen(target).get(framework, "")
+    if way is None or not way.implied or not release:
+        return None
+    if way.selector == "source":
+        # Who names a build tool or an arch builds.
+        return _as_wheel(found, target, framework, release)
+    from toolmatrix.report import refusal
+
+    names = Names(index)
+    admitted = [ask for ask in request.asks if ask.component == framework]
+    if not all(origin.admits(ask, "from", "source", names, {}) for ask in admitted):
+        return None
+    asks = tuple(
+        ask.replace(selector="source", text="--from source", implied=False) if ask is way else ask
+        for ask in request.asks
+    )
+    command = refusal.command(request.replace(asks=asks), context.carried)
+    return {"from": "source", "command": command, "text": f"to build it: `{command}`"}
+
+
+def _as_wheel(
+    found: Resolution, target: str, framework: str, release: str
+) -> dict[str, Any] | None:
+    index, request = found.index, found.request
+    given = {
+        ask.component: ask.selector
+        for ask in request.asks
+        if ask.target in ("", target) and ask.component in ("machine", "accelerator")
+    }
+    component, held = origin.published(Names(index), framework, release, given)
+    fit = origin.running(index, component, held, request.devices) if held else 0
+    # What is named beside it is not given up for a wheel.
+    for ask in (ask for ask in request.asks if not ask.implied and ask.component != framework):
+        beside = index.scale(ask.component).select(ask.selector)
+        for binding in index.component(component).about(ask.component, fit) if fit else ():
+            fit &= -1 if binding.allowed & beside else ~binding.mask
+    if not fit:
+        return None
+    from toolmatrix.report import variants
+
+    # Of several the best ranked, as an answer takes it.
+    name = index.component(component).versions[fit.bit_length() - 2]
+    build = variants.build(index, component, name, found.chosen(target).get("python", ""))
+    install = {tool: variants.installs([build], tool) for tool in ("pip", "uv")}
+    text = f"as a wheel: {framework} {build.local} on {build.channel_title}, `{install['pip'][0]}`"
+    return {"from": "wheel", "build": variants.document(build), "install": install, "text": text}
+
+
+def _fully_known(context: RequestContext, found: Resolution) -> dict[str, Any] | None:
+    """The newest releases of what is asked for of which everything is known, where the answer rests on less."""
+    known = None if found.known else supported(found.index, found.request)
+    if known is None or not known.known or not found.request.wanted:
+        return None
+    target = found.request.targets[0]
+    releases = known.chosen(target)
+    here = found.chosen(target)
+    wanted = found.request.wanted
+    moved = [name for name in wanted if releases.get(name) != here.get(name)] or [wanted[0]]
+    pins = {name: releases.get(name, "") for name in moved}
+    request = _pinned(found.request, pins)
+    # It is solved as it will be pasted, and offered where it is a yes.
+    answer = context.answered(request.words()) if all(pins.values()) else None
+    if answer is None or not answer.known:
+        return None
+    if any(answer.chosen(target).get(name) != release for name, release in pins.items()):
+        return None
+    from toolmatrix.report import refusal
+
+    command = refusal.command(request, context.carried)
+    named = terminal.listing([f"{name} {release}" for name, release in pins.items()])
+    name, release = next(iter(pins.items()))
+    text = f"fully known: {named}, run `{command}`"
+    return {"component": name, "release": release, "command": command, "text": text}
+
+
+def _pinned(request: Request, pins: Mapping[str, str]) -> Request:
+    return request.replace(
+        asks=tuple(
+            ask.replace(
+                selector=f"=={pins[ask.component]}", text=f"{ask.component}=={pins[ask.component]}"
+            )
+            if ask.component in pins and not ask.option
+            else ask
+            for ask in request.asks
+        )
+    )
+
+
+# Where one of these differs it is another image, of which a build says nothing; those below may differ and are told.
+_SAME = ("machine", "from", "accelerator")
+_VARYING = ("distro", "python")
+
+
+class BuiltImage(Value):
+    """A build beside an answer: its day, its words, whether it is what the answer says, and its fact."""
+
+    component: str
+    day: str
+    text: str
+    same: bool
+    build: BuildRecord
+
+
+def images_of(index: Index, resolution: Resolution, target: str) -> list[BuiltImage]:
+    """The builds of what was asked for on a target: those that are what the answer says, or else those near it."""
+    chosen = resolution.chosen(target)
+    said = {
+        ask.component: ask.selector for ask in resolution.request.asks if ask.target in ("", target)
+    }
+    found = []
+    for name in resolution.request.wanted:
+        builds = index.builds(name, chosen[name]) if name in chosen else []
+        near = [
+            _built_image(name, build, chosen)
+            for build in builds
+            if "check" in build.cells
+            and all(build.cells.get(one, said.get(one)) == said.get(one) for one in _SAME)
+            # Of one release there are builds for several toolkits, and each is another thing to install.
+            and build.cells.get("build", "") == chosen.get(f"{name}-variant", "")
+        ]
+        found += [one for one in near if one.same] or near
+    return found
+
+
+def _built_image(component: str, build: BuildRecord, chosen: Mapping[str, str]) -> BuiltImage:
+    other = {
+        name: chosen[name]
+        for name in _VARYING
+        if name in chosen and build.cells.get(name) != chosen[name]
+    }
+    text = f"on {_described(build.cells)} by recipe {build.cells['recipe']}"
+    if other:
+        text += (
+            f", not on {_described(other)}"
+            if "distro" in other
+            else f", not with {_described(other)}"
+        )
+    return BuiltImage(
+        component=component, day=build.cells["day"], text=text, same=not other, build=build
+    )
+
+
+def _described(cells: Mapping[str, str]) -> str:
+    distro, python = cells.get("distro", ""), cells.get("python", "")
+    return " with ".join(filter(None, (distro, python and f"python {python}")))
+
+
+def image_documents(builds: list[BuiltImage]) -> list[dict[str, Any]]:
+    """Builds beside an answer as JSON values."""
+    return [
+        {
+            "fact": one.build.fact,
+            "date": one.day,
+            "same": one.same,
+            "text": one.text,
+            **{name: one.build.cells.get(name, "") for name in _VARYING},
+        }
+        for one in builds
+    ]
+
+
+def image_row(told: Mapping[str, str]) -> list[str]:
+    """The columns of a build at a glance, by the cells of its row."""
+    way = [told.get(name, "") for name in (*_SAME, *_VARYING)]
+    ended = told["check"] if "check" in told else f"missing: {told['missing']}"
+    return [*way, told["day"], told.get("size", ""), ended]
