@@ -19,8 +19,8 @@ from toolmatrix import resources
 from toolmatrix.api import online, requests
 from toolmatrix.api.locks import Locked
 from toolmatrix.errors import UsageError
-from toolmatrix.harvest import settings
-from toolmatrix.harvest.settings import Indexes
+from toolmatrix.harvest import families
+from toolmatrix.harvest.families import Indexes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr("toolmatrix.images.transport.BACKOFF", 0)
     with hostile.running() as found:
         where = Indexes(urls=(f"{found.url}/simple/",))
-        monkeypatch.setattr(settings, "indexes", lambda _env: where)
+        monkeypatch.setattr(families, "indexes", lambda _env: where)
         shop.stock(found, "lib", [NEW, OLD])
         yield found
 

@@ -10,8 +10,8 @@ import pytest
 from tests import matrix
 from tests.harvest import shop
 from tests.images import hostile
-from toolmatrix.harvest import settings
-from toolmatrix.harvest.settings import Indexes
+from toolmatrix.harvest import families
+from toolmatrix.harvest.families import Indexes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server that is the index of this machine's user."""
     with hostile.running() as found:
         where = Indexes(urls=(f"{found.url}/simple/",))
-        monkeypatch.setattr(settings, "indexes", lambda _env: where)
+        monkeypatch.setattr(families, "indexes", lambda _env: where)
         shop.stock(found, "lib", [WHEEL])
         yield found
 

@@ -25,7 +25,7 @@ from toolmatrix.api import diagnoses, requests
 from toolmatrix.document_store import DocumentStore
 from toolmatrix.errors import ManifestError, SubjectError, ToolMissing, UsageError
 from toolmatrix.finding import VERDICTS, Judged, Verdict
-from toolmatrix.images import archive, podman, readahead, referrers, storage
+from toolmatrix.images import archive, layer, podman, referrers, storage
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
@@ -68,7 +68,7 @@ class Reader(NamedTuple):
 def _file_of(data: bytes) -> Iterator[IO[bytes]]:
     """A file in memory, of which even small parts are read in place and beside a thread."""
     with pytest.MonkeyPatch.context() as patched, NamedTemporaryFile(dir="/dev/shm") as file:
-        patched.setattr(readahead, "BLOCK", 512)
+        patched.setattr(layer, "BLOCK", 512)
         patched.setattr(elf, "_AT_ONCE", 0)
         file.write(data)
         file.flush()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolmatrix.harvest import cells
+from toolmatrix.harvest import package_facts
 
 PYTHONS = ("2.7", "3.8", "3.9", "3.10", "3.11")
 
@@ -24,13 +24,13 @@ PYTHONS = ("2.7", "3.8", "3.9", "3.10", "3.11")
 def test_series_are_ranges_of_those_that_there_are(
     found: list[str], later: bool, text: str
 ) -> None:
-    assert cells.series(found, PYTHONS, later=later) == text
+    assert package_facts.series(found, PYTHONS, later=later) == text
 
 
 def test_what_holds_everywhere_is_one_selector() -> None:
     same = {("x86_64", "3.8"): ">=1", ("aarch64", "3.9"): ">=1"}
-    assert cells.cell(same, PYTHONS) == ">=1"
-    assert cells.cell({("x86_64", "3.8"): ""}, PYTHONS) is None
+    assert package_facts.cell(same, PYTHONS) == ">=1"
+    assert package_facts.cell({("x86_64", "3.8"): ""}, PYTHONS) is None
 
 
 def test_what_differs_by_python_names_pythons() -> None:
@@ -41,7 +41,7 @@ def test_what_differs_by_python_names_pythons() -> None:
         ("x86_64", "3.10"): "",
         ("x86_64", "3.11"): ">=2",
     }
-    assert cells.cell(values, PYTHONS) == [
+    assert package_facts.cell(values, PYTHONS) == [
         {"is": ">=1", "when": {"python": "3.8-3.9"}},
         {"is": ">=2", "when": {"python": "3.11"}},
     ]
@@ -54,7 +54,7 @@ def test_what_differs_by_machine_names_machines() -> None:
         ("aarch64", "3.8"): ">=3",
         ("aarch64", "3.9"): ">=3",
     }
-    assert cells.cell(values, PYTHONS) == [
+    assert package_facts.cell(values, PYTHONS) == [
         {"is": ">=1", "when": {"machine": "x86_64", "python": "3.8"}},
         {"is": ">=2", "when": {"machine": "x86_64", "python": "3.9"}},
         {"is": ">=3", "when": {"machine": "aarch64"}},
@@ -63,8 +63,8 @@ def test_what_differs_by_machine_names_machines() -> None:
 
 def test_a_pin_to_a_pre_release_is_neither_met_nor_refused() -> None:
     """Final releases alone are read, so nobody can say whether it is there."""
-    assert cells.cell({("x86_64", "3.8"): "==0.4.0rc3"}, PYTHONS) == {
+    assert package_facts.cell({("x86_64", "3.8"): "==0.4.0rc3"}, PYTHONS) == {
         "is": "==0.4.0rc3",
         "evidence": "unknown",
     }
-    assert cells.cell({("x86_64", "3.8"): ">=0.4.0rc3"}, PYTHONS) == ">=0.4.0rc3"
+    assert package_facts.cell({("x86_64", "3.8"): ">=0.4.0rc3"}, PYTHONS) == ">=0.4.0rc3"

@@ -9,8 +9,7 @@ import pytest
 
 from toolmatrix import resources
 from toolmatrix.harvest import isolated
-from toolmatrix.harvest.environments import ImportOutcome, judge_environment
-from toolmatrix.harvest.operations import Operation, operations
+from toolmatrix.harvest.environments import ImportOutcome, Operation, judge_environment, operations
 
 if TYPE_CHECKING:
     from pathlib import Path

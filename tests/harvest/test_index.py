@@ -11,9 +11,8 @@ from tests.harvest import shop
 from tests.images import hostile
 from tests.images.hostile import Reply
 from toolmatrix.errors import HarvestRefused, IndexFailed, MatrixError, NothingMatched
-from toolmatrix.harvest import families, settings, written
-from toolmatrix.harvest.families import HarvestContext
-from toolmatrix.harvest.settings import Indexes
+from toolmatrix.harvest import families, written
+from toolmatrix.harvest.families import HarvestContext, Indexes
 from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr("toolmatrix.images.transport.BACKOFF", 0)
     with hostile.running() as found:
         where = Indexes(urls=(f"{found.url}/simple/",))
-        monkeypatch.setattr(settings, "indexes", lambda _env: where)
+        monkeypatch.setattr(families, "indexes", lambda _env: where)
         yield found
 
 

@@ -13,10 +13,9 @@ import yaml
 
 from tests.harvest.test_contents import fatbin
 from toolmatrix.errors import HarvestRefused
-from toolmatrix.harvest import families, project, settings
-from toolmatrix.harvest.families import HarvestContext
+from toolmatrix.harvest import families, project
+from toolmatrix.harvest.families import HarvestContext, Indexes
 from toolmatrix.harvest.project import PublishedRelease, Serves, Wheel
-from toolmatrix.harvest.settings import Indexes
 from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[PublishedRele
         for version, wheels in held
     ]  # fmt: skip
     monkeypatch.setattr(project, "releases", lambda *_: listed)
-    monkeypatch.setattr(settings, "indexes", lambda _env: Indexes(urls=("file:///nowhere",)))
+    monkeypatch.setattr(families, "indexes", lambda _env: Indexes(urls=("file:///nowhere",)))
     return listed
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from toolmatrix.images.layer import Ahead, Beside, read_ahead
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.readahead import Ahead, Beside, read_ahead
 from toolmatrix.images.streams import Hashed, Section, Unpacked
 
 if TYPE_CHECKING:

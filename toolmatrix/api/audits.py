@@ -106,11 +106,11 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
 
 def asked_online(env: Mapping[str, str]) -> Sources:
     """The index and the resolver of this machine. Raises ToolMissing."""
-    from toolmatrix.harvest import project, settings
+    from toolmatrix.harvest import families, project
     from toolmatrix.harvest.resolver import Uv
     from toolmatrix.harvest.transport import Session
 
-    where, session = settings.indexes(env), Session()
+    where, session = families.indexes(env), Session()
     session.trust(where.certificates, where.proxy)
     return Sources(releases=partial(project.releases, session, where.urls), resolver=Uv(env))
 

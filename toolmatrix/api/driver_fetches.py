@@ -50,7 +50,7 @@ def fetch(
     OutputError.
     """
     from toolmatrix.facts.store import cache_folder
-    from toolmatrix.harvest import settings
+    from toolmatrix.harvest import families
     from toolmatrix.harvest.transport import Session
 
     component, _, release = word.partition("==")
@@ -68,7 +68,7 @@ def fetch(
     session = Session()
     found = []
     try:
-        where = settings.indexes(env)
+        where = families.indexes(env)
         session.trust(where.certificates, where.proxy)
         getter = FileGetter(session, where.urls)
         for done, (name, digest) in enumerate(wheels, 1):

@@ -104,7 +104,7 @@ def fetch(
     Raises LockError, IndexFailed for what cannot be had or is another file, OutputError, and what `render` raises.
     """
     from toolmatrix.api import files
-    from toolmatrix.harvest import settings
+    from toolmatrix.harvest import families
     from toolmatrix.harvest.transport import Session
     from toolmatrix.lock import read
     from toolmatrix.render import folder as placing
@@ -118,7 +118,7 @@ def fetch(
     wanted = {one.place: one for image in job.images for one in _wanted(image)}
     session = Session()
     try:
-        where = settings.indexes(env)
+        where = families.indexes(env)
         session.trust(where.certificates, where.proxy)
         getter = FileGetter(session, where.urls)
         found = []

@@ -10,7 +10,7 @@ from toolmatrix.api.checks import files, findings_report, loaded
 from toolmatrix.api.trials import ImportedReleases, Trials, standing
 from toolmatrix.errors import NothingMatched
 from toolmatrix.facts.store import cache_folder
-from toolmatrix.harvest import imported, operations, written
+from toolmatrix.harvest import environments, imported, written
 from toolmatrix.harvest.environments import Bench
 from toolmatrix.harvest.resolver import Uv
 from toolmatrix.judge import lints, published
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.harvests import HarvestedFile
     from toolmatrix.api.requests import OpenMatrix
     from toolmatrix.facts.index import Index
-    from toolmatrix.harvest.operations import Operation
+    from toolmatrix.harvest.environments import Operation
     from toolmatrix.judge.sweep import Release
 
 
@@ -89,7 +89,7 @@ def imported_releases(
     """Run them, so many at a time; `progress` hears how many releases are done, and of how many."""
     from concurrent.futures import ThreadPoolExecutor
 
-    held = operations.operations()
+    held = environments.operations()
     work = list(_releases(index, names, held.of))
     folder = cache_folder(env)
     kept = os.path.join(folder, "imports") if folder else ""

@@ -49,7 +49,7 @@ def filled(
 
     Raises Unresolved, ToolMissing, RenderError.
     """
-    from toolmatrix.harvest import settings
+    from toolmatrix.harvest import families
     from toolmatrix.harvest.closures import closure
     from toolmatrix.harvest.resolver import Uv
     from toolmatrix.harvest.transport import Session
@@ -57,7 +57,7 @@ def filled(
     uv, session, found = Uv(env, "--packages"), Session(), {}
     asked = dict(questions(index, lock))
     try:
-        where = settings.indexes(env)
+        where = families.indexes(env)
         session.trust(where.certificates, where.proxy)
         for done, (place, question) in enumerate(asked.items(), 1):
             day = given(lock.environments[place[0]].request).get("at", "")

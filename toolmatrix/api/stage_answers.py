@@ -25,7 +25,7 @@ _CCBIN = re.compile(r"(?:-ccbin|--compiler-bindir)(?:=.*)?")
 
 def of_log(log: stages.Stages, lock: Lock, targets: Sequence[str] = ()) -> stages.Stages:
     """The plans of a log, compared with the answer for the one target of a lock. Raises UsageError."""
-    from toolmatrix.images.platforms import this_platform
+    from toolmatrix.images.names import this_platform
     from toolmatrix.judge.stage_answer import Answered
     from toolmatrix.report.stage_table import sources
     from toolmatrix.request import compiles
@@ -53,7 +53,7 @@ def ask(
 
     Raises CannotSay where nothing is known of such a driver, and what `stages.ask` raises.
     """
-    from toolmatrix.images.platforms import this_platform
+    from toolmatrix.images.names import this_platform
     from toolmatrix.judge.stage_answer import Answered
     from toolmatrix.request import compiles
     from toolmatrix.stages import expected as expecting

@@ -6,7 +6,7 @@ from threading import Lock
 
 from toolmatrix.api import pins
 from toolmatrix.codes.audit import BreakingDependency, UnimportableAnswer, UntriedAnswer
-from toolmatrix.harvest import upper_bounds
+from toolmatrix.harvest import imported
 from toolmatrix.harvest.environments import FAILED, RAISED, RAN, Environment, ImportOutcome
 from toolmatrix.harvest.imported import Break, RanTogether, Trial
 from toolmatrix.judge import sweep
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from toolmatrix.codes.matrix import MatrixFinding
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import InstallMethod
-    from toolmatrix.harvest.environments import Bench
-    from toolmatrix.harvest.operations import Operation
+    from toolmatrix.harvest.environments import Bench, Operation
+    from toolmatrix.harvest.imported import UpperBound
     from toolmatrix.harvest.resolver import Interpreter
-    from toolmatrix.harvest.upper_bounds import UpperBound
     from toolmatrix.judge.sweep import Release
 
 
@@ -152,7 +151,7 @@ class _Trying:
 
             newest, _ = uv.pins([*others, package], self.python)
             allowed = dict(pin.split("==") for pin in newest).get(package, "")
-            found = upper_bounds.search(
+            found = imported.search(
                 self._versions(component, package, allowed),
                 tried,
                 works=self.outcome.state == RAN,

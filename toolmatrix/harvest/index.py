@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolmatrix.facts import pieces, versions
-from toolmatrix.harvest import metadata, package_facts, project, settings
+from toolmatrix.harvest import families, metadata, package_facts, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.metadata import Metadata
 from toolmatrix.harvest.package_facts import BuildLine, Package, PackageRead, ReleaseRead
@@ -50,7 +50,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
 def _urls(context: HarvestContext) -> tuple[str, ...]:
     if context.place:
         return (Path(context.place).absolute().as_uri(),)
-    where = settings.indexes(context.env)
+    where = families.indexes(context.env)
     context.session.trust(where.certificates, where.proxy)
     return where.urls
 

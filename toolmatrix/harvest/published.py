@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from toolmatrix.harvest import project, settings
+from toolmatrix.harvest import families, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.index import THREADS
 
@@ -21,7 +21,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         **context.packages,
         **{name: node.string("a component") for name, node in own.items()},
     }
-    where = settings.indexes(context.env)
+    where = families.indexes(context.env)
     urls = (context.place,) if context.place else where.urls
     context.session.trust(where.certificates, where.proxy)
     known = context.components or frozenset()

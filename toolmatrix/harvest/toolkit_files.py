@@ -65,9 +65,9 @@ class ToolkitFiles(Value):
 
 def at_index(packages: Iterable[str], context: HarvestContext) -> list[ToolkitFiles]:
     """The toolkits in the wheels of some packages at the index. Raises ToolmatrixError."""
-    from toolmatrix.harvest import project, settings
+    from toolmatrix.harvest import families, project
 
-    indexes = settings.indexes(context.env)
+    indexes = families.indexes(context.env)
     context.session.trust(indexes.certificates, indexes.proxy)
     found = []
     for package in packages:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from toolmatrix.facts import pieces, variants, versions
-from toolmatrix.harvest import contents, project, rows, settings
+from toolmatrix.harvest import contents, families, listing, project
 from toolmatrix.harvest.contents import Rule, WheelCell
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.project import MACHINES, PublishedRelease, Wheel
@@ -33,7 +33,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     fields = family.node.only(f"family `{family.name}`", (*_NEEDED, *_OPTIONAL), _NEEDED)
     package, component = (fields[name].string(name) for name in ("package", "component"))
     wanted = contents.rules(fields["inside"].sequence("rules"))
-    where = settings.indexes(context.env)
+    where = families.indexes(context.env)
     context.session.trust(where.certificates, where.proxy)
     urls = (context.place,) if context.place else where.urls
     releases = _between(project.releases(context.session, urls, package), fields)
@@ -53,7 +53,9 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         for (release, machine, _), held in zip(asked, told, strict=True)
         if held[1]
     ]
-    columns = {name: rows.plain(one) for name, one in fields["columns"].mapping("columns").items()}
+    columns = {
+        name: listing.plain_value(one) for name, one in fields["columns"].mapping("columns").items()
+    }
     present = {column for row in made for column in row}
     table = {
         "id": family.name,

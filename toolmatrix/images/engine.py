@@ -13,7 +13,7 @@ from toolmatrix.errors import Position, SubjectError, ToolMissing
 from toolmatrix.images import archive, containerd, names, storage
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.platforms import this_platform
+from toolmatrix.images.names import this_platform
 from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.transport import causes
 from toolmatrix.images.tree import Tree

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolmatrix.images.layer import Layer, check_digest
 from toolmatrix.images.limits import LARGEST_DOCUMENT, MOST_LAYERS, Budget
-from toolmatrix.images.platforms import this_platform
+from toolmatrix.images.names import this_platform
 from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.streams import Hashed, Sized, first, section
 from toolmatrix.images.tree import Tree

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from toolmatrix.images.limits import Budget
 
@@ -62,3 +63,52 @@ def one_of(name: str, found: Mapping[str, Held], nearest: str, budget: Budget) -
     if any(one != kept[0] for one in kept):
         raise budget.refusal("the name stands for several images", " or ".join(found), f"`{name}`")
     return kept[0]
+
+
+class Processor(NamedTuple):
+    """One architecture as OCI calls it (Go's GOARCH), and what others call it.
+
+    `kernel` is the name of uname(2); `multiarch` Debian's directory of libraries, https://wiki.debian.org/Multiarch/Tuples;
+    `at_platform` what `$PLATFORM` stands for in ld.so(8), AT_PLATFORM of getauxval(3). `also_runs` is the architecture
+    of programs that run on it beside its own: compatibility mode of the AMD64 manual, volume 2, AArch32 at EL0 of the
+    Arm ARM. `char` is the sign of plain `char`: System V ABI for AMD64, Arm's procedure call standard. `crc` is the
+    word for its CRC32 instructions in /proc/cpuinfo.
+    """
+
+    kernel: str
+    multiarch: str
+    at_platform: str
+    also_runs: str = ""
+    char: str = ""
+    crc: str = ""
+
+
+PROCESSORS = {
+    "386": Processor("i386", "i386-linux-gnu", "i686"),
+    "amd64": Processor("x86_64", "x86_64-linux-gnu", "x86_64", "386", "signed", "sse4_2"),
+    "arm": Processor("armv7l", "arm-linux-gnueabihf", "v7l"),
+    "arm64": Processor("aarch64", "aarch64-linux-gnu", "aarch64", "arm", "unsigned", "crc32"),
+    "ppc64le": Processor("ppc64le", "powerpc64le-linux-gnu", "ppc64le"),
+    "riscv64": Processor("riscv64", "riscv64-linux-gnu", "riscv64"),
+    "s390x": Processor("s390x", "s390x-linux-gnu", "s390x"),
+}
+"""Architectures by their names in image indexes."""
+MACHINES = {PROCESSORS[name].kernel: name for name in ("amd64", "arm64")}
+"""The architectures that toolkits are made for, by the names of the kernel."""
+
+
+def processor(architecture: str) -> Processor:
+    """The names of an architecture; its own for all of them where it is not among PROCESSORS."""
+    return PROCESSORS.get(architecture) or Processor(*[architecture] * 3)
+
+
+def architecture(name: str) -> str:
+    """The architecture that `linux/arm64/v8`, `aarch64`, `x86-64` and `arm64` stand for."""
+    word = name.lower().removeprefix("linux/").partition("/")[0]
+    spelled = {"x86-64": "x86_64", "x64": "x86_64"}.get(word, word)
+    return MACHINES.get(spelled, word)
+
+
+def this_platform() -> str:
+    """The platform that images for this machine have."""
+    return f"linux/{MACHINES.get(platform.machine(), platform.machine())}"

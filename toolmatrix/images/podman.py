@@ -22,7 +22,7 @@ from toolmatrix.images import archive, names, unpacked
 from toolmatrix.images.directory import opened
 from toolmatrix.images.image import ImageMetadata, read_document
 from toolmatrix.images.limits import MOST_LAYERS, Budget
-from toolmatrix.images.platforms import this_platform
+from toolmatrix.images.names import this_platform
 from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.tree import Tree
 from toolmatrix.images.unpacked import UnpackedLayer

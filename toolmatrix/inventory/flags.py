@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from toolmatrix.images.platforms import processor
+from toolmatrix.images.names import processor
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.model import UNKEPT, FilePattern
 from toolmatrix.inventory.record import Record, View

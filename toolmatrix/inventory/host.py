@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolmatrix.images.platforms import MACHINES, processor
+from toolmatrix.images.names import MACHINES, processor
 from toolmatrix.inventory.model import Inventory, Seen, Skipped
 
 # Bytes that are read of a file, and seconds that a program may take.

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from toolmatrix.images.limits import MOST_SEARCHED, Budget
-from toolmatrix.images.platforms import processor
+from toolmatrix.images.names import processor
 from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.inventory.model import BY_VARIABLE, DRIVER, OLDER, UNREACHED, FilePattern, Soname
 from toolmatrix.inventory.record import Record, View

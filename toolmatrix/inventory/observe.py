@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from toolmatrix.images.image import instructions
 from toolmatrix.images.layer import LEFT_OUT
-from toolmatrix.images.platforms import processor
+from toolmatrix.images.names import processor
 from toolmatrix.images.streams import first
 from toolmatrix.inventory import (
     flags,

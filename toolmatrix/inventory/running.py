@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolmatrix.images import containers
 from toolmatrix.images.containers import NOT_THERE, ProgramBounds
-from toolmatrix.images.platforms import this_platform
+from toolmatrix.images.names import this_platform
 from toolmatrix.inventory import programs
 from toolmatrix.inventory.layers import LayerStore
 from toolmatrix.inventory.model import GONE, RAN, RUNNING, WHICH, Inventory, Seen, Skipped

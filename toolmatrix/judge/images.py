@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.finding import EVIDENCE, FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
-from toolmatrix.images.platforms import architecture
+from toolmatrix.images.names import architecture
 from toolmatrix.inventory import python, secrets
 from toolmatrix.inventory.model import (
     BY_VARIABLE,

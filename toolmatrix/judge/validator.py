@@ -13,7 +13,7 @@ from toolmatrix.errors import (
 )
 from toolmatrix.finding import FAIL, PASS, UNKNOWN, VERDICTS, WARN, Judged, Verdict
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.platforms import this_platform
+from toolmatrix.images.names import this_platform
 from toolmatrix.inventory.model import LOCK
 from toolmatrix.judge import expectations, images, locked, probes
 from toolmatrix.judge.expectations import LABEL, Expectation
