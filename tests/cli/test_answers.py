@@ -452,6 +452,14 @@ class TestInsideWheels:
             ("torch<2' python==3.6", "torch before 1.12.0"),
             ("torch' python==3.6", "torch before 1.12.0"),
             ("transformers' python==3.5", "transformers before 4.0.0"),
+            # Wheels of torch 1.10 for Python 3.6, of 1.8 for ROCm 4.0, of 1.1 for CUDA 9.0, which a driver 390 runs.
+            ("torch' python==3.6 --from wheel", "torch before 1.12.0"),
+            ("torch' python==3.6 --target arm --from wheel", "torch before 1.12.0"),
+            ("torch' --accelerator rocm --with rocm==4.0 --from wheel", "torch before 1.12.0"),
+            ("torch' --with cuda==9.0 --from wheel", "torch before 1.12.0"),
+            ("torch' --with driver==390 --from wheel", "torch before 1.12.0"),
+            ("jax' --with python==3.8 --from wheel", "jax before 0.4.18"),
+            ("onnxruntime' python==3.5 --from wheel", "onnxruntime before 1.7.0"),
         ],
     )
     def test_releases_before_the_first_known_one_may_do(
@@ -472,6 +480,10 @@ class TestInsideWheels:
             "resolve 'numpy<1.20' python==3.11",
             "resolve tensorflow python==3.15 --from wheel",
             "resolve torch --from wheel --target amd --accelerator cuda",
+            # Not even the first known release runs there.
+            "resolve torch python==3.6 --device 'RTX 5090'",
+            "resolve torch --with cuda==10.2 --device 'RTX 5090' --from wheel",
+            "resolve tensorflow python==3.6 --target arm --from wheel",
         ],
     )
     def test_a_closed_world_is_a_plain_no(self, real: Cli, line: str) -> None:
@@ -824,6 +836,30 @@ class TestAmd:
         assert answer.archs == [arch]
         held = [one["evidence"] for one in answer.part["archs"]]
         assert held == [word]
+
+    @pytest.mark.parametrize(
+        ("line", "code"),
+        [
+            ("cudnn==7.6.5 --device V100", 0),
+            ("cudnn==7.6.5 --device A100", 1),
+            ("cudnn==8.0.5 --device 'RTX 3090' --with cuda==11.1", 0),
+            ("cudnn==8.3.0 --device 'RTX 3090' --with cuda==10.2", 1),
+            ("tensorflow==2.4.0 --device 'RTX 3090' --from wheel", 0),
+            ("tensorflow==2.3.0 --device 'RTX 3090' --from wheel", 1),
+            ("tensorflow==1.15.5 --device A100 --from wheel", 1),
+        ],
+    )
+    def test_w6_cudnn_has_kernels_for_the_gpu(self, real: Cli, line: str, code: int) -> None:
+        """Support matrices: 7.x, and 8.x for CUDA 10.2, name Turing as the newest; PTX of a framework is no help."""
+        document = asked(real, f"resolve {line}", code)
+        if code:
+            facts = {
+                fact
+                for core in document["cores"]
+                for one in core["lines"]
+                for fact in one.get("facts", ())
+            }
+            assert any(fact.startswith("cudnn-hardware/") for fact in facts)
 
     @pytest.mark.parametrize("device", ["MI50", "MI25", "gfx803"])
     def test_w7_a_later_rocm_is_not_taken_in_silence(self, real: Cli, device: str) -> None:

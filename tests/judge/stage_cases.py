@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tests import matrix
 from tests.stages import corpus
 from toolmatrix.judge import stages
-from toolmatrix.stages import graph, parse_log
+from toolmatrix.stages import model, parse_log
 from toolmatrix.stages.model import Diagnostic, Plan, Stage
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def plan(
         line=1,
         env=env or {},
         stages=tuple(made),
-        edges=graph.edges(made),
+        edges=model.stage_edges(made),
         diagnostics=tuple(Diagnostic(line=9, severity="error", text=text) for text in said),
     )
 

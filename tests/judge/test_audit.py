@@ -13,7 +13,7 @@ from toolmatrix.errors import MatrixError
 from toolmatrix.facts import load
 from toolmatrix.facts.store import open_index
 from toolmatrix.judge import audit, sweep
-from toolmatrix.judge.coverage import FamilyCoverage, coverage, harvested
+from toolmatrix.judge.audit import FamilyCoverage, family_coverage, harvested_releases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,7 +119,9 @@ def test_coverage_counts_answers_by_hand(tmp_path: Path) -> None:
         for release in sweep.releases(index)
         if release[0] in ("app", "lib")
     ]
-    found = {one.component: one for one in coverage(matrix, index, outcomes, {"app": (3, "3.0")})}
+    found = {
+        one.component: one for one in family_coverage(matrix, index, outcomes, {"app": (3, "3.0")})
+    }
     assert list(found) == ["app", "lib", "tool"]
     app = found["app"]
     assert (app.known, app.newest, app.published, app.newest_published) == (2, "2.0", 3, "3.0")
@@ -147,7 +149,9 @@ def test_what_has_a_release_for_each_series_is_counted_by_series(
         "     columns: [component, package, releases, series, newest],\n"
         '     rows: [[it, it, "9", "4", "3.1"], [it, it-old, "7", "3", "2.9"]]}\n'
     )
-    assert harvested(load.load([small.write(tmp_path), str(file)])) == {"it": (published, "3.1")}
+    assert harvested_releases(load.load([small.write(tmp_path), str(file)])) == {
+        "it": (published, "3.1")
+    }
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.judge.stage_cases import fatbinary, index, judged, made, of_plan, plan
 from toolmatrix.judge import stages
-from toolmatrix.judge.stage_devices import of_part, rank
 from toolmatrix.judge.stage_images import DeviceImage, DevicePart, codes
+from toolmatrix.judge.stages import best_image_finding, finding_rank
 
 NO, UNKNOWN, PTX, CODE = range(4)
 NAMES = index().component("arch").versions
@@ -62,8 +62,8 @@ def part(*images: DeviceImage) -> DevicePart:
 )
 def test_the_rules(images: tuple[str, ...], device: str, answer: int, image: str) -> None:
     (code,) = codes([made(*images)])
-    found = of_part(index(), device, code.parts[0])
-    assert (rank(found), found.image) == (answer, image)
+    found = best_image_finding(index(), device, code.parts[0])
+    assert (finding_rank(found), found.image) == (answer, image)
     assert found.facts
 
 
@@ -83,25 +83,25 @@ def test_the_rules(images: tuple[str, ...], device: str, answer: int, image: str
     ],
 )
 def test_the_rules_of_amd(arch: str, device: str, answer: int) -> None:
-    found = of_part(index(), device, part(DeviceImage(kind="object", arch=arch)))
-    assert rank(found) == answer
+    found = best_image_finding(index(), device, part(DeviceImage(kind="object", arch=arch)))
+    assert finding_rank(found) == answer
 
 
 @given(st.lists(st.sampled_from(IMAGES)), st.sampled_from(IMAGES), st.sampled_from(DEVICES))
 def test_more_code_never_makes_a_device_unable(
     images: list[DeviceImage], more: DeviceImage, device: str
 ) -> None:
-    before = rank(of_part(index(), device, part(*images)))
-    after = rank(of_part(index(), device, part(*images, more)))
+    before = finding_rank(best_image_finding(index(), device, part(*images)))
+    after = finding_rank(best_image_finding(index(), device, part(*images, more)))
     assert after >= before
 
 
 @given(st.lists(st.sampled_from(IMAGES)), st.sampled_from(DEVICES))
 def test_the_order_of_images_says_nothing(images: list[DeviceImage], device: str) -> None:
-    one = of_part(index(), device, part(*images))
-    other = of_part(index(), device, part(*reversed(images)))
-    assert (rank(one), one.image, sorted(one.why)) == (
-        rank(other),
+    one = best_image_finding(index(), device, part(*images))
+    other = best_image_finding(index(), device, part(*reversed(images)))
+    assert (finding_rank(one), one.image, sorted(one.why)) == (
+        finding_rank(other),
         other.image,
         sorted(other.why),
     )
@@ -112,19 +112,19 @@ def test_the_order_of_images_says_nothing(images: list[DeviceImage], device: str
 )
 def test_a_cubin_for_the_device_itself_always_runs(images: list[DeviceImage], device: str) -> None:
     exact = DeviceImage(kind="cubin", arch="sm_" + device.replace(".", ""))
-    found = of_part(index(), device, part(*images, exact))
-    assert (rank(found), found.image.rstrip("af")) == (CODE, exact.arch)
+    found = best_image_finding(index(), device, part(*images, exact))
+    assert (finding_rank(found), found.image.rstrip("af")) == (CODE, exact.arch)
 
 
 @given(st.lists(st.sampled_from(IMAGES), min_size=1), st.sampled_from(DEVICES))
 def test_an_answer_names_what_it_takes_or_why_not(images: list[DeviceImage], device: str) -> None:
-    found = of_part(index(), device, part(*images))
-    if rank(found) in (PTX, CODE):
+    found = best_image_finding(index(), device, part(*images))
+    if finding_rank(found) in (PTX, CODE):
         assert found.image in {image.arch for image in images}
         assert found.facts
     else:
         assert {arch for arch, _ in found.why} == {image.arch for image in images}
-        assert "unknown" not in {why for _, why in found.why} or rank(found) == UNKNOWN
+        assert "unknown" not in {why for _, why in found.why} or finding_rank(found) == UNKNOWN
 
 
 def answers(name: str, *devices: str) -> dict[str, str]:

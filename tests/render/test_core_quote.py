@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolmatrix.errors import RenderError
-from toolmatrix.render import quote, templates
+from toolmatrix.render import dockerfile, quote
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,5 +103,5 @@ def test_what_a_template_may_not_do(
     (tmp_path / "one.j2").write_text(source)
     monkeypatch.setattr("toolmatrix.resources.templates_root", lambda: str(tmp_path))
     with pytest.raises(RenderError) as caught:
-        templates.render("one.j2", text="a")
+        dockerfile.render("one.j2", text="a")
     assert caught.value.what == what

@@ -14,7 +14,7 @@ from toolmatrix.report import stages as report
 from toolmatrix.report.stage_table import FileNames, products, shortened, sources, table
 from toolmatrix.report.stage_words import BOTH, DEVICE, HOST, StageProse, catalog, sentence
 from toolmatrix.report.terminal import Terminal
-from toolmatrix.stages import Diagnostic, Log, Plan, Stage, graph
+from toolmatrix.stages import Diagnostic, Log, Plan, Stage, model
 from toolmatrix.stages.model import KINDS
 
 CONDITIONS = ("driver", "tool", "word", "reads", "writes")
@@ -209,7 +209,7 @@ def plans(draw: st.DrawFn) -> Plan:
         *made,
         tool=draw(st.sampled_from(["nvcc", "hipcc", "clang"])),
         version=draw(WORDS),
-        edges=graph.edges(made),
+        edges=model.stage_edges(made),
         removed=tuple(draw(PATHS)),
     )
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolmatrix.solve.engine import Conflict, Problem, Solution, Support, solve
-from toolmatrix.solve.engine.conflict import cores, explain
-from toolmatrix.solve.engine.enumeration import combinations
+from toolmatrix.solve.engine.conflict import combinations, cores, explain
 
 from .generate import Owned
 from .judge import refused, solved

@@ -6,8 +6,7 @@ import pytest
 
 from tests.amount import sampled
 from toolmatrix.solve.engine import Problem
-from toolmatrix.solve.engine.conflict import explain
-from toolmatrix.solve.engine.enumeration import combinations
+from toolmatrix.solve.engine.conflict import combinations, explain
 
 from . import oracle
 from .generate import backjump, banded, diamonds, guarded, pigeons, puzzles, scrambled

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tests.amount import examples
 from toolmatrix.solve.engine import Problem, Solution, Support, settle, solve
-from toolmatrix.solve.engine.conflict import cores, explain
-from toolmatrix.solve.engine.enumeration import combinations
+from toolmatrix.solve.engine.conflict import combinations, cores, explain
 
 from . import oracle
 from .generate import scattered

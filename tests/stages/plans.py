@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from toolmatrix.stages import Plan, Stage, graph
+from toolmatrix.stages import Plan, Stage, model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -56,7 +56,7 @@ def plan(*stages: Stage, tool: str = "nvcc", env: Mapping[str, str] | None = Non
         line=1,
         env=env or {},
         stages=stages,
-        edges=graph.edges(stages),
+        edges=model.stage_edges(stages),
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from tests.stages.corpus import case
 from tests.stages.plans import plan, random_plans, stage
 from toolmatrix.errors import NothingMatched, UsageError
-from toolmatrix.stages import Plan, graph, parse_log
+from toolmatrix.stages import Plan, model, parse_log
 from toolmatrix.stages.replay import Replay, find, order, replay, select
 
 TWO = plan(
@@ -199,6 +199,6 @@ def test_the_assembly_that_clang_writes_itself_is_made() -> None:
 
 
 def test_chains_run_in_the_order_of_the_log() -> None:
-    waits = graph.waits(order(TWO.stages))
+    waits = model.predecessors(order(TWO.stages))
     for one, other in pairwise((0, 1, 4, 5, 6, 7)):
         assert one in waits[other]

@@ -6,13 +6,13 @@ import os
 from functools import partial
 from itertools import chain
 
-from toolmatrix.api import Report, pins, this_day
+from toolmatrix.api import Report, this_day, trials
 from toolmatrix.api.checks import Workers, files, findings_report, loaded
 from toolmatrix.codes.audit import ValueNotThere
 from toolmatrix.errors import NothingMatched
 from toolmatrix.judge import audit as judge
 from toolmatrix.judge import lints, published, sweep
-from toolmatrix.judge.coverage import coverage, harvested
+from toolmatrix.judge.audit import family_coverage, harvested_releases
 from toolmatrix.judge.published import Published, PublishedWheel
 from toolmatrix.report.audit import AuditReport
 from toolmatrix.value import Value
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.api import Path
-    from toolmatrix.api.pins import Pins
     from toolmatrix.api.requests import OpenMatrix
+    from toolmatrix.api.trials import Pins
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Claim, Matrix
     from toolmatrix.finding import Finding
@@ -153,17 +153,17 @@ def audited(
         read = {name: set(chain(*held.values())) for name, held in own.items()}
         found += _otherwise(index, {name: read[name] for name in wanted}, listed)
         # Solving goes anywhere. Who asks the index is this machine, whose settings, credentials and cache it takes.
-        with shared(pins.Pinner(index=index, own=read)) as workers:
+        with shared(trials.Pinner(index=index, own=read)) as workers:
             asked = list(chain(*workers.results()))
         found += _unresolved(asked, sources, rules, progress)
     if clones:
         found += reopened(matrix, clones, env)
-    counts = harvested(matrix) | {
+    counts = harvested_releases(matrix) | {
         name: (len(held.releases), held.releases[-1])
         for name, held in listed.items()
         if held.releases
     }
-    families = list(coverage(matrix, index, outcomes, counts, names))
+    families = list(family_coverage(matrix, index, outcomes, counts, names))
     found += judge.findings(matrix, index, families, rules, this_day(env), _called(own, index))
     shown = [one for one in found if not names or one.component in names]
     looked_at = {
@@ -266,4 +266,4 @@ def _unresolved(
         for done, (one, said) in enumerate(zip(asked, pool.map(refusal, asked), strict=True), 1):
             progress(done, len(asked))
             if said:
-                yield pins.unresolved(one, sources.resolver.name, said)
+                yield trials.resolver_refusal(one, sources.resolver.name, said)

@@ -125,11 +125,11 @@ def cells(
     context: RequestContext, request: Request, varied: Sequence[str], where: Sequence[str]
 ) -> dict[str, Any]:
     """The document `toolmatrix.cells/1`: every consistent combination on every target, and what is left out and why."""
-    from toolmatrix.solve.cells import cells
+    from toolmatrix.solve.grid import grid_cells
 
     # A combination may hold on one target and not on another, so that each target is laid out by itself.
     found = [
-        cells(Assembly(context.index, request.replace(targets=(target,))), target, varied)
+        grid_cells(Assembly(context.index, request.replace(targets=(target,))), target, varied)
         for target in request.targets
     ]
     if not any(part.consistent or part.excluded for part in found):

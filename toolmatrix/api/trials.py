@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from threading import Lock
 
-from toolmatrix.api import pins
-from toolmatrix.codes.audit import BreakingDependency, UnimportableAnswer, UntriedAnswer
+from toolmatrix.codes.audit import (
+    BreakingDependency,
+    UnimportableAnswer,
+    UnresolvedPins,
+    UntriedAnswer,
+)
 from toolmatrix.harvest import imported
 from toolmatrix.harvest.environments import FAILED, RAISED, RAN, Environment, ImportOutcome
 from toolmatrix.harvest.imported import Break, RanTogether, Trial
 from toolmatrix.judge import sweep
+from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.judge.published import machine
+from toolmatrix.judge.published import machine as machine_of
+from toolmatrix.report import variants
 from toolmatrix.report.imports import ImportedAnswer
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.resolve import attempt
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
     from toolmatrix.harvest.imported import UpperBound
     from toolmatrix.harvest.resolver import Interpreter
     from toolmatrix.judge.sweep import Release
+    from toolmatrix.solve.resolve import Resolution
 
 
 def standing(index: Index, component: str, keep: Collection[str] = ()) -> Iterator[str]:
@@ -76,7 +84,7 @@ class Trials:
         done: list[_Trying] = []
         for python in pythons:
             with self.reading:
-                asked = way and pins.answer(self.index, release, way, self.releases, python.series)
+                asked = way and wheel_answer(self.index, release, way, self.releases, python.series)
             if asked:
                 done.append(_Trying(self, release, asked, python))
                 done[-1].run(bounded=any(one.bounded for one in done[:-1]))
@@ -87,7 +95,7 @@ class Trials:
             breaks=tuple(broken for one in done for broken in one.breaks()),
         )
 
-    def refuses(self, answer: pins.Pins, component: str, version: str) -> bool:
+    def refuses(self, answer: Pins, component: str, version: str) -> bool:
         """True if the matrix says that the release of an answer does not go with one of another component."""
         with self.reading:
             beside = (component, version)
@@ -112,9 +120,7 @@ class Trials:
 class _Trying:
     """One release with one Python."""
 
-    def __init__(
-        self, trials: Trials, release: Release, asked: pins.Pins, python: Interpreter
-    ) -> None:
+    def __init__(self, trials: Trials, release: Release, asked: Pins, python: Interpreter) -> None:
         self.trials = trials
         self.release = release
         self.asked = asked
@@ -275,3 +281,105 @@ class _Trying:
             facts=(f"{component}=={version}",),
             **fields,  # type: ignore[arg-type]
         )
+
+
+class Pins(Value):
+    """The packages of an answer from wheels, as a resolver of Python packages is asked for them."""
+
+    release: Release
+    way: InstallMethod
+    requirements: tuple[str, ...]
+    python: str
+    machine: str
+    # That of the distribution, "" where none is in the answer.
+    glibc: str = ""
+
+
+class Pinner(IndexedWork):
+    """Asks for the packages of the answers for parts of the work; `own` are the versions that were read, by name."""
+
+    own: Mapping[str, Collection[str]]
+
+    def attempt(self, part: Sequence[Release]) -> list[Pins]:
+        """The packages of the answers for some releases."""
+        return [one for release in part for one in wheel_answers(self.index, release, self.own)]
+
+
+def wheel_answers(
+    index: Index, release: Release, own: Mapping[str, Collection[str]]
+) -> Iterator[Pins]:
+    """The packages of each answer for a release from wheels of the default channel, the same ones once."""
+    seen = set()
+    for way in sweep.install_methods(index, release[0]):
+        made = wheel_answer(index, release, way, own) if way.from_ == "wheel" else None
+        if made and (key := (made.requirements, made.python, made.machine)) not in seen:
+            seen.add(key)
+            yield made
+
+
+def wheel_answer(
+    index: Index,
+    release: Release,
+    way: InstallMethod,
+    own: Mapping[str, Collection[str]],
+    python: str = "",
+) -> Pins | None:
+    """The packages of the answer in one way, with a Python series if one is named; None where it promises nothing."""
+    beside = (("python", python),) if python else ()
+    found = attempt(index, sweep.request(index, release, way, *beside))
+    # An answer that rests on what nobody knows promises nothing that a resolver could prove wrong.
+    if isinstance(found, Assembly) or not found.known:
+        return None
+    return _pins(index, release, way, found, own)
+
+
+def _pins(
+    index: Index,
+    release: Release,
+    way: InstallMethod,
+    found: Resolution,
+    own: Mapping[str, Collection[str]],
+) -> Pins | None:
+    builds = list(variants.of(index, found.targets[way.target]))
+    # Other channels than the default one are not the index that is asked: they have an index or files of their own.
+    if any(build.arguments or "@" in build.requirement for build in builds):
+        return None
+    chosen = found.chosen(way.target)
+    built = {build.component for build in builds}
+    held = [word for build in builds for word in build.requirement.split()]
+    held += [
+        f"{name}=={version}"
+        for name, version in chosen.items()
+        # What was not read at the index, such as a driver or a compiler, is no package that could be pinned there.
+        if name not in built and version in own.get(name, ())
+    ]
+    python = chosen.get("python", "")
+    machine = machine_of(index, way)
+    # uv resolves for one Python, which it has to be told; of Python 2 it knows builds that no distribution has (cp27m).
+    if not held or not python or python.startswith("2."):
+        return None
+    return Pins(
+        release=release,
+        way=way,
+        requirements=tuple(dict.fromkeys(held)),
+        python=python,
+        machine=machine,
+        # Answers do not show it, and it decides which wheels uv may take.
+        glibc=next((pin.release for pin in found.hidden if pin.component == "glibc"), ""),
+    )
+
+
+# What uv says where a release has a source archive alone, which only running its program would tell more of.
+_NO_WHEELS = ("has no usable wheels", "have no usable wheels")
+
+
+def resolver_refusal(pins: Pins, resolver: str, said: str) -> UnresolvedPins:
+    """The finding that a resolver refuses an answer; one that needs a source archive is told and is no error."""
+    return UnresolvedPins(
+        severity="info" if any(words in said for words in _NO_WHEELS) else "error",
+        component=pins.release[0],
+        releases=(pins.release[1],),
+        ways=(pins.way,),
+        resolver=resolver,
+        actual=said,
+    )

@@ -11,11 +11,10 @@ from __future__ import annotations
 from toolmatrix.codes.manifests import BuiltBySource, NoSuchRelease, RefusedTogether
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import ClaimRecord
-from toolmatrix.judge import wheels
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, IMAGE, PIP
 from toolmatrix.request import manifests as reading
-from toolmatrix.request.asked import ARCH, builds, older
+from toolmatrix.request.asked import ARCH, builds, older, requirements_of
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.judged import (
     FINE,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.codes.manifests import ManifestFinding
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import Binding
     from toolmatrix.finding import Incompatibility
     from toolmatrix.manifests.model import ProjectManifest
     from toolmatrix.request.asked import AskedPart, AskedParts
@@ -175,8 +175,8 @@ class _Environment:
                 other for other in computing if other is not part and self.joined(part, other)
             ]
             # Where one that goes with it brings a toolkit, that is loaded, and not the one of the image.
-            brought = any(wheels.needs_toolkit(self.index, other) is False for other in beside)
-            loads = wheels.loads_toolkit(self.index, part) and not brought
+            brought = any(needs_toolkit(self.index, other) is False for other in beside)
+            loads = loads_toolkit(self.index, part) and not brought
             toolkit = self.toolkit() if loads else []
             held = (part, *beside, *plain, *python, *distro, *toolkit)
             # Who has a toolkit beside a wheel that needs one wants to compute on it.
@@ -188,7 +188,7 @@ class _Environment:
         machine = self.index.header["targets"][target]["context"]["machine"]
         left = question.accelerators
         for part in question.parts:
-            made = wheels.accelerators(self.index, part, machine)
+            made = wheel_accelerators(self.index, part, machine)
             left = tuple(one for one in left if one in made or not made)
         # What was built for one, beside what was built for another, runs on the processor at most.
         for from_ in question.froms:
@@ -302,17 +302,17 @@ class _Environment:
         grounds = tuple(line.ground for line in core.lines if line.ground is not None)
         if core.soft or not held or not grounds or self.unsound(held, grounds):
             return None
-        wheels = [
+        manifests = [
             ground.subject
             for ground in grounds
             if self.about_wheels(ground.subject, ground.kind, ground.component)
         ]
         # An index that nobody read may have wheels of whatever is required besides, and what is compiled needs none.
-        if wheels and any(part.open or part.item.built for part in held):
+        if manifests and any(part.open or part.item.built for part in held):
             return None
         others = {part.component for part in held if part.item.kind != PIP}
         kind: type[ManifestFinding] = RefusedTogether
-        for name in wheels:
+        for name in manifests:
             of = self.components[name]["variant_of"] or name
             # Of what comes by conda or in an image no wheel of the index speaks.
             if of in others:
@@ -445,9 +445,9 @@ class _Environment:
         if len(packages) != 1 or not _TOOLKIT & {part.component, other.component}:
             return None
         known = bool(builds(self.index, packages[0])[1])
-        if not known or wheels.loads_toolkit(self.index, packages[0]):
+        if not known or loads_toolkit(self.index, packages[0]):
             return None
-        found = wheels.apart(self.index, packages[0])
+        found = without_loaded_toolkit(self.index, packages[0])
         return JudgedPair(part, other, FINE if found else UNKNOWN, *(found or ("", ())))
 
     def pair(self, part: AskedPart, other: AskedPart, way: RequestFacts) -> JudgedPair:
@@ -474,3 +474,67 @@ class _Environment:
 
 def _about_machine(core: Core) -> bool:
     return any(line.ground and line.ground.component == "machine" for line in core.lines)
+
+
+def wheel_accelerators(index: Index, part: AskedPart, machine: str) -> tuple[str, ...]:
+    """What the builds of a package that are left on a machine were made for; nothing where they are not known."""
+    name, left = builds(index, part, machine)
+    found: dict[str, None] = {}
+    scale = index.scale("accelerator")
+    for binding in index.component(name).about("accelerator", left) if left else ():
+        # A build for CUDA runs without one as well, and is no other for it.
+        made = [one for one in scale.named(binding.allowed & ~1) if one != "none"]
+        found |= dict.fromkeys(made or ["none"])
+    return tuple(found)
+
+
+def needs_toolkit(index: Index, part: AskedPart) -> bool | None:
+    """Whether every build that is left of a wheel needs a toolkit beside it; None where that is unknown."""
+    name, left = builds(index, part)
+    beside = 0
+    for binding in index.component(name).about("cuda", left) if left else ():
+        if not _beside(index, binding):
+            # pip may take one that brings its own.
+            return False
+        beside |= binding.mask
+    # Builds for no accelerator need none beside them.
+    return True if left & beside else None
+
+
+def loads_toolkit(index: Index, part: AskedPart) -> bool:
+    """True for a wheel that needs a toolkit beside it, and requires no other that brings one."""
+    if not needs_toolkit(index, part):
+        return False
+    variants = (index.builds_of(name) for name in requirements_of(index, part))
+    return not any(index.component(name).brings for name in variants if name)
+
+
+def without_loaded_toolkit(index: Index, part: AskedPart) -> tuple[str, tuple[str, ...]] | None:
+    """The evidence, and the facts, by which no build that is left of a wheel loads a toolkit beside it.
+
+    They bring their own, or use none; None where that is unknown of one of them.
+    """
+    name, left = builds(index, part)
+    found = list(_apart(index, name, left)) if left else []
+    for binding in found:
+        left &= ~binding.mask
+    if left or not found:
+        return None
+    claims = (index.claim(cite.record).id for one in found for cite in index.cites(one.cites))
+    best = max((one.evidence for one in found), key=words.rank)
+    return best, tuple(dict.fromkeys(claims))[:4]
+
+
+def _apart(index: Index, name: str, left: int) -> Iterator[Binding]:
+    facts, none = index.component(name), index.scale("accelerator").bit("none")
+    for binding in facts.about("cuda", left):
+        if not _beside(index, binding):
+            left &= ~binding.mask
+            yield binding
+    for binding in facts.about("accelerator", left):
+        if binding.allowed & ~1 == none:
+            yield binding
+
+
+def _beside(index: Index, binding: Binding) -> bool:
+    return any(index.claim(cite.record).beside for cite in index.cites(binding.cites))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from toolmatrix.codes import plans as codes
+from toolmatrix.codes.plans import CannotTell, RunsByCode, RunsByPtx, RunsNot
 from toolmatrix.errors import Position
+from toolmatrix.facts import lookups
 from toolmatrix.finding import united
-from toolmatrix.judge import (
-    stage_answer,
-    stage_archs,
-    stage_devices,
-    stage_flags,
-    stage_images,
-)
+from toolmatrix.judge import stage_answer, stage_archs, stage_flags, stage_images
+from toolmatrix.judge import stage_facts as facts
 from toolmatrix.judge.stage_facts import SASS, Toolkit
 from toolmatrix.judge.stage_flags import ADDED
+from toolmatrix.judge.stage_images import CUBIN, LTO, OBJECT, OPTIX, PTX_TEXT, TILE
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -21,9 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TypeVar
 
+    from toolmatrix.codes.plans import DeviceFinding
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Finding
     from toolmatrix.judge.stage_answer import Answered
+    from toolmatrix.judge.stage_images import DeviceCode, DeviceImage, DevicePart
     from toolmatrix.stages.model import Plan, Stage
 
     Found = TypeVar("Found", bound=Finding)
@@ -118,7 +118,7 @@ def findings(
         held += stage_archs.findings(context, code.parts)
         held += stage_flags.findings(context, code)
         for device, known in answers.items():
-            answer = stage_devices.answer(index, device, code)
+            answer = device_answer(index, device, code)
             if answer is not None:
                 known.append(answer)
                 held.append(_placed(context, answer))
@@ -127,7 +127,7 @@ def findings(
 
 def _placed(context: PlanContext, answer: codes.DeviceFinding) -> Finding:
     if isinstance(answer, codes.RunsByPtx):
-        driver, row = stage_devices.driver(context.index, context.toolkit.releases)
+        driver, row = driver_of_ptx(context.index, context.toolkit.releases)
         facts = (*answer.facts, row) if row else answer.facts
         answer = answer.replace(driver=driver, facts=facts)
     # The part that decides may be of an earlier plan, whose stages have other numbers.
@@ -137,13 +137,140 @@ def _placed(context: PlanContext, answer: codes.DeviceFinding) -> Finding:
 def _total(answers: dict[str, list[codes.DeviceFinding]]) -> Iterator[Finding]:
     # One answer is its plan's own finding; none at all is a finding, too.
     for device, held in answers.items():
-        decides = stage_devices.worst(held)
+        decides = worst_finding(held)
         code = type(decides) if decides else codes.CannotTell
         if len(held) != 1:
             yield code(
-                severity=stage_devices.SEVERITIES[code],
+                severity=SEVERITIES[code],
                 device=device,
                 holding=len(held),
                 running=sum(one.answer == "yes" for one in held),
                 facts=united(held, "facts"),
             )
+
+
+SEVERITIES: dict[type[DeviceFinding], str] = {
+    RunsNot: "error",
+    CannotTell: "warning",
+    RunsByPtx: "info",
+    RunsByCode: "info",
+}
+"""How a device takes code, worst first."""
+
+_ORDER = (CUBIN, OBJECT, PTX_TEXT)
+# Why code of a kind is not loaded as it is.
+_UNLOADED = {LTO: "link", TILE: "tile", OPTIX: "optix"}
+# Why no other device takes a cubin of a kind.
+_TIED = {"specific-cubin": "own", "family-cubin": "family"}
+
+
+def device_answer(index: Index, device: str, code: DeviceCode) -> DeviceFinding | None:
+    """The finding about the code of one plan: that about its worst part; None where there is no code at all."""
+    # Nobody can say what a device runs that is in no table.
+    if device.partition(":")[0] not in index.component("device").versions:
+        return _finding(CannotTell, device, why=((device, "device"),))
+    held = [best_image_finding(index, device, part) for part in code.parts]
+    # Objects that no plan here makes may hold code for it.
+    if not held and code.outside:
+        return _finding(CannotTell, device, why=[(path, "outside") for path in code.outside])
+    return worst_finding(held)
+
+
+def worst_finding(held: Sequence[DeviceFinding]) -> DeviceFinding | None:
+    """The finding that decides for several that must all hold."""
+    # All parts are loaded, so that the worst of them decides.
+    return min(held, key=finding_rank, default=None)
+
+
+def finding_rank(finding: DeviceFinding) -> int:
+    """The place of a finding, 0 for the worst."""
+    return list(SEVERITIES).index(type(finding))
+
+
+def best_image_finding(index: Index, device: str, part: DevicePart) -> DeviceFinding:
+    """The finding about code of which one image is enough."""
+    name, _, features = device.partition(":")
+    # A loader prefers code that needs no compiling, and of it the newest that fits.
+    images = sorted(
+        dict.fromkeys(part.images),
+        key=lambda image: (
+            image.kind in _ORDER and -_ORDER.index(image.kind),
+            facts.number(image.arch),
+        ),
+        reverse=True,
+    )
+    why: list[tuple[str, str]] = []
+    unsure = False
+    for image in images:
+        found = facts.runs(index, name, image.arch) if image.kind in _ORDER else ()
+        if found and not _clash(image.arch, features):
+            runs = RunsByPtx if image.kind == PTX_TEXT else RunsByCode
+            return _finding(runs, device, part, image=image.arch, facts=found)
+        why.append((image.arch, image_refusal(index, name, image)))
+        unsure = unsure or why[-1][1] in ("tile", "unknown")
+    known = facts.about_device(index, name)
+    return _finding(CannotTell if unsure else RunsNot, device, part, why=why, facts=known)
+
+
+def _finding(
+    code: type[DeviceFinding],
+    device: str,
+    part: DevicePart | None = None,
+    *,
+    image: str = "",
+    why: Sequence[tuple[str, str]] = (),
+    facts: tuple[str, ...] = (),
+) -> DeviceFinding:
+    return code(
+        severity=SEVERITIES[code],
+        device=device,
+        image=image,
+        why=tuple(why),
+        plan=part.plan if part else None,
+        stage=part.stage if part else None,
+        expected="relocatable" if part and part.relocatable else "",
+        actual=image or " ".join(name for name, _ in why),
+        facts=facts,
+    )
+
+
+def _clash(arch: str, features: str) -> bool:
+    # A target ID runs where each feature that it names has the same sign or none is told (Clang, target IDs).
+    held = {word[:-1]: word[-1:] for word in features.split(":") if word}
+    return any(held.get(word[:-1], word[-1:]) != word[-1:] for word in arch.split(":")[1:] if word)
+
+
+def image_refusal(index: Index, device: str, image: DeviceImage) -> str:
+    """The reason why a device does not take an image, as a word."""
+    if image.kind in _UNLOADED:
+        return _UNLOADED[image.kind]
+    name = facts.twin(index, image.arch)
+    if name not in index.component("arch").versions:
+        return "unknown"
+    held = lookups.attributes(index, "arch", name)
+    if facts.runs(index, device, image.arch):
+        return "features"
+    kind, made_for = held.get("kind", ""), held.get("capability", "")
+    if not made_for or "." not in device:
+        return "other"
+    # Before versions are compared: an `a` target is for one device, an `f` target for one family, whatever the minor.
+    if kind in _TIED:
+        return _TIED[kind]
+    if image.kind == PTX_TEXT:
+        return "newer"
+    if _pair(made_for)[0] != _pair(device)[0]:
+        return "major"
+    return "minor" if _pair(made_for) > _pair(device) else "tegra"
+
+
+def _pair(capability: str) -> tuple[int, ...]:
+    return tuple(map(int, capability.split(".")))
+
+
+def driver_of_ptx(index: Index, releases: Sequence[str]) -> tuple[str, str]:
+    """The oldest driver that came with the minor series of a toolkit, and the fact: it reads the PTX of that series."""
+    series = {".".join(name.split(".")[:2]) for name in releases}
+    for row, cells in sorted(lookups.rows(index, "cuda-drivers")):
+        if ".".join(cells["cuda"].split(".")[:2]) in series and cells.get("toolkit-driver"):
+            return cells["toolkit-driver"], row
+    return "", ""

@@ -7,20 +7,21 @@ excluded, and RecipeError where a text names a value that the answer does not ha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, TypeVar
 
-from toolmatrix.errors import NoImage, RenderError
+from toolmatrix.errors import CannotSay, NoImage, RenderError, ToolMissing
 from toolmatrix.facts import variants
 from toolmatrix.facts.index import Index
 from toolmatrix.facts.records import RowRecord
 from toolmatrix.lock.model import LockedPackage, PackageQuestion
 from toolmatrix.recipes.model import APT, STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
-from toolmatrix.render import answer, labels, mirrors, stages, wheels
+from toolmatrix.render import answer, mirrors, wheels
 from toolmatrix.render.model import ImagePlan, Job, Runtime
-from toolmatrix.request import recipes
+from toolmatrix.request import compiles, driver_facts, recipes
 from toolmatrix.wording import listing
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
         Recipe,
         RecipeOption,
     )
-    from toolmatrix.render.model import Choices
+    from toolmatrix.render.model import Choices, UsedPackage
+    from toolmatrix.stages.model import Stage
 
     T = TypeVar("T")
 
@@ -243,10 +245,12 @@ def _image(
         device_env=_device_env(held),
         # As if each provision in turn had put its folders in front of PATH.
         path=_once(folder for part in reversed(provisions) for folder in part.path),
-        labels=labels.of(target, held, recipe, last, digest, labels.seen(used, probes, recipe)),
+        labels=image_labels(
+            target, held, recipe, last, digest, checked_components(used, probes, recipe)
+        ),
         snapshot=_snapshot(held, rules, picker),
         variables=picker.values,
-        stages=stages.plan_stages(held, probes, rules.index),
+        stages=plan_stages(held, probes, rules.index),
     )
     return mirrors.applied(plan, rules.choices, picker.all(rules.mirrors))
 
@@ -491,3 +495,90 @@ def _device_env(held: LockedTarget) -> dict[str, str]:
 def _once(found: Iterable[T]) -> tuple[T, ...]:
     # A dictionary keeps its keys in the order of their first mention.
     return tuple(dict.fromkeys(found))
+
+
+# Names of labels that are not the OCI's own begin with a domain turned round (OCI image specification, annotations).
+_LABEL = "io.github.toolmatrix."
+
+
+def image_labels(
+    target: str,
+    held: LockedTarget,
+    recipe: Recipe,
+    last: Runtime,
+    digest: str,
+    asked: Iterable[str],
+) -> dict[str, str]:
+    """The labels by name; `asked` are the components that the check of the last image asks for."""
+    # A label of the base image that is not set anew would speak for this one, so an empty one is set as well.
+    made = [held.components[name].version for name in recipe.built(held.components)]
+    version = made[0] if len(made) == 1 else ""
+    labels = {
+        "org.opencontainers.image.title": f"{recipe.name} for {target}",
+        "org.opencontainers.image.description": recipe.about,
+        "org.opencontainers.image.version": version,
+        "org.opencontainers.image.base.name": last.base,
+        "org.opencontainers.image.base.digest": last.from_.partition("@")[2],
+        _LABEL + "components": " ".join(_present(held, recipe, last, asked)),
+        _LABEL + "lock.digest": digest,
+        _LABEL + "target": target,
+    }
+    floors = {
+        f"{_LABEL}{name}.floor": part.version
+        for name, part in sorted(held.components.items())
+        if part.floor
+    }
+    return labels | floors
+
+
+def checked_components(
+    used: Iterable[UsedPackage], probes: Iterable[tuple[str, Probe]], recipe: Recipe
+) -> set[str]:
+    """The components that the check of the last image asks for."""
+    asked = {name for name, probe in probes if probe.runtime or not recipe.artifacts}
+    return asked | {one.component for one in used}
+
+
+def _present(held: LockedTarget, recipe: Recipe, last: Runtime, seen: Iterable[str]) -> list[str]:
+    # `toolmatrix validate` looks for these in the image: what the check does not ask for is not promised.
+    base = held.components["base-image"].version
+    starts = {"base-image"} if last.base == base else set()
+    return sorted({*seen} | starts | {*recipe.built(held.components)})
+
+
+_SOURCES = {"nvcc": "probe.cu", "hipcc": "probe.hip"}
+# What makes device code is compared whatever the order is, and what joins it only where that is sure.
+_MAKING = ("cicc", "ptxas", "device-compile")
+_JOINING = ("fatbinary", "device-link", "bundle")
+
+
+def plan_stages(locked: LockedTarget, probes: Iterable[tuple[str, Probe]], index: Index) -> str:
+    """What the check of an image finds in a dry run of its driver, comma between; empty without a driver or facts."""
+    expected = compiles.expected("", locked)
+    # An image for ROCm shows its release by a file, and has hipcc where the lock has flags for it.
+    runs = any(probe.run[0] == "nvcc" for _, probe in probes) or bool(locked.flags.hipcc)
+    if not (expected.family and runs):
+        return ""
+    try:
+        plan, order = driver_facts.plan_from_facts(
+            index, expected, ["-c", *expected.words], [_SOURCES[expected.family]]
+        )
+    except (CannotSay, ToolMissing):
+        return ""
+    found = {word for stage in plan.stages if (word := _compared(stage, sure=order.sure))} | set(
+        _compiler(*expected.compiler, expected.family)
+    )
+    return ",".join(sorted(found))
+
+
+def _compared(stage: Stage, *, sure: bool) -> str:
+    if stage.kind in _MAKING or (sure and stage.kind in _JOINING):
+        # Features of a target are no part of its name there.
+        return f"{stage.tool} {(stage.arch or '').partition(':')[0]}".rstrip()
+    return stage.tool if sure and stage.tool == "cudafe++" else ""
+
+
+def _compiler(name: str, version: str, family: str) -> Iterator[str]:
+    # nvcc takes the gcc of PATH, which is that of the lock; which the check knows by its major version.
+    if name == "gcc" and family == "nvcc" and (found := re.match(r"\d+", version)):
+        yield f"gcc {found[0]}"

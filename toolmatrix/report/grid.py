@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.report import answer, claims, cores, html_tables, partners, terminal, variants
+from toolmatrix.report import answer, claims, cores, partners, pictures, terminal, variants
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.cells import Cells
-    from toolmatrix.solve.grid import Grid, GridCell
+    from toolmatrix.solve.grid import Cells, Grid, GridCell
     from toolmatrix.solve.request import Request
 
 GRID = "toolmatrix.grid/1"
@@ -231,8 +230,8 @@ def _in_form(table: Sequence[Sequence[str]], form: str, title: str, told: Sequen
         return _csv(table)
     if form == "md":
         return markdown(table) + "".join(f"\n{line}\n" for line in told)
-    below = "".join(f"<p>{html_tables.text(line)}</p>\n" for line in told)
-    return html_tables.document(title, html_tables.grid(table[0][0] or title, table) + below)
+    below = "".join(f"<p>{pictures.html_text(line)}</p>\n" for line in told)
+    return pictures.html_page(title, pictures.html_grid(table[0][0] or title, table) + below)
 
 
 _FORMS = ("csv", "md", "html")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from toolmatrix.errors import Position
 from toolmatrix.finding import FAIL, OUTCOMES, PASS, SEVERITY_OF, SKIP, UNKNOWN, WARN
-from toolmatrix.report import html_tables, terminal
+from toolmatrix.report import pictures, terminal
 from toolmatrix.report.annotations import Annotation, commands, step_summary
 from toolmatrix.report.terminal import cut, printable
 
@@ -210,20 +210,20 @@ def html(many: Sequence[Judged]) -> str:
     order = {"no": 0, "unknown": 1, "yes": 2}
     parts = [_section(judged) for judged in sorted(many, key=lambda one: order[one.outcome])]
     codes = sorted({one.code for judged in many for one in judged.verdicts} - {""})
-    return html_tables.document(closing_of_all(many), "".join(parts) + _codes(codes))
+    return pictures.html_page(closing_of_all(many), "".join(parts) + _codes(codes))
 
 
 def _section(judged: Judged) -> str:
     rows = []
     for one in judged.verdicts:
-        *before, code, help = map(html_tables.text, _texts(one))
+        *before, code, help = map(pictures.html_text, _texts(one))
         code = f'<a href="#{code}">{code}</a>' if code else ""
         rows.append((one.word, [*before, code, help]))
     against = f"{judged.lock} {judged.target}".strip()
     about = " · ".join(part for part in (judged.platform, judged.digest, against) if part)
-    named = html_tables.text(judged.subject)
-    table = html_tables.cards(f"checks of {judged.subject}", _COLUMNS, rows)
-    return f"<h2>{named}</h2><p>{html_tables.text(about)}</p>\n{table}"
+    named = pictures.html_text(judged.subject)
+    table = pictures.html_cards(f"checks of {judged.subject}", _COLUMNS, rows)
+    return f"<h2>{named}</h2><p>{pictures.html_text(about)}</p>\n{table}"
 
 
 def _codes(codes: Sequence[str]) -> str:
@@ -234,9 +234,9 @@ def _codes(codes: Sequence[str]) -> str:
     # Results may be those of another version, with codes of its own.
     for code in filter(rules.__contains__, codes):
         rule = rules[code]
-        said = "".join(f"<p>{html_tables.text(part)}</p>" for part in (rule.what, rule.why))
-        remedy = f"<p><strong>what to do:</strong> {html_tables.text(rule.remedy)}</p>"
-        told.append(f'<h3 id="{code}">{code} {html_tables.text(rule.name)}</h3>{said}{remedy}\n')
+        said = "".join(f"<p>{pictures.html_text(part)}</p>" for part in (rule.what, rule.why))
+        remedy = f"<p><strong>what to do:</strong> {pictures.html_text(rule.remedy)}</p>"
+        told.append(f'<h3 id="{code}">{code} {pictures.html_text(rule.name)}</h3>{said}{remedy}\n')
     return f"<h2>what the codes mean</h2>\n{''.join(told)}" if told else ""
 
 

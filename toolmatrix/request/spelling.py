@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from toolmatrix.errors import CannotSay, NothingMatched, UsageError
+from toolmatrix.facts.versions import SelectorError
 from toolmatrix.request import fields
 from toolmatrix.request.names import NEWEST, OPERATORS, check_length
 from toolmatrix.value import Value
@@ -11,7 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.versions import SelectorError
     from toolmatrix.request.names import Names
 
 # A name with a version behind it, which is no specifier: `cuda12.4`, `gcc-11`, `tensorflow@2.6.5`.
@@ -174,9 +176,8 @@ def unreadable(
 
 def unknown(names: Names, name: str, selector: str = "", *, asked: bool = False) -> NothingMatched:
     """No component is called that, nor a package if the index was `asked`: with the nearest name, or the right form."""
-    from toolmatrix.request import elsewhere
 
-    told = understood(names, name) or [elsewhere.request(names, name, selector)]
+    told = understood(names, name) or [request_of_index_name(names, name, selector)]
     meant = " or ".join(f"`{text}`" for text in told if text)
     help = "`toolmatrix list` shows the components; `--matrix FILE` adds some of your own"
     # Builds are named by their release, `torch==2.6.0+cu124`, and not by the name that the matrix has for them.
@@ -394,3 +395,48 @@ def no_distro(names: Names, text: str) -> NothingMatched | CannotSay:
         found=f"`{text}`",
         help="`toolmatrix matrix --rows distro` lists them",
     )
+
+
+# What such names say besides: who packages it, which part of it, and for what.
+_BESIDES = {
+    *("nvidia", "intel", "amd", "conda", "linux", "64", "lib", "libs", "py", "mutex", "base"),
+    *("version", "toolkit", "runtime", "dev", "devel", "headers", "cudart", "training", "mkl"),
+}
+_ACCELERATORS = {"gpu": "cuda", "cpu": "none"}
+
+
+def request_of_index_name(names: Names, name: str, selector: str) -> str:
+    """What such a name asks for, as words of a request: `pytorch-cuda==12.4` is `torch --with cuda==12.4`.
+
+    Nothing where a part of it is neither a component nor says what is usual besides.
+    """
+    asked: dict[str, str] = {}
+    accelerator = ""
+    for piece in filter(None, re.split(r"[-_]", name.lower())):
+        numbered = re.fullmatch(r"([a-z]+)(\d+)", piece)
+        if piece in _ACCELERATORS:
+            accelerator = f" --accelerator {_ACCELERATORS[piece]}"
+        elif piece in _BESIDES:
+            continue
+        elif component := names.called(piece):
+            asked.setdefault(component, "")
+        elif numbered and (component := names.called(numbered[1])):
+            asked[component] = f"=={numbered[2]}"
+        else:
+            return ""
+    version = "==" + selector.lstrip("=") if selector.startswith("=") else selector
+    # The version of a package that joins two is that of the one that has such a release.
+    plain = (component for component, said in asked.items() if not said)
+    of = next((one for one in plain if selector and _has(names, one, version)), "")
+    if of:
+        asked[of] = version
+    first, *held = [component + said for component, said in asked.items()] or [""]
+    with_ = "".join(f" --with {one}" for one in held)
+    return f"{first}{accelerator}{with_}" if first else ""
+
+
+def _has(names: Names, component: str, selector: str) -> bool:
+    try:
+        return bool(names.scale(component).select(selector))
+    except SelectorError:
+        return False

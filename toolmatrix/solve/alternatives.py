@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.solve.assemble import Assembly
-from toolmatrix.solve.engine.conflict import excludes, excluding
-from toolmatrix.solve.engine.enumeration import combinations
+from toolmatrix.solve.engine.conflict import combinations, excludes, excluding
 from toolmatrix.solve.grounds import lines
 from toolmatrix.solve.preferences import Anchors
 from toolmatrix.value import Value

@@ -7,7 +7,8 @@ an index lists more releases than are known there are others before the first: n
 from __future__ import annotations
 
 from toolmatrix.facts.versions import Scale, key, order
-from toolmatrix.solve.request import Ask
+from toolmatrix.solve.parts import SEVERAL
+from toolmatrix.solve.request import Ask, Stipulation
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -32,14 +33,42 @@ class Outside(Value):
 
 
 def outside(assembly: Assembly, cores: Sequence[Sequence[int]]) -> tuple[Outside, ...]:
-    """The components whose earlier releases may satisfy a request, one for each core; none where a core is closed."""
-    found: dict[Outside, None] = {}
-    for core in cores:
-        way = next(_ways(assembly, [assembly.statements[number] for number in core]), None)
-        if way is None:
+    """The components whose earlier releases may satisfy a request; none where a core is closed."""
+    reasons = [[assembly.statements[number] for number in core] for core in cores]
+    ways = [next(_ways(assembly, reason), None) for reason in reasons]
+    found = dict.fromkeys(way for way in ways if way is not None)
+    for way, reason in zip(ways, reasons, strict=True):
+        if way is None and not any(_escapes(assembly, reason, one.component) for one in found):
             return ()
-        found[way] = None
     return tuple(found)
+
+
+def _escapes(assembly: Assembly, statements: Sequence[Statement], component: str) -> bool:
+    """True if a reason rests on known releases or builds of a component, so that earlier ones are not bound by it."""
+    own = (component, assembly.index.builds_of(component))
+    return _is_open(statements) and any(part.binding and part.subject in own for part in statements)
+
+
+def _is_open(statements: Sequence[Statement]) -> bool:
+    # What a recipe or a minimum of evidence refuses, it refuses of any release.
+    return not any(isinstance(part.said, (str, Stipulation)) for part in statements)
+
+
+def _runs_there(assembly: Assembly, component: str, release: str) -> bool:
+    """True if there is an answer with a release where the request wants one to run, whatever else it asks for."""
+    from toolmatrix.solve.resolve import Resolution, attempt
+
+    components, request = assembly.header["components"], assembly.request
+    # Nobody asked for a default accelerator, but a device needs its own.
+    left_out = set() if request.devices or request.archs else {"accelerator"}
+    places = [
+        ask
+        for ask in request.asks
+        if components[ask.component]["given"] and not (ask.implied and ask.component in left_out)
+    ]
+    wanted = Ask(component=component, selector=f"=={release}", text=f"{component}=={release}")
+    alone = request.replace(asks=(wanted, *places), align=(), keep=(), policies=(), stipulations=())
+    return isinstance(attempt(assembly.index, alone), Resolution)
 
 
 def begins_later(index: Index, component: str) -> bool:
@@ -116,22 +145,20 @@ def _ways(assembly: Assembly, statements: Sequence[Statement]) -> Iterator[Outsi
     asked = {part.said.component for part in statements if isinstance(part.said, Ask)}
     subjects = {part.subject for part in statements if part.binding}
     about = {part.component for part in statements if part.binding}
-    # What a recipe or a minimum of evidence refuses, it refuses of any release.
-    if any(not isinstance(part.said, Ask) and part.binding is None for part in statements):
-        return
-    # Where a release can run, earlier ones do not know better; of what has no date nobody can say what came first.
-    if not subjects or any(components[name]["given"] for name in about if name):
-        return
-    for name in sorted(subjects & (asked | about)):
+    for name in sorted(subjects & (asked | about)) if _is_open(statements) else ():
         if components[name]["scheme"] == "names" or not earlier(
             index, name, _selectors(assembly, statements, name)
         ):
             continue
-        dates = index.component(name).dates
-        others = (one for one in asked - {name} if not components[one]["given"])
-        dated = all(_by(assembly, statements, one, dates[0]) for one in others)
-        if dated and begins_later(index, name):
-            yield Outside(component=name, first=index.component(name).versions[0])
+        first, day = index.component(name).versions[0], index.component(name).dates[0]
+        others = [one for one in asked - {name, *SEVERAL} if not components[one]["given"]]
+        if (
+            all(_by(assembly, statements, one, day) for one in others)
+            and begins_later(index, name)
+            # Where not even the first known release runs, earlier ones do not know better.
+            and _runs_there(assembly, name, first)
+        ):
+            yield Outside(component=name, first=first)
 
 
 def _selectors(
@@ -147,11 +174,11 @@ def _selectors(
 
 
 def _by(assembly: Assembly, statements: Sequence[Statement], component: str, day: str) -> bool:
-    """True if a release that is asked for was out on a day, so that earlier releases of another can know it."""
+    """True if a release that is asked for may have been out on a day: earlier releases of another can know it."""
     allowed = -1
     for part in statements:
         if isinstance(part.said, Ask) and part.said.component == component:
             allowed &= assembly.mask(component, part.said.selector)
     dates = assembly.component(component).dates
     held = [date for place, date in enumerate(dates) if allowed >> place + 1 & 1]
-    return bool(day) and any(date and date <= day for date in held)
+    return bool(day) and any(date <= day for date in held)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolmatrix.stages import graph
+from toolmatrix.stages import model
 from toolmatrix.stages.fold import Folder, host_compiler, role
 from toolmatrix.value import Document, Value
 
@@ -108,7 +108,7 @@ def compare(old: Log, new: Log) -> LogComparison:
 
 def origins(plan: Plan) -> list[tuple[str, ...]]:
     """For each stage the names of the files from which, in the end, it is made."""
-    waits = graph.waits(plan.edges)
+    waits = model.predecessors(plan.edges)
     written = {path for stage in plan.stages for path in stage.outputs}
     found: list[tuple[str, ...]] = []
     for stage in plan.stages:

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from toolmatrix.stages import graph
+from toolmatrix.stages import model
 from toolmatrix.value import Document, Value
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def cost(
         seconds=dict(seconds),
         peaks=dict(peaks),
         total=total,
-        critical=graph.critical_path({step.id: step.after for step in steps}, seconds),
+        critical=model.critical_path({step.id: step.after for step in steps}, seconds),
         archs=arch_costs(steps, seconds),
         schedules=tuple(schedule(steps, seconds, count, peaks) for count in cores),
     )
@@ -107,7 +107,7 @@ def urgency(
 
 
 def _followers(steps: Sequence[ReplayStep]) -> Mapping[int, Sequence[int]]:
-    return graph.neighbours((before, step.id) for step in steps for before in step.after)
+    return model.neighbours((before, step.id) for step in steps for before in step.after)
 
 
 def schedule(

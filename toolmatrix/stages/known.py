@@ -15,7 +15,7 @@ from pathlib import PurePath
 
 from toolmatrix.errors import ToolMissing, UsageError
 from toolmatrix.resources import load_yaml, stage_steps_path
-from toolmatrix.stages import graph
+from toolmatrix.stages import model
 from toolmatrix.stages.model import Plan, Stage
 from toolmatrix.value import Value
 
@@ -190,7 +190,7 @@ def plan(
         line=1,
         env={},
         stages=tuple(stages),
-        edges=graph.edges(stages),
+        edges=model.stage_edges(stages),
         hip=hip,
     )
 

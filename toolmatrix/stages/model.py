@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from toolmatrix.stages import graph
 from toolmatrix.value import Document, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Edges = Iterable[tuple[int, int]]
 
 SCHEMA = "toolmatrix.stages/1"
 
@@ -96,8 +100,8 @@ class Plan(Document):
 
         `cost` is per stage id, in any unit; without it each stage counts alike.
         """
-        waits = graph.waits(self.edges)
-        return graph.critical_path({stage.id: waits[stage.id] for stage in self.stages}, cost)
+        waiting = predecessors(self.edges)
+        return critical_path({stage.id: waiting[stage.id] for stage in self.stages}, cost)
 
     def to_json(self) -> dict[str, Any]:
         """The plan as `toolmatrix.stages/1` holds it."""
@@ -121,3 +125,64 @@ class Log(Document):
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.stages/1`."""
         return {"schema": SCHEMA, **super().to_json()}
+
+
+def stage_edges(stages: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
+    """Pairs of stage ids: the second reads a file that the first, earlier, wrote; all who wrote it count."""
+    writers: dict[str, list[int]] = {}
+    found: list[tuple[int, int]] = []
+    for stage in stages:
+        before = {writer for path in stage.inputs for writer in writers.get(path, ())}
+        found += [(writer, stage.id) for writer in sorted(before)]
+        for path in stage.outputs:
+            writers.setdefault(path, []).append(stage.id)
+    return tuple(found)
+
+
+def neighbours(pairs: Edges) -> Mapping[int, Sequence[int]]:
+    """For each id the ids that pairs lead to from it, in order; none for an id that no pair leads from."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for one, other in pairs:
+        found[one].append(other)
+    return found
+
+
+def predecessors(pairs: Edges) -> Mapping[int, Sequence[int]]:
+    """For each id the ids that it waits for."""
+    return neighbours((after, before) for before, after in pairs)
+
+
+def reachable_ids(start: Iterable[int], pairs: Edges) -> frozenset[int]:
+    """Everything reached from some ids along pairs, these included."""
+    onward = neighbours(pairs)
+    found: set[int] = set()
+    waiting = list(start)
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += onward[one]
+    return frozenset(found)
+
+
+def critical_path(
+    waits: Mapping[int, Sequence[int]], cost: Mapping[int, float] | None = None
+) -> tuple[int, ...]:
+    """Ids of the dearest chain; of equals the one whose stages come first.
+
+    `waits` has for each id those that it waits for, in an order in which they can run.
+    """
+    total: dict[int, float] = {}
+    chosen: dict[int, int | None] = {}
+    for stage, before in waits.items():
+        # Lower ids first: which of two equal chains is shown must not depend on the order of the edges.
+        best = max(before, key=lambda one: (total[one], -one), default=None)
+        own: float = 1 if cost is None else cost.get(stage, 0.0)
+        total[stage] = own + (0.0 if best is None else total[best])
+        chosen[stage] = best
+    path: list[int] = []
+    last = max(total, key=lambda stage: (total[stage], -stage), default=None)
+    while last is not None:
+        path.append(last)
+        last = chosen[last]
+    return tuple(reversed(path))

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from toolmatrix.stages import graph
+from toolmatrix.stages import model
 from toolmatrix.stages.drivers import base_name
 from toolmatrix.stages.drivers.clang_tools import grammar_of, understand
 from toolmatrix.stages.model import Diagnostic, Plan
@@ -176,7 +176,7 @@ class _Invocation:
             line=self.line,
             env=self.env,
             stages=stages,
-            edges=graph.edges(stages),
+            edges=model.stage_edges(stages),
             diagnostics=tuple(self.diagnostics),
             hip=self.hip,
         )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolmatrix.stages import graph
+from toolmatrix.stages import model
 from toolmatrix.stages.drivers import base_name
 from toolmatrix.stages.drivers.nvcc_tools import (
     FROM_TOOLKIT,
@@ -60,7 +60,7 @@ def plan(run: NvccRun) -> Plan:
         line=run.line,
         env=env,
         stages=tuple(stages),
-        edges=graph.edges(stages),
+        edges=model.stage_edges(stages),
         diagnostics=tuple(
             sorted((*run.said, *_doubts(drafts), *_end(drafts, run.said)), key=lambda one: one.line)
         ),
