@@ -847,6 +847,11 @@ class TestAmd:
             ("tensorflow==2.4.0 --device 'RTX 3090' --from wheel", 0),
             ("tensorflow==2.3.0 --device 'RTX 3090' --from wheel", 1),
             ("tensorflow==1.15.5 --device A100 --from wheel", 1),
+            # 9.10.2 is the last that names Maxwell, Pascal and Volta.
+            ("cudnn==9.10.2.21 --device V100", 0),
+            ("cudnn==9.17.0.29 --device V100", 1),
+            ("cudnn==9.28.0.42 --device 'GTX 1080 Ti'", 1),
+            ("cudnn==9.28.0.42 --device 'RTX 5090'", 0),
         ],
     )
     def test_w6_cudnn_has_kernels_for_the_gpu(self, real: Cli, line: str, code: int) -> None:
