@@ -866,6 +866,21 @@ class TestAmd:
             }
             assert any(fact.startswith("cudnn-hardware/") for fact in facts)
 
+    @pytest.mark.parametrize(
+        ("line", "code"),
+        [
+            ("jax==0.4.30 --device 'RTX 5090' --from wheel", 1),
+            ("jax==0.4.20 --device 'RTX 5090' --from wheel", 1),
+            ("jax==0.4.30 --device B200 --from wheel", 4),
+            ("jax==0.5.3 --device 'RTX 5090' --from wheel", 4),
+            ("jax==0.6.2 --device 'RTX 5090' --from wheel", 0),
+            ("jax==0.4.30 --device H100 --from wheel", 0),
+        ],
+    )
+    def test_w6_jax_compiles_for_the_gpu_by_name(self, real: Cli, line: str, code: int) -> None:
+        """3587jjh/HuRo#3: code for sm_90a is taken by no later GPU; plugins from 0.6 on hold kernels for Blackwell."""
+        asked(real, f"resolve {line}", code)
+
     @pytest.mark.parametrize("device", ["MI50", "MI25", "gfx803"])
     def test_w7_a_later_rocm_is_not_taken_in_silence(self, real: Cli, device: str) -> None:
         outcome = real("resolve", "rocm==7.2.3", "--device", device, "--target", "amd", "--json")

@@ -54,6 +54,11 @@ if TYPE_CHECKING:
         ("flash-attn==2.8.3 torch==2.8.0 --from source", 0, ()),
         # METADATA: torch ==2.3.1. That both go with a NumPy is no tie between the two.
         ("torch==2.15.0 torchvision==0.18.1 --from source", 4, ("torchvision", "torch", "bound")),
+        # That torchvision goes with torch, and that both take CUDA 13.0, says nothing of torchaudio.
+        (
+            "torch==2.15.0 torchvision==0.29.1 torchaudio==2.11.0 --from wheel",
+            *(4, ("torchaudio", "torch", "bound")),
+        ),
         # What torch was built with says nothing of libraries in a wheel that was not opened.
         ("bitsandbytes==0.47.0 rocm==7.2.3 --from wheel", 4, ("bitsandbytes", "rocm", "bound")),
         # No file of 2.8.3 is for a torch after 2.9.

@@ -479,7 +479,7 @@ class Relations:
     def _reaches(self, one: str, other: str) -> bool:
         """Whether facts lead from bound code to what it is bound to by other code: who goes with torch has its toolkit.
 
-        That both go with some NumPy says nothing of the two.
+        That both go with some NumPy or toolkit says nothing of the two: what is on the way says itself where it leads.
         """
         if not self._is_bound(one, other):
             one, other = other, one
@@ -489,12 +489,20 @@ class Relations:
             for name in self._beside.get(near, set()) - seen:
                 if not self._limited(frozenset((near, name))):
                     continue
+                if near != one and not self._leads(near, name):
+                    continue
                 if name == other and near != one and self._is_bound(near, other):
                     return True
                 if self._is_bound(name, other) or self._is_bound(near, name):
                     seen.add(name)
                     queue.append(name)
         return False
+
+    def _leads(self, one: str, other: str) -> bool:
+        """Whether a part speaks of another itself, or a row of both, and not the other of it alone."""
+        spoken = self._claims.get(frozenset((one, other)), ())
+        about = self._with_builds(other)
+        return not spoken or any(name in about for name, _ in spoken)
 
 
 def joined_variables(
