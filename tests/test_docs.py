@@ -68,7 +68,9 @@ REGISTRIES = (
 
 FENCE = re.compile(r"```(\w*)$")
 # Totals of the matrix, which every fact that somebody adds would make stale.
-TOTAL = re.compile(r"\d+(?= facts and | rows of further data| sources$)|(?<= and )\d+(?= more\b)")
+TOTAL = re.compile(
+    r"\d+(?= facts and | rows of further data| sources$)|(?<= and )\d+(?= more\b)|^ +\d+(?=  [a-z]+$)"
+)
 FILE = re.compile(r"# ([\w-]+\.(?:yaml|toml))$")
 MADE = re.compile(r"<!-- made: ([\w-]+) -->$")
 END = "<!-- end -->"

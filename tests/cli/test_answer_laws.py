@@ -5,6 +5,7 @@ What a device runs is worked out here from the names of devices and archs alone,
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 import zlib
@@ -16,6 +17,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.version import Version
 
 from tests import matrix
 from tests.amount import some
@@ -49,8 +51,12 @@ WITH_TORCH = ("torchvision", "torchaudio")
 FAMILIES = ("torch", "tensorflow", "jax", "onnxruntime")
 OLDEST = {"jax": (5, 2)}
 """What a framework's own documentation says of devices: JAX needs SM 5.2."""
-COMPILED_BEFORE = {"tensorflow": (10, 0)}
+COMPILED_BEFORE = {"tensorflow": (10, 0), "jax": (10, 0)}
 """Frameworks whose kernels are compiled where they run, by a compiler that knows no device from there on."""
+KNOWS_ALL = {"jax": (0, 6)}
+"""The first releases of these whose compiler knows them all."""
+BEFORE_AMPERE = re.compile(r"cu(9|10)\d")
+"""Lines of CUDA whose cuDNN has kernels for Turing and older devices."""
 
 
 class Build(NamedTuple):
@@ -168,7 +174,11 @@ def expected(build: Build, device: str, builds: Iterable[Build]) -> bool:
         return False
     if number < OLDEST.get(build.component, (0, 0)) or not runs(device, build.archs):
         return False
-    if number >= COMPILED_BEFORE.get(build.component, (number[0] + 1, 0)):
+    if number >= (8, 0) and BEFORE_AMPERE.match(build.line):
+        return False
+    compiled_before = COMPILED_BEFORE.get(build.component, (number[0] + 1, 0))
+    knows_all = KNOWS_ALL.get(build.component, (math.inf,))
+    if number >= compiled_before and Version(build.release).release < knows_all:
         return False
     if build.component not in WITH_TORCH:
         return True

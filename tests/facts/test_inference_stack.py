@@ -134,8 +134,8 @@ def test_two_frameworks_in_one_environment_share_what_both_require(cache: str) -
     assert shared == {
         "torch": "2.6.0",
         "tensorflow": "2.18.1",
-        "cuda": "12.4.1",
-        "cudnn": "9.1.0.70",
+        "cuda": "12.5.1",
+        "cudnn": "9.3.0.75",
         "numpy": "2.0.2",
         "protobuf": "5.29.6",
     }

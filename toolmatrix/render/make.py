@@ -245,9 +245,7 @@ def _image(
         device_env=_device_env(held),
         # As if each provision in turn had put its folders in front of PATH.
         path=_once(folder for part in reversed(provisions) for folder in part.path),
-        labels=image_labels(
-            target, held, recipe, last, digest, checked_components(used, probes, recipe)
-        ),
+        labels=image_labels(target, held, recipe, last, digest, checked(used, probes, recipe)),
         snapshot=_snapshot(held, rules, picker),
         variables=picker.values,
         stages=plan_stages(held, probes, rules.index),
@@ -531,7 +529,7 @@ def image_labels(
     return labels | floors
 
 
-def checked_components(
+def checked(
     used: Iterable[UsedPackage], probes: Iterable[tuple[str, Probe]], recipe: Recipe
 ) -> set[str]:
     """The components that the check of the last image asks for."""
