@@ -1,4 +1,4 @@
-"""The explorer as a folder of static files: the page, the program as a browser runs it, and the matrix in pieces."""
+"""The explorer as a folder of static files: the page, the program, Pyodide that runs it, and the matrix in pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Releases tried in environments: what came of their answers, and the newer packages that they fail with."""
+"""Releases tried in environments of pins: what came of their answers, and the newer packages that they fail with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`toolmatrix build`: hands what was rendered to docker or buildah; scheduling and caching are theirs."""
+"""`toolmatrix build`: hands what was rendered to docker or buildah; scheduling and caching are theirs.
+
+Results are kept, so that a later run leaves out what was built of the same and is still there.
+"""
 
 from __future__ import annotations
 

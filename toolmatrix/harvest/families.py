@@ -1,4 +1,4 @@
-"""The families that harvesters write facts of (matrix/families.yaml), with the place of each word for errors."""
+"""The families that harvesters write facts of (matrix/families.yaml), and the indexes that they ask."""
 
 from __future__ import annotations
 

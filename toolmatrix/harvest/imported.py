@@ -1,4 +1,4 @@
-"""Facts of what was run: packages that went together, and newer ones with which a release fails."""
+"""Facts of what was run: packages that went together, and newer ones with which a release fails, found by halving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One layer: its entries in the order in which they were written, and what it takes away from those below."""
+"""One layer: its entries in the order in which they were written, read ahead, and what it takes from those below."""
 
 from __future__ import annotations
 

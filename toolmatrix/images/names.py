@@ -1,4 +1,4 @@
-"""Names of images on this machine: what a user may write, and what engines hold under names in full."""
+"""Names of images and of platforms: what a user may write, and what engines and indexes hold under names in full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The matrix beside its sources, as far as it can be judged without them: what is missing, old, or said in two ways."""
+"""The matrix beside its sources, as far as it can be judged without them.
+
+It says what is covered, missing, old, or said in two ways.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Judges plans of nvcc, hipcc and clang against the matrix: one finding for each thing worth saying, at its stage."""
+"""Judges plans of nvcc, hipcc and clang against the matrix: one finding for each thing worth saying, at its stage.
+
+The code for a device is judged by its worst part; of a part one image is enough.
+"""
 
 from __future__ import annotations
 

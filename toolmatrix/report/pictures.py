@@ -1,6 +1,7 @@
 """What a command prints as a picture (`svg`), a page (`html`) or a part of a pull request (`md`): a title and a text.
 
-Pictures and pages are light or dark as their reader is, hold all they need and ask nobody for anything.
+Pictures and pages are light or dark as their reader is, hold all they need and ask nobody for anything. Tables of a
+page are cards below each other on a phone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Caveats of an answer, so that nobody takes it for more: what an option did not do, what nobody tested or knows."""
+"""What is said with an answer: its caveats, newer releases that facts refuse, other ways to get it, images built of it.
+
+Caveats keep an answer from being taken for more: what an option did not do, what nobody tested or knows. An image that
+was built says that it was made, with these versions on this distribution, and nothing of any other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Words that the matrix does not know: what was probably meant, and the spellings that are read all the same."""
+"""Words that the matrix does not know: what was probably meant, and the spellings that are read all the same.
+
+Names of packages of other indexes are read as what they stand for.
+"""
 
 from __future__ import annotations
 

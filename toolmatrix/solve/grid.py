@@ -1,5 +1,7 @@
 """A grid of two components: what facts say of each pair of releases by themselves, without solving for the rest.
 
+For CI it gives every consistent combination of some components, and every excluded one with the reason.
+
 A cell is `yes`, `no` or `unknown` (no fact speaks), with the evidence and the records that say so.
 Conditions on further components must hold for all of their releases that the request admits, or
 the fact is left out. What a build runs on follows from the codegen archs that it holds and those that a device runs.

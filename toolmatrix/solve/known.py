@@ -4,6 +4,10 @@ Two parts are **refused** or **joined** by a fact; or **independent**, as the re
 neither names the other and no binary tie is between them; or **touching**, as one names the other or is bound to it and
 no fact joins these releases; or one of them is **outside** the matrix. Joined and independent are a yes, refused is a
 no, and the rest is neither. A search leaves nothing refused or outside in an answer.
+
+What facts tie to the request leads from a choice to what was asked for, by claims that hold and rows that speak. A
+claim that a component must be there, at whatever release, ties none of them. What the request fixes (target, machine,
+accelerator, from) is where facts hold and not what they are about.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The parts of an assembly: variables, tested rows, and the statements behind nogoods."""
+"""The parts of an assembly: variables with what can be chosen for each, tested rows, and statements behind nogoods.
+
+Before facts of pairs speak, no release can be chosen that was withdrawn, nor with `--at` one of a later day. A hidden
+component is there where something requires it, and never to get round a fact.
+"""
 
 from __future__ import annotations
 

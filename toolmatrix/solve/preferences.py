@@ -1,9 +1,14 @@
-"""Preferences beside tested rows: the build that fits what was asked, and releases of the framework's own time.
+"""Preferences beside tested rows: builds that fit, releases joined with what is named, and those of a framework's time.
 
 They are supports like rows. Above all rows stand what a lock holds and what a policy asks for, then, among the builds
 of a release, machine code for every device asked for (before code that the driver compiles) and a build for the
 accelerator alone; beside a build that brings its runtime, an image without one. Below all rows, by the rule
 `series-of-its-time`, stand releases whose series was out when the framework was.
+
+A component that the request names with a release, or with a range without its newest, is an anchor. A release of a
+wanted component is joined to it where a row names both, or where a fact about both admits them. Where no row names such
+a pair, what the anchor requires under a condition joins: other facts refuse what does not fit. What is joined to more
+anchors comes first, and age decides among equals.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A request: wanted and held components, targets and devices, and how to choose. No wording, no I/O."""
+"""A request: wanted and held components, targets and devices, and how to choose. No wording, no I/O.
+
+The default accelerator is part of the search: where none gives no answer, one that the target can have may.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Propagation, decisions and taking decisions back; ``engine`` specifies what they compute."""
+"""Propagation, decisions, and learning from conflicts; ``engine`` specifies what they compute.
+
+A conflict is resolved down to its first unique implication point, which is learned as a nogood.
+"""
 
 from __future__ import annotations
 
