@@ -154,18 +154,33 @@ class Names:
         return ""
 
     def known_at(self, ask: Ask, day: str) -> None:
-        """Refuse a request that only releases after a day satisfy; one without a date counts as known."""
+        """Refuse a request that only releases after a day satisfy; one without a date counts as known.
+
+        Raises ReleasedLater, and BeyondMatrix where releases before the first known one may satisfy it.
+        """
         part = self.index.component(ask.component)
         mask = self.scale(ask.component).select(ask.selector)
         # An empty date comes before every day, so that one release without a date is enough.
         dates = [date for place, date in enumerate(part.dates) if mask >> place + 1 & 1]
-        if dates and min(dates) > day:
-            raise ReleasedLater(
-                f"`{ask.text}` was not out on {day}",
-                expected=f"a release of {ask.component} from {day} or before",
-                found=f"released on {min(dates)}",
-                help="choose a later day for `--at`, or another release",
+        if not dates or min(dates) <= day:
+            return
+        from toolmatrix.solve import worlds
+
+        found = f"released on {min(dates)}"
+        if worlds.earlier(self.index, ask.component, [ask.selector]) and worlds.begins_later(
+            self.index, ask.component
+        ):
+            raise BeyondMatrix(
+                f"the matrix knows {ask.component} from {part.versions[0]} on: it cannot say what was out on {day}",
+                found=f"`{ask.text}`, of which the first known one was {found}",
+                help="choose a later day for `--at`; `--matrix FILE` adds earlier releases",
             )
+        raise ReleasedLater(
+            f"`{ask.text}` was not out on {day}",
+            expected=f"a release of {ask.component} from {day} or before",
+            found=found,
+            help="choose a later day for `--at`, or another release",
+        )
 
     def never(self, component: str, selector: str) -> bool:
         """True if the clauses contradict each other whatever is released: no bound of theirs satisfies them all."""
