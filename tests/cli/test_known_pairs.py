@@ -54,6 +54,8 @@ if TYPE_CHECKING:
         ("flash-attn==2.8.3 torch==2.8.0 --from source", 0, ()),
         # METADATA: torch ==2.3.1. That both go with a NumPy is no tie between the two.
         ("torch==2.15.0 torchvision==0.18.1 --from source", 4, ("torchvision", "torch", "bound")),
+        # torch >=1.13.0 of 2024-03-01, by what was compiled against torch 2.2.
+        ("auto-gptq==0.7.1 torch==2.2.1 --from wheel", 0, ()),
         # That torchvision goes with torch, and that both take CUDA 13.0, says nothing of torchaudio.
         (
             "torch==2.15.0 torchvision==0.29.1 torchaudio==2.11.0 --from wheel",

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 UNREAD = {
     # pytorch#150167: parts of its tree are refused by CMake 4.
+    "auto-gptq==0.7.1 torch==2.10.0 --from wheel": (
+        "auto-gptq 0.7.1 goes with torch >=1.13.0, written 2024-03-01, before PyTorch 2.3"
+    ),
     "torch==2.6.0 cmake==4.0 --from source": "torch 2.6.0 goes with cmake >=3.18, written 2025-01-29, before CMake 4",
     "apache-tvm==0.20 llvm==23": "apache-tvm 0.20.0 goes with llvm >=15, written 2025-04-12, before LLVM 21",
     "lightgbm==2.1.0 gcc==15 --from source": (

@@ -1,8 +1,9 @@
 """The rule by which a minimum without an upper bound speaks of what its writers could know, and of nothing later.
 
 A component that counts majors (the key `major`) is known up to the newest one of the day on which the minimum was
-written; any other up to the first release that a table of breaks lists, of those that came later. What lies beyond is
-unread: a statement of evidence `unknown` says so beside the minimum, which stays as it is.
+written, and one that binds binaries up to its newest minor release, where compiled code says so; any other up to the
+first release that a table of breaks lists, of those that came later. What lies beyond is unread: a statement of
+evidence `unknown` says so beside the minimum, which stays as it is.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import versions
 from toolmatrix.facts.compiled import CompiledBinding, bits, union
-from toolmatrix.facts.model import BREAKS
-from toolmatrix.facts.records import MINIMUM, BreakRecord
+from toolmatrix.facts.model import BREAKS, CODE_LIST
+from toolmatrix.facts.records import MINIMUM, UNOPENED_CODE, BreakRecord
 from toolmatrix.facts.soft import written
 from toolmatrix.value import NamedTuple
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from toolmatrix.facts.versions import Scale, Selector
 
 _LOWER = {">=", ">"}
+_COMPILED = ("opened", UNOPENED_CODE)
+# A minor release of what binds the binaries that are compiled against it.
+_MINOR = 2
 _UPPER = {"<", "<=", "upto", "==", "===", "~=", "name", "absent"}
 
 
@@ -76,11 +80,13 @@ class Counterpart(NamedTuple):
     breaks: Sequence[BreakRecord]
 
 
-def of_index(index: Index, component: str) -> Counterpart:
-    """A component of an index as minimums of it are read."""
-    head = index.header["components"][component]
-    dates = index.component(component).dates
-    return Counterpart(index.scale(component), dates, head["major"], index.breaks(component))
+def of_index(index: Index, component: str, subject: str) -> Counterpart:
+    """A component of an index as minimums of it are read where a subject states them."""
+    heads = index.header["components"]
+    head, own = heads[component], heads[heads[subject]["variant_of"] or subject]
+    bound = head["binds"] and own["code"] in _COMPILED and component in own["against"]
+    dates, broke = index.component(component).dates, index.breaks(component)
+    return Counterpart(index.scale(component), dates, _MINOR if bound else head["major"], broke)
 
 
 def day(index: Index, record: ClaimRecord, releases: Sequence[str]) -> str:
@@ -129,8 +135,15 @@ class Minimums:
         self.scales = scales
         self.dates = dates
         self.breaks = breaks(matrix)
-        self._found: dict[tuple[str, str, str], int] = {}
-        self._parts: dict[str, Counterpart] = {}
+        self._found: dict[tuple[str, int, str, str], int] = {}
+        self._parts: dict[tuple[str, int], Counterpart] = {}
+        # By component what its compiled code is bound to.
+        self.bound: dict[str, list[str]] = {}
+        for row in matrix.rows.values():
+            cells = dict(row.cells) if row.lists == CODE_LIST else {}
+            if cells.get("kind") in _COMPILED:
+                against = cells.get("against", "").split(";")
+                self.bound[cells["component"]] = [name.strip() for name in against]
         self._days: dict[str, Sequence[str]] = {}
 
     def statements(
@@ -187,31 +200,41 @@ class Minimums:
         """What a reading leaves unread of what it admits, each with the releases of the subject that it does so for."""
         name = reading.claim.component
         found: dict[int, int] = {}
-        counted = self.matrix.components[name].major or name in self.breaks
+        subject = reading.when[0][0]
+        major = self.major(subject, name)
+        counted = major or name in self.breaks
         if MINIMUM not in self.matrix.rules or not counted or reading.claim.kind == "needs":
             return found
-        subject = reading.when[0][0]
         for bit in bits(mask):
             day = written(reading, bit, self.days(subject))
             day = day or self.matrix.sources[reading.claim.source].read
-            beyond = self.after(name, reading.claim.selector, day)
+            beyond = self.after(name, major, reading.claim.selector, day)
             if beyond:
                 found[beyond] = found.get(beyond, 0) | bit
         return found
 
-    def after(self, name: str, selector: str, day: str) -> int:
-        """The releases of a component that a minimum of a day admits and does not speak of."""
-        if (name, selector, day) not in self._found:
-            found = later(self.part(name), selector, day)
-            self._found[name, selector, day] = found.mask if found else 0
-        return self._found[name, selector, day]
+    def major(self, subject: str, name: str) -> int:
+        """How many numbers of a component's version are its major where a subject speaks of it, 0 for none."""
+        own, part = self.matrix.components[subject], self.matrix.components[name]
+        bound = part.binds and name in self.bound.get(own.variant_of or subject, ())
+        return _MINOR if bound else part.major
 
-    def part(self, name: str) -> Counterpart:
-        """A component as minimums of it are read."""
-        if name not in self._parts:
-            major, broke = self.matrix.components[name].major, self.breaks.get(name, ())
-            self._parts[name] = Counterpart(self.scales[name], self.dates[name], major, broke)
-        return self._parts[name]
+    def after(self, name: str, major: int, selector: str, day: str) -> int:
+        """The releases of a component that a minimum of a day admits and does not speak of."""
+        key = name, major, selector, day
+        if key not in self._found:
+            found = later(self.part(name, major), selector, day)
+            self._found[key] = found.mask if found else 0
+        return self._found[key]
+
+    def part(self, name: str, major: int) -> Counterpart:
+        """A component as minimums of it are read that count a major so."""
+        if (name, major) not in self._parts:
+            broke = self.breaks.get(name, ())
+            self._parts[name, major] = Counterpart(
+                self.scales[name], self.dates[name], major, broke
+            )
+        return self._parts[name, major]
 
     def days(self, subject: str) -> Sequence[str]:
         """By release of a subject the day on which what it says was written; a build was written with its release."""

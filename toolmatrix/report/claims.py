@@ -320,7 +320,9 @@ def _outdated(index: Index, ground: Incompatibility, record: ClaimRecord) -> str
     from toolmatrix.facts import minimums
 
     day = minimums.day(index, record, ground.releases)
-    later = minimums.later(minimums.of_index(index, ground.component), record.selector, day)
+    later = minimums.later(
+        minimums.of_index(index, ground.component, record.subject), record.selector, day
+    )
     releases = terminal.few(ranged(index, ground.subject, ground.releases), _NAMES)
     asks = "" if record.selector == "*" else f" {shortened(record.selector)}"
     words = f"{named_as(index, ground.subject)} {releases} goes with {ground.component}{asks}, written {day}"
