@@ -260,11 +260,26 @@ def test_an_engine_that_starts_after_the_interrupt_is_ended() -> None:
         assert late.wait(timeout=30) == -signal.SIGTERM
 
 
+# The thread that queues builds sleeps after each, so that the interrupt comes while it still does.
+SLOW_QUEUE = """
+import runpy, time
+from concurrent.futures import ThreadPoolExecutor
+submit = ThreadPoolExecutor.submit
+ThreadPoolExecutor.submit = lambda *a: (submit(*a), time.sleep(20))[0]
+runpy.run_module("toolmatrix", run_name="__main__")
+"""
+
+
 @pytest.mark.process
-def test_an_interrupt_ends_the_engines(here: Path, out: Path, cache: str) -> None:
+@pytest.mark.parametrize(
+    "program", [("-m", "toolmatrix"), ("-c", SLOW_QUEUE)], ids=["waiting", "queueing"]
+)
+def test_an_interrupt_ends_the_engines(
+    here: Path, out: Path, cache: str, program: tuple[str, str]
+) -> None:
     path = engine(here, "buildah", f'echo $$ >"{here}/started"; exec sleep 60', tools=("sleep",))
     started = subprocess.Popen(
-        [sys.executable, "-m", "toolmatrix", "build", str(out)],
+        [sys.executable, *program, "build", str(out)],
         env={"PATH": path, "PYTHONPATH": ROOT, "XDG_CACHE_HOME": cache},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

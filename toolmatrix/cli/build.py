@@ -131,13 +131,14 @@ def _all(
     engines = Engines()
     # A thread waits for its engine and does nothing else.
     with ThreadPoolExecutor(jobs) as pool:
-        waiting = [
-            pool.submit(
-                _once, context, build, results, f"{build.image} | " if jobs > 1 else "", engines
-            )
-            for build in builds
-        ]
+        # The first engine runs while the next build is queued: an interrupt may come from here on.
         try:
+            waiting = [
+                pool.submit(
+                    _once, context, build, results, f"{build.image} | " if jobs > 1 else "", engines
+                )
+                for build in builds
+            ]
             return [one.result() for one in waiting]
         except BaseException:
             # An interrupt of a terminal reaches the engines as well; one that was sent to this process does not.
