@@ -89,11 +89,11 @@ def imported_releases(
     """Run them, so many at a time; `progress` hears how many releases are done, and of how many."""
     from concurrent.futures import ThreadPoolExecutor
 
-    held = environments.operations()
-    work = list(_releases(index, names, held.of))
+    operations = environments.operations()
+    work = list(_releases(index, names, operations.of))
     folder = cache_folder(env)
     kept = os.path.join(folder, "imports") if folder else ""
-    bench = Bench(Uv(env, "--import"), held, kept, this_day(env).isoformat())
+    bench = Bench(Uv(env, "--import"), operations, kept, this_day(env).isoformat())
     there = [
         one
         for one in bench.uv.interpreters(pythons)

@@ -162,11 +162,11 @@ def solved(
         if found.unread:
             from toolmatrix.report import remarks
 
-            told = remarks.unread(found)
+            unread = remarks.unread(found)
             raise CannotSay(
                 "the request has no answer that could be written down",
                 expected="an answer that rests on facts",
-                found="; ".join(part["text"] for part in told),
+                found="; ".join(part["text"] for part in unread),
                 help="`toolmatrix resolve` prints it with what nobody knows; a fact of your own decides it",
             )
         from toolmatrix.report import answer

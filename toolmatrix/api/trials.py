@@ -373,13 +373,13 @@ def _pins(
 _NO_WHEELS = ("has no usable wheels", "have no usable wheels")
 
 
-def resolver_refusal(pins: Pins, resolver: str, said: str) -> UnresolvedPins:
-    """The finding that a resolver refuses an answer; one that needs a source archive is told and is no error."""
+def resolver_refusal(pins: Pins, resolver: str, message: str) -> UnresolvedPins:
+    """The finding that a resolver refuses an answer; one that needs a source archive is reported as no error."""
     return UnresolvedPins(
-        severity="info" if any(words in said for words in _NO_WHEELS) else "error",
+        severity="info" if any(words in message for words in _NO_WHEELS) else "error",
         component=pins.release[0],
         releases=(pins.release[1],),
         ways=(pins.way,),
         resolver=resolver,
-        actual=said,
+        actual=message,
     )

@@ -193,8 +193,15 @@ class Index:
         """The component whose releases are the builds of another; nothing where they are not known apart."""
         if not self._builds_of:
             heads = self.header["components"].items()
-            self._builds_of = {head["variant_of"]: name for name, head in heads}
-        return self._builds_of.get(component, "") if component else ""
+            self._builds_of = {
+                head["variant_of"]: name for name, head in heads if head["variant_of"]
+            }
+        return self._builds_of.get(component, "")
+
+    def with_builds(self, component: str) -> tuple[str, ...]:
+        """A component, and behind it the one whose releases are its builds, where they are known apart."""
+        builds = self.builds_of(component)
+        return (component, builds) if builds else (component,)
 
     @property
     def ids(self) -> dict[str, int]:

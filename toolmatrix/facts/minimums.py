@@ -11,7 +11,7 @@ from __future__ import annotations
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import versions
 from toolmatrix.facts.compiled import CompiledBinding, bits, union
-from toolmatrix.facts.model import BREAKS, CODE_LIST
+from toolmatrix.facts.model import BREAKS
 from toolmatrix.facts.records import MINIMUM, UNOPENED_CODE, BreakRecord
 from toolmatrix.facts.soft import written
 from toolmatrix.value import NamedTuple
@@ -84,9 +84,14 @@ def of_index(index: Index, component: str, subject: str) -> Counterpart:
     """A component of an index as minimums of it are read where a subject states them."""
     heads = index.header["components"]
     head, own = heads[component], heads[heads[subject]["variant_of"] or subject]
-    bound = head["binds"] and own["code"] in _COMPILED and component in own["against"]
+    bound = head["binds"] and is_compiled_against(own["code"], own["against"], component)
     dates, broke = index.component(component).dates, index.breaks(component)
     return Counterpart(index.scale(component), dates, _MINOR if bound else head["major"], broke)
+
+
+def is_compiled_against(code: str, against: Sequence[str], component: str) -> bool:
+    """Whether code of a kind is compiled, and a component is among what it is compiled against."""
+    return code in _COMPILED and component in against
 
 
 def day(index: Index, record: ClaimRecord, releases: Sequence[str]) -> str:
@@ -137,13 +142,7 @@ class Minimums:
         self.breaks = breaks(matrix)
         self._found: dict[tuple[str, int, str, str], int] = {}
         self._parts: dict[tuple[str, int], Counterpart] = {}
-        # By component what its compiled code is bound to.
-        self.bound: dict[str, list[str]] = {}
-        for row in matrix.rows.values():
-            cells = dict(row.cells) if row.lists == CODE_LIST else {}
-            if cells.get("kind") in _COMPILED:
-                against = cells.get("against", "").split(";")
-                self.bound[cells["component"]] = [name.strip() for name in against]
+        self.code = matrix.code()
         self._days: dict[str, Sequence[str]] = {}
 
     def statements(
@@ -216,7 +215,10 @@ class Minimums:
     def major(self, subject: str, name: str) -> int:
         """How many numbers of a component's version are its major where a subject speaks of it, 0 for none."""
         own, part = self.matrix.components[subject], self.matrix.components[name]
-        bound = part.binds and name in self.bound.get(own.variant_of or subject, ())
+        code = self.code.get(own.variant_of or subject)
+        bound = (
+            part.binds and code is not None and is_compiled_against(code.code, code.against, name)
+        )
         return _MINOR if bound else part.major
 
     def after(self, name: str, major: int, selector: str, day: str) -> int:

@@ -187,6 +187,13 @@ class Claim(Value):
     node: YamlNode
 
 
+class PackageCode(Value):
+    """The kind of code of a component, and the components that it is compiled against."""
+
+    code: str = ""
+    against: tuple[str, ...] = ()
+
+
 # No `Value`, as a layer is filled while its files are read; what is compiled of it does not change any more.
 class Matrix:
     """Everything the files say: all of them, or those of one layer (a front page with its files, or one fact file)."""
@@ -203,6 +210,18 @@ class Matrix:
         self.rows: dict[str, TableRow] = {}
         self.requirements: dict[str, ReadRequirements] = {}
         self.claims: dict[str, Claim] = {}
+
+    def code(self) -> dict[str, PackageCode]:
+        """The code of each component of which a table lists it."""
+        found: dict[str, PackageCode] = {}
+        # By id, so that of two rows about one component the same one counts in whatever order files were read.
+        for _, row in sorted((id, row) for id, row in self.rows.items() if row.lists == CODE_LIST):
+            cells = dict(row.cells)
+            against = [one.strip() for one in cells.get("against", "").split(";")]
+            found[cells["component"]] = PackageCode(
+                code=cells["kind"], against=tuple(filter(None, against))
+            )
+        return found
 
     def put(self, layer: Matrix) -> None:
         """Put the facts of a later layer on top: what has the same id is replaced with all that it said."""

@@ -9,7 +9,7 @@ import math
 from toolmatrix.facts import minimums, records, versions
 from toolmatrix.facts.compiled import union
 from toolmatrix.facts.index import CRC_BYTES, FORMAT, LENGTH_BITS, sealed
-from toolmatrix.facts.model import BUILDS, CODE_LIST, PRODUCTS, SUPPORT, Component
+from toolmatrix.facts.model import BUILDS, PRODUCTS, SUPPORT, Component, PackageCode
 from toolmatrix.pack import joined, places
 
 TYPE_CHECKING = False
@@ -269,17 +269,11 @@ class _Writer:
         return found
 
     def code(self) -> dict[str, dict[str, Any]]:
-        """The kind of code of a component and what it is compiled against: the rows of tables that list code."""
-        found: dict[str, dict[str, Any]] = {}
-        # By id, so that of two rows about one component the same one counts in whatever order files were read.
-        for _, row in sorted(self.compiled.matrix.rows.items()):
-            if row.lists == CODE_LIST:
-                cells = dict(row.cells)
-                against = [one.strip() for one in cells.get("against", "").split(";")]
-                known = {"code": cells["kind"], "against": [*filter(None, against)]}
-                # Without what is usual, as the other fields of a component.
-                found[cells["component"]] = {key: value for key, value in known.items() if value}
-        return found
+        """The code of each component without what is usual, as its other fields are written."""
+        return {
+            name: {key: value for key, value in code.as_dict().items() if value}
+            for name, code in self.compiled.matrix.code().items()
+        }
 
     def head(self) -> dict[str, Any]:
         matrix, code = self.compiled.matrix, self.code()
@@ -298,7 +292,7 @@ class _Writer:
                 for name, part in matrix.components.items()
             },
             # Most components have most of these: written once, they are put back where the header is read.
-            "usual": {**Component._defaults, "code": "", "against": ()},
+            "usual": {**Component._defaults, **PackageCode._defaults},
             "targets": {
                 name: {
                     "context": dict(sorted(part.context.items())),

@@ -235,9 +235,7 @@ class _Environment:
 
     def joined(self, one: AskedPart, other: AskedPart) -> bool:
         """True if any fact is about both, or about builds of one and the other."""
-        names = [
-            {part.component, self.index.builds_of(part.component)} - {""} for part in (one, other)
-        ]
+        names = [self.index.with_builds(part.component) for part in (one, other)]
         return any(
             group.component in theirs
             for own, theirs in (names, names[::-1])

@@ -172,17 +172,17 @@ def device_answer(index: Index, device: str, code: DeviceCode) -> DeviceFinding 
     # Nobody can say what a device runs that is in no table.
     if device.partition(":")[0] not in index.component("device").versions:
         return _finding(CannotTell, device, why=((device, "device"),))
-    held = [best_image_finding(index, device, part) for part in code.parts]
+    findings = [best_image_finding(index, device, part) for part in code.parts]
     # Objects that no plan here makes may hold code for it.
-    if not held and code.outside:
+    if not findings and code.outside:
         return _finding(CannotTell, device, why=[(path, "outside") for path in code.outside])
-    return worst_finding(held)
+    return worst_finding(findings)
 
 
-def worst_finding(held: Sequence[DeviceFinding]) -> DeviceFinding | None:
+def worst_finding(findings: Sequence[DeviceFinding]) -> DeviceFinding | None:
     """The finding that decides for several that must all hold."""
     # All parts are loaded, so that the worst of them decides.
-    return min(held, key=finding_rank, default=None)
+    return min(findings, key=finding_rank, default=None)
 
 
 def finding_rank(finding: DeviceFinding) -> int:

@@ -163,15 +163,15 @@ def html_page(title: str, body: str) -> str:
     )
 
 
-def html_text(told: str) -> str:
+def html_text(text: str) -> str:
     """What somebody wrote, on one line, with places where a path or a version may be broken."""
-    return _JOINT.sub(r"\1<wbr>", _plain(told))
+    return _JOINT.sub(r"\1<wbr>", _plain(text))
 
 
-def _plain(told: str) -> str:
+def _plain(text: str) -> str:
     from html import escape
 
-    return escape(printable(told))
+    return escape(printable(text))
 
 
 def html_cards(name: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> str:

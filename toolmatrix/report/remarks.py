@@ -492,8 +492,8 @@ def image_documents(builds: list[BuiltImage]) -> list[dict[str, Any]]:
     ]
 
 
-def image_row(told: Mapping[str, str]) -> list[str]:
+def image_row(cells: Mapping[str, str]) -> list[str]:
     """The columns of a build at a glance, by the cells of its row."""
-    way = [told.get(name, "") for name in (*_SAME, *_VARYING)]
-    ended = told["check"] if "check" in told else f"missing: {told['missing']}"
-    return [*way, told["day"], told.get("size", ""), ended]
+    way = [cells.get(name, "") for name in (*_SAME, *_VARYING)]
+    ended = cells["check"] if "check" in cells else f"missing: {cells['missing']}"
+    return [*way, cells["day"], cells.get("size", ""), ended]

@@ -178,7 +178,7 @@ class Relations:
 
         for subject, about in ((one, other), (other, one)):
             whole = (2 << len(component(about).versions)) - 2
-            for name in self._with_builds(subject):
+            for name in self.assembly.index.with_builds(subject):
                 for group in component(name).binding_groups:
                     if group.component != about or group.kind == "needs":
                         continue
@@ -321,7 +321,7 @@ class Relations:
     def _spoken_of(self, one: str) -> set[str]:
         if one not in self._named:
             found = self._named[one] = set()
-            for name in self._with_builds(one):
+            for name in self.assembly.index.with_builds(one):
                 part = self.assembly.component(name)
                 for rows in part.row_groups:
                     found.update(() if rows.carried else rows.components)
@@ -347,7 +347,7 @@ class Relations:
         if (one, known) not in self._named_here:
             self._named_here[one, known] = {
                 about
-                for name in self._with_builds(one)
+                for name in self.assembly.index.with_builds(one)
                 if (releases := self._bit(one) if name == one else self._builds(name, one))
                 for group in self.assembly.component(name).binding_groups
                 if group.releases & releases and not (known and group.evidence == UNKNOWN)
@@ -372,9 +372,6 @@ class Relations:
     def _meets(self, conditions: Mapping[str, int]) -> bool:
         # What the answer does not hold is absent.
         return all(self._bit(name) & mask for name, mask in conditions.items())
-
-    def _with_builds(self, name: str) -> list[str]:
-        return [name, *filter(None, (self.assembly.index.builds_of(name),))]
 
     def _read_facts(self) -> None:
         if self._facts is not None:
@@ -429,7 +426,7 @@ class Relations:
         wheel = self.assembly.scale("from").bit("wheel")
         found: dict[str, int] = {}
         unread: dict[str, int] = {}
-        for name in self._with_builds(one):
+        for name in self.assembly.index.with_builds(one):
             releases = self._bit(one) if name == one else self._builds(name, one)
             for group in self.assembly.component(name).binding_groups if releases else ():
                 other, beside = group.component, dict(group.conditions)
@@ -505,7 +502,7 @@ class Relations:
     def _leads(self, one: str, other: str) -> bool:
         """Whether a part speaks of another itself, or a row of both, and not the other of it alone."""
         spoken = self._claims.get(frozenset((one, other)), ())
-        about = self._with_builds(other)
+        about = self.assembly.index.with_builds(other)
         return not spoken or any(name in about for name, _ in spoken)
 
 

@@ -45,7 +45,7 @@ def outside(assembly: Assembly, cores: Sequence[Sequence[int]]) -> tuple[Outside
 
 def _escapes(assembly: Assembly, statements: Sequence[Statement], component: str) -> bool:
     """True if a reason rests on known releases or builds of a component, so that earlier ones are not bound by it."""
-    own = (component, assembly.index.builds_of(component))
+    own = assembly.index.with_builds(component)
     return _is_open(statements) and any(part.binding and part.subject in own for part in statements)
 
 
