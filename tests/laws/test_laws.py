@@ -17,6 +17,10 @@ ONCE_BROKEN = [
     ("met-already", "torchaudio==2.0.0"),
     ("met-already", "xformers --arch=gfx1011 --distro=debian13"),
     ("met-already", "python numpy>=1.18.2,<=2.0.2 --target=x86 --prefer=oldest"),
+    (
+        "met-already",
+        "diffusers --from=wheel --target=x86 --accelerator=none --min-evidence=artifact",
+    ),
     ("ways-out", "torch --with=python<=2.7"),
     ("own-pins-in-words", "tokenizers --target=arm"),
     (

@@ -12,6 +12,7 @@ from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import MINIMUM
 from toolmatrix.solve.known import closure, names_releases
 from toolmatrix.solve.parts import EVIDENCE, Statement, expand_rows
+from toolmatrix.solve.preferences import tested_partners
 from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
@@ -86,6 +87,12 @@ class Demand:
         }
         self._speakers: dict[tuple[str, int], list[_Speaker]] = {}
         self._rows: dict[str, list[TestedRow]] = {}
+        self._partners = tested_partners(assembly)
+
+    def refused(self, judged: JudgedTarget) -> Iterator[Statement]:
+        """A nogood for each choice on a target that is not known well enough, and one for what nothing needs."""
+        yield from self.weak(judged)
+        yield from self.unneeded(judged)
 
     def weak(self, judged: JudgedTarget) -> Iterator[Statement]:
         """A nogood for each choice on a target that is not known well enough."""
@@ -104,6 +111,52 @@ class Demand:
             about = next(beside, variable.component)
             nogood = tuple(sorted(terms.items()))
             yield Statement(nogood, judged.target, variable.component, about, 0)
+
+    def unneeded(self, judged: JudgedTarget) -> Iterator[Statement]:
+        """A nogood for what is there though nothing chosen needs it, such as a distribution whose Python is well known.
+
+        Whether it could be chosen at all is up to what else the request reaches, so that it would come and go with
+        releases that are not taken. The nogood is the loop formula of answer set programming: those that are not needed
+        by the rest, and all that could need one of them without doing so.
+        """
+        needs = list(self.needs(judged.target))
+        needed = {
+            part.number
+            for part in judged.variables
+            if part.number in self.given or part.component in self._partners
+        }
+        absent = {part.number for part in judged.variables if not judged.values[part.number]}
+        size = -1
+        while size != len(needed):
+            size = len(needed)
+            for by, terms, about in needs:
+                if by in needed - absent and all(
+                    mask >> judged.values[one] & 1 for one, mask in terms.items()
+                ):
+                    needed |= about
+        loose = {part.number for part in judged.variables} - needed - absent
+        if not loose:
+            return
+        why = _Reason(self.sizes, judged.values)
+        for by, terms, about in needs:
+            if by not in loose and not loose.isdisjoint(about):
+                why.refute(_Speaker(_REQUIRED, 0, terms, enough=True, row=None))
+        for one in loose:
+            why.add(one, ~1)
+        first = self.assembly.variables[min(loose)].component
+        yield Statement(tuple(sorted(why.terms.items())), judged.target, first, first, 0)
+
+    def needs(self, target: str) -> Iterator[tuple[int, dict[int, int], set[int]]]:
+        """What may need others on a target, the terms under which it does, and which it needs then."""
+        for (owner, name), variables in self.assembly.by_name.items():
+            for one in variables if owner == target else ():
+                parts = self.assembly.parts(target, one.instance)
+                for group in self.assembly.component(name).binding_groups:
+                    terms = self.terms(group.conditions, parts)
+                    about = {parts[other].number for other in group.named if other in parts}
+                    if group.kind != "limits" and terms is not None and about:
+                        mask = group.releases & terms.pop(one.number, -1)
+                        yield one.number, {one.number: mask, **terms}, about
 
     def reason(self, judged: JudgedTarget, variable: Variable) -> dict[int, int]:
         """The terms under which a release is not known well enough, and all releases of which that is so."""

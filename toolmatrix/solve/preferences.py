@@ -87,24 +87,27 @@ def kept_releases(assembly: Assembly) -> Iterator[Support]:
 
 
 def unneeded(assembly: Assembly) -> Iterator[Support]:
-    """The absence of what only rows about other things name: what was tested together may be there for another reason.
-
-    What was asked for was tested with counts as needed, and so does each of several of which one is needed.
-    """
+    """The absence of what only rows about other things name: these may be tested together and needed by nothing."""
     above = (len(assembly.variables) + 1) * EVIDENCE + _PLAIN
+    partners = tested_partners(assembly)
+    for target, name in assembly.by_name:
+        anchor = assembly.pick(target, "target")
+        if anchor is not None and name not in partners:
+            yield _support(anchor, assembly.variable(target, name), 1, above)
+
+
+def tested_partners(assembly: Assembly) -> set[str]:
+    """What may be there though nothing chosen needs it: what was asked for, or tested with that, or one of several."""
     asked = {name for _, name in assembly.asked}
-    kept = asked.union(SEVERAL)
+    partners = asked.union(SEVERAL)
     for leading in assembly.request.leading:
         for rows in assembly.component(leading).row_groups:
-            kept.update(rows.components)
+            partners.update(rows.components)
     for _, name in assembly.by_name:
         for group in assembly.component(name).binding_groups:
             if len(group.alternatives) > 1 and asked.isdisjoint(group.alternatives):
-                kept.update(group.alternatives)
-    for target, name in assembly.by_name:
-        anchor = assembly.pick(target, "target")
-        if anchor is not None and name not in kept:
-            yield _support(anchor, assembly.variable(target, name), 1, above)
+                partners.update(group.alternatives)
+    return partners
 
 
 def with_anchors(assembly: Assembly, joined: Joined) -> Iterator[Support]:

@@ -213,7 +213,7 @@ def _known(assembly: Assembly, rounds: int = -1) -> Resolution | Assembly:
     demand = Demand(assembly)
     while not isinstance(found := solve(assembly.problem()), Conflict):
         judged = targets_of(assembly, found.values).values()
-        weak = [statement for one in judged for statement in demand.weak(one)]
+        weak = [statement for one in judged for statement in demand.refused(one)]
         touching = (pair for one in judged for pair in one.touching() if pair.decides)
         weak += _apart(assembly, found.values, touching)
         if not weak:
