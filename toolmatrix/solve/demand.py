@@ -87,7 +87,11 @@ class Demand:
         }
         self._speakers: dict[tuple[str, int], list[_Speaker]] = {}
         self._rows: dict[str, list[TestedRow]] = {}
-        self._partners = tested_partners(assembly)
+        # Policies prefer the presence of what nothing else needs, as locks do.
+        request = assembly.request
+        self._partners = tested_partners(assembly).union(
+            [name for _, name, _ in (*request.policies, *request.keep)]
+        )
 
     def refused(self, judged: JudgedTarget) -> Iterator[Statement]:
         """A nogood for each choice on a target that is not known well enough, and one for what nothing needs."""
