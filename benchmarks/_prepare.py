@@ -71,8 +71,8 @@ def worst_first(problem: Problem) -> Problem:
             Support(
                 [(one, moved(one, mask), weight) for one, mask, weight in row.terms], row.weight
             )
-            for held in problem.supports
-            for row in held.rows()
+            for support in problem.supports
+            for row in support.rows(-1)
         ],
         [moved(variable, domain) for variable, domain in enumerate(problem.domains)],
     )

@@ -86,6 +86,7 @@ class Index:
         self._raw: dict[str, bytes] = {}
         self._scales: dict[str, Scale] = {}
         self._builds_of: dict[str, str] = {}
+        self._requirements: dict[str, list[BindingGroup]] = {}
 
     @property
     def _state(self) -> tuple[bytes, int]:
@@ -179,6 +180,14 @@ class Index:
             told += [*map(BindingGroup._make, bindings)], [*map(RowGroup._make, row_groups)]
             told.append([*map(Dispute._make, disputes)])
             found = self._components[name] = ComponentFacts._make(told)
+        return found
+
+    def requirements(self, name: str) -> Sequence[BindingGroup]:
+        """The bindings of a component by which others must be there: all but limits."""
+        found = self._requirements.get(name)
+        if found is None:
+            groups = self.component(name).binding_groups
+            found = self._requirements[name] = [group for group in groups if group.kind != "limits"]
         return found
 
     def scale(self, name: str) -> Scale:

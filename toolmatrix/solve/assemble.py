@@ -14,8 +14,8 @@ from toolmatrix.solve.engine import Problem
 from toolmatrix.solve.parts import (
     SEVERAL,
     Closed,
-    RowHead,
     Statement,
+    TestedRowGroup,
     Variable,
     candidate_domains,
     expand_rows,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import ComponentHead
-    from toolmatrix.solve.parts import TestedRow, TestedRowGroup
+    from toolmatrix.solve.parts import TestedRow
     from toolmatrix.solve.request import Request
 
 
@@ -206,10 +206,8 @@ def _spread(reachable: Reachable, target: str) -> None:
             can = left[name]
             waiting += [
                 (group.conditions, group.named)
-                for group in reachable.component(name).binding_groups
-                if group.kind != "limits"
-                and (group.alternatives or group.component not in left)
-                and can & group.releases
+                for group in reachable.index.requirements(name)
+                if (group.alternatives or group.component not in left) and can & group.releases
             ]
         queue = []
         still = []
@@ -234,8 +232,7 @@ def _arranged(reachable: Reachable) -> list[Variable]:
     needed = {
         name
         for other in asked
-        for group in reachable.component(other).binding_groups
-        if group.kind != "limits"
+        for group in reachable.index.requirements(other)
         for name in group.named
     }
     sooner = [name for name, part in components.items() if part["hidden"] and name in needed]
@@ -296,7 +293,8 @@ def _of_request(reachable: Reachable) -> Iterator[Statement]:
             yield only(reachable.instance(target, "arch", number), whole or ~1, target, code)
 
 
-def _of_facts(reachable: Reachable, *, silent: bool) -> Iterator[Statement]:
+def _of_facts(reachable: Reachable, *, silent: bool) -> list[Statement]:
+    stated: list[Statement] = []
     for target, name in reachable.by_name:
         remaining = reachable.remaining[target]
         left = remaining[name]
@@ -313,7 +311,8 @@ def _of_facts(reachable: Reachable, *, silent: bool) -> Iterator[Statement]:
             # With several archs or devices a fact is stated of each of those that it speaks about.
             speaks_of = [name, *conditions, group.component] if several else ()
             for number in reachable.instances(target, speaks_of):
-                yield from _broken(target, name, left, group, reachable.parts(target, number))
+                stated += _broken(target, name, left, group, reachable.parts(target, number))
+    return stated
 
 
 def _broken(
@@ -358,7 +357,7 @@ class Assembly(Reachable):
             stated += stipulations.statements(self)
         self._hold(stated)
         self.set_apart: tuple[Statement, ...] = ()
-        self._sheaves: dict[str, list[TestedRowGroup]] = {}
+        self._row_groups: dict[str, list[TestedRowGroup]] = {}
 
     def _hold(self, statements: list[Statement]) -> None:
         self.statements = statements
@@ -469,17 +468,19 @@ class Assembly(Reachable):
                 if not group.conditions or self.possible(target, group.conditions):
                     for number in self.instances(target, group.components):
                         parts = self.parts(target, number)
-                        if name in parts:
-                            head = RowHead(target, name, group, parts, count, start)
-                            yield from head.support_groups(asked, left)
+                        # Nothing is said of one component alone.
+                        if name in parts and sum(map(parts.__contains__, group.components)) > 1:
+                            yield TestedRowGroup(
+                                target, name, group, parts, count, start, asked, left
+                            )
                         # Rows keep their places in the index, whichever of them are made.
                         start += len(group.cites)
 
     def support_groups(self, target: str) -> list[TestedRowGroup]:
         """The rows that may speak on a target, made when first asked for: a refusal does without."""
-        if target not in self._sheaves:
-            self._sheaves[target] = list(self.rows(target, self.narrowed(target)))
-        return self._sheaves[target]
+        if target not in self._row_groups:
+            self._row_groups[target] = list(self.rows(target, self.narrowed(target)))
+        return self._row_groups[target]
 
     @property
     def tested_rows(self) -> list[TestedRow]:

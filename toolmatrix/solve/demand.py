@@ -155,10 +155,10 @@ class Demand:
         for (owner, name), variables in self.assembly.by_name.items():
             for one in variables if owner == target else ():
                 parts = self.assembly.parts(target, one.instance)
-                for group in self.assembly.component(name).binding_groups:
+                for group in self.assembly.index.requirements(name):
                     terms = self.terms(group.conditions, parts)
                     about = {parts[other].number for other in group.named if other in parts}
-                    if group.kind != "limits" and terms is not None and about:
+                    if terms is not None and about:
                         mask = group.releases & terms.pop(one.number, -1)
                         yield one.number, {one.number: mask, **terms}, about
 

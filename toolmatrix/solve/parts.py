@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.engine import Nogood
     from toolmatrix.solve.request import Ask, Stipulation
 
-    _Naming = dict[tuple[str, str], list[tuple[str, BindingGroup]]]
+    _Naming = dict[str, list[tuple[str, BindingGroup]]]
     """By target and component the groups that name it and limit nothing, each with the component that it is of."""
 
 SEVERAL = ("arch", "device")
@@ -88,8 +88,16 @@ class Variable:
         self.oldest = oldest
 
 
-class RowHead:
-    """Rows of one group of the index; they are numbered from `start` on."""
+class TestedRowGroup(SupportGroup):
+    """Rows of one group of the index; they are numbered from `start` on.
+
+    `asked` is what the request leaves of their subject, `left` the same of other components.
+    """
+
+    __slots__ = (
+        *("asked", "can", "cites", "columns", "evidence", "owner", "start", "subject", "subjects"),
+        *("target", "worth"),
+    )
 
     def __init__(
         self,
@@ -99,62 +107,44 @@ class RowHead:
         parts: Mapping[str, Variable],
         count: int,
         start: int,
+        asked: int,
+        left: Mapping[str, int],
     ) -> None:
         names = group.components
+        # A component that is not reached is absent, and a row says nothing of it.
+        places = [place for place, name in enumerate(names) if name in parts]
+        places.sort(key=lambda place: parts[names[place]].number)
+        numbers = [parts[names[place]].number for place in places]
+        # How early comes before how well known, so one number in base EVIDENCE sorts by both.
+        earliness = (count - numbers[0]) * EVIDENCE
+        super().__init__(numbers, earliness + words.rank(group.evidence))
+        self.worth = [earliness + words.rank(group.evidences[place]) for place in places]
         self.evidence = group.evidence
         self.cites = group.cites
         self.target = target
         self.start = start
-        self.subject = parts[subject]
+        self.subject = subject
+        self.owner = parts[subject].number
         self.subjects = group.subjects
-        # A component that is not reached is absent, and a row says nothing of it.
-        held = [place for place, name in enumerate(names) if name in parts]
-        held.sort(key=lambda place: parts[names[place]].number)
-        self.variables = [parts[names[place]] for place in held]
-        self.numbers = [variable.number for variable in self.variables]
-        self.columns = [group.columns[place] for place in held]
-        # How early comes before how well known, so one number in base EVIDENCE sorts by both.
-        earliness = (count - self.numbers[0]) * EVIDENCE
-        self.weight = earliness + words.rank(self.evidence)
-        self.worth = [earliness + words.rank(group.evidences[place]) for place in held]
+        self.columns = [group.columns[place] for place in places]
+        self.asked = asked
+        self.can = left.get(names[places[0]], -1)
 
-    def support_groups(self, asked: int, left: Mapping[str, int]) -> Iterator[TestedRowGroup]:
-        """The rows by what they say of the first variable; `asked` is what the request leaves of their subject."""
-        first = self.variables[0]
-        # Nothing is said of one component alone.
-        if len(self.variables) < 2:
-            return
-        can = left.get(first.component, -1)
-        found: dict[int, list[int]] = {}
-        # What nothing limits is -1: most rows need not be looked into.
-        for place, mask in enumerate(self.columns[0]):
-            if (can == -1 or mask & can) and (asked == -1 or self.subjects[place] & asked):
-                found.setdefault(mask, []).append(place)
-        for mask, places in found.items():
-            yield TestedRowGroup(self, mask, places)
+    def make(self, values: int) -> Sequence[TestedRow]:
+        # Most rows are about other values of the first variable, or another release of their subject.
+        can, asked, subjects = self.can & values, self.asked, self.subjects
+        return [
+            self._row(place)
+            for place, mask in enumerate(self.columns[0])
+            if mask & can and subjects[place] & asked
+        ]
 
-    def row(self, place: int) -> TestedRow:
-        """One row."""
+    def _row(self, place: int) -> TestedRow:
         terms = [
             (number, column[place], worth)
-            for number, column, worth in zip(self.numbers, self.columns, self.worth, strict=True)
+            for number, column, worth in zip(self.variables, self.columns, self.worth, strict=True)
         ]
         return TestedRow(self, terms, place)
-
-
-class TestedRowGroup(SupportGroup):
-    """Rows under one head that say the same of their first variable."""
-
-    __slots__ = ("head", "owner", "places")
-
-    def __init__(self, head: RowHead, anchor_mask: int, places: Sequence[int]) -> None:
-        super().__init__(head.numbers, anchor_mask, head.weight)
-        self.head = head
-        self.owner = head.subject.number
-        self.places = places
-
-    def make(self) -> Sequence[TestedRow]:
-        return [self.head.row(place) for place in self.places]
 
 
 class TestedRow(Support):
@@ -162,24 +152,28 @@ class TestedRow(Support):
 
     __slots__ = ("cites", "evidence", "owner", "place", "subject", "target")
 
-    def __init__(self, head: RowHead, terms: list[tuple[int, int, int]], place: int) -> None:
+    def __init__(
+        self, group: TestedRowGroup, terms: list[tuple[int, int, int]], place: int
+    ) -> None:
         # The terms come sorted by variable, so that the constructor of `Support` is not needed.
         self.terms = terms
-        self.weight = head.weight
-        self.target = head.target
-        self.subject = head.subject.component
-        self.owner = head.subject.number
-        self.evidence = head.evidence
-        self.cites = head.cites[place]
-        self.place = head.start + place
+        self.weight = group.weight
+        self.target = group.target
+        self.subject = group.subject
+        self.owner = group.owner
+        self.evidence = group.evidence
+        self.cites = group.cites[place]
+        self.place = group.start + place
 
 
-def expand_rows(support_groups: Iterable[SupportGroup]) -> list[TestedRow]:
-    """The rows of some groups of a target, in the order of the index."""
+def expand_rows(
+    support_groups: Iterable[SupportGroup], values: Sequence[int] = ()
+) -> list[TestedRow]:
+    """The rows of some groups of a target, in the order of the index; with values, those that may speak there."""
     rows = [
         row
-        for support_group in support_groups
-        for row in support_group.rows()
+        for group in support_groups
+        for row in group.rows(1 << values[group.variables[0]] if values else -1)
         if isinstance(row, TestedRow)
     ]
     return sorted(rows, key=lambda row: row.place)
@@ -235,19 +229,18 @@ def withdrawal_statements(reachable: Reachable) -> Iterator[Statement]:
 
 def _naming(reachable: Reachable) -> _Naming:
     found: _Naming = {}
-    for target, name in reachable.by_name:
-        for group in reachable.component(name).binding_groups:
-            if group.kind != "limits":
-                for other in group.named:
-                    found.setdefault((target, other), []).append((name, group))
+    for name in dict.fromkeys(name for _, name in reachable.by_name):
+        for group in reachable.index.requirements(name):
+            for other in group.named:
+                found.setdefault(other, []).append((name, group))
     return found
 
 
 def _unneeded(reachable: Reachable, target: str, name: str, naming: _Naming) -> Iterator[Statement]:
     # It is there although none of those is that would require it: that is what cannot be.
     terms: dict[int, int] = {}
-    for other, group in naming.get((target, name), ()):
-        for variable in reachable.by_name[target, other]:
+    for other, group in naming.get(name, ()):
+        for variable in reachable.by_name.get((target, other), ()):
             without = terms.get(variable.number, (2 << variable.count) - 1)
             terms[variable.number] = without & ~group.releases
     (variable,) = reachable.by_name[target, name]
@@ -285,8 +278,10 @@ def _withdrawn(
     # pinned: beside these, a withdrawn release is taken as well.
     pins: dict[int, dict[int, int]] = {}
     for target in (variable.target,) if variable.target else reachable.request.targets:
-        for name, group in naming.get((target, variable.component), ()) if withdrawn else ():
+        for name, group in naming.get(variable.component, ()) if withdrawn else ():
             if group.kind != "requires" or group.component != variable.component:
+                continue
+            if (target, name) not in reachable.by_name:
                 continue
             brings, owner = reachable.component(name).brings, reachable.by_name[target, name][0]
             for mask, allowed in zip(group.masks, group.alloweds, strict=True):

@@ -21,7 +21,7 @@ from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import Binding, ComponentFacts, RowGroup
@@ -104,7 +104,7 @@ def tested_partners(assembly: Assembly) -> set[str]:
         for rows in assembly.component(leading).row_groups:
             partners.update(rows.components)
     for _, name in assembly.by_name:
-        for group in assembly.component(name).binding_groups:
+        for group in assembly.index.requirements(name):
             if len(group.alternatives) > 1 and asked.isdisjoint(group.alternatives):
                 partners.update(group.alternatives)
     return partners
@@ -323,12 +323,7 @@ class Anchors:
             and not reachable.asked[target, ask.component]
             >> reachable.by_name[target, ask.component][0].count
         ]
-        self._rows: dict[str, list[RowGroup]] = {}
-        for owner, name in reachable.by_name if self.named else ():
-            for group in reachable.component(name).row_groups if owner == target else ():
-                if group.evidence != UNKNOWN and _could_hold(reachable, target, group.conditions):
-                    for part in group.components:
-                        self._rows.setdefault(part, []).append(group)
+        self._rows: dict[str, list[RowGroup]] | None = None
 
     def of(self, wanted: str) -> list[Anchor]:
         """The anchors of a wanted component, in the order of the request."""
@@ -358,7 +353,7 @@ class Anchors:
     def _joined(self, wanted: str, other: str) -> int:
         reachable, target = self.reachable, self.target
         beside = reachable.asked[target, other]
-        both = [group for group in self._rows.get(wanted, ()) if other in group.components]
+        both = [group for group in self._naming(wanted) if other in group.components]
         if not both:
             return _pinned(reachable, target, wanted, other)
         found = 0
@@ -372,6 +367,20 @@ class Anchors:
         found |= _built(reachable, target, wanted, other)
         admitted, unread = _admitting(reachable, target, wanted, other)
         return (found | admitted) & ~unread & ~1
+
+    def _naming(self, component: str) -> Sequence[RowGroup]:
+        """The known rows that name a component, read when a pair is first looked at: most requests hold none."""
+        reachable, target = self.reachable, self.target
+        if self._rows is None:
+            self._rows = {}
+            for owner, name in reachable.by_name:
+                for group in reachable.component(name).row_groups if owner == target else ():
+                    if group.evidence != UNKNOWN and _could_hold(
+                        reachable, target, group.conditions
+                    ):
+                        for part in group.components:
+                            self._rows.setdefault(part, []).append(group)
+        return self._rows.get(component, ())
 
 
 def _pinned(reachable: Reachable, target: str, wanted: str, other: str) -> int:

@@ -278,13 +278,13 @@ class _RepairSearch:
         scale = self.index.scale(ask.component)
         mask = scale.select(ask.selector)
         top, bottom = mask.bit_length() - 1, (mask & -mask).bit_length() - 1
-        newer = scale.versions[top:]
-        older = scale.versions[: bottom - 1]
+        newer, older = scale.versions[top : top + 1], scale.versions[: bottom - 1][-1:]
         # The solver finds the nearest by itself: the oldest of the newer releases, or the newest of the older ones.
-        for names, oldest in ((newer, True), (older, False)):
-            if not names:
+        for ends, sign in ((newer, ">="), (older, "<=")):
+            if not ends:
                 continue
-            wide = ask.replace(selector=" ".join(names))
+            oldest = sign == ">="
+            wide = ask.replace(selector=f"{sign}{ends[0]}")
             asks = tuple(wide if part == ask else part for part in request.asks)
             rising = (*request.oldest, ask.component) if oldest else request.oldest
             resolution = supported(

@@ -229,14 +229,15 @@ def _known(assembly: Assembly, rounds: int = -1) -> Resolution | Assembly:
 def _anchors(assembly: Assembly) -> list[int]:
     """The variables that nothing unread moves: what is wanted first, and of the rest what is no series and no tool."""
     request, components = assembly.request, assembly.header["components"]
+    leading = request.leading
     # Of a series, as in `torch triton==3.5`, a release that is known will do, and any of a toolkit, its libraries, a
     # compiler or Python that the request admits.
     loose = {ask.component for ask in request.asks if ask.selector.startswith("==")}
-    for name in request.leading:
+    for name in leading:
         head = components[name]
         if not head["code"] and (head["major"] or head["under"] or head["scheme"] == "series"):
             loose.add(name)
-    named = [part for part in assembly.variables if part.component in request.leading]
+    named = [part for part in assembly.variables if part.component in leading]
     return [
         part.number
         for part in named
@@ -411,11 +412,7 @@ class JudgedTarget:
         self._held: dict[int, dict[str, int]] = {}
         self.claims: dict[int, list[tuple[Variable, Binding]]] = {}
         self.disputes: dict[int, list[Dispute]] = {}
-        self.rows = expand_rows(
-            support_group
-            for support_group in assembly.support_groups(target)
-            if support_group.anchor_mask >> values[support_group.variables[0]] & 1
-        )
+        self.rows = expand_rows(assembly.support_groups(target), values)
         # Each choice asks the rows that name it, which are few of all.
         self._naming: dict[int, list[TestedRow]] = {}
         for row in self.rows:

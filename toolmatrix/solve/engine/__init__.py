@@ -66,11 +66,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     Nogood = tuple[tuple[int, int], ...]
-    Held = tuple["Support", int, int, int, int, int]
-    """A support, the place of a variable in it, the first variable that it joins and the values for which it speaks.
-
-    Last come its owner, where that is before the variable, and the values of that: without one, the first once more.
-    """
+    Filed = tuple["Support", int, int, int]
+    """A support, the place of a variable in it, the first variable that it joins, its owner if that comes before."""
 
 PATIENCE = 32
 """Conflicts, more than there are variables, before the search is set free."""
@@ -96,14 +93,9 @@ class Support:
         """The variables that it joins."""
         return [variable for variable, _, _ in self.terms]
 
-    @property
-    def anchor_mask(self) -> int:
-        """The values of the first of them for which it speaks."""
-        return self.terms[0][1]
-
-    def rows(self) -> Sequence[Support]:
-        """The rows it stands for: itself, or those of a group."""
-        return (self,)
+    def rows(self, values: int) -> Sequence[Support]:
+        """The rows it stands for that may speak where the first variable has one of some values: itself, if it does."""
+        return (self,) if self.terms[0][1] & values else ()
 
     def level(self, variable: int, candidate: int, values: Sequence[int]) -> tuple[int, int] | None:
         """The level at which it speaks for a candidate, given the values before it; None if it does not."""
@@ -122,31 +114,26 @@ class Support:
 
 
 class SupportGroup(Support):
-    """Rows that join the same variables and agree on the first, made when its values may be chosen.
-
-    Of the terms it has the first one.
-    """
+    """Rows that join the same variables, made for those values of the first that are chosen; it has no terms itself."""
 
     __slots__ = ("_made", "_variables")
 
-    def __init__(self, variables: Sequence[int], anchor_mask: int, weight: int) -> None:
-        # One term is sorted.
-        self.terms = [(variables[0], anchor_mask, weight)]
+    def __init__(self, variables: Sequence[int], weight: int) -> None:
         self.weight = weight
         self._variables = variables
-        self._made: Sequence[Support] | None = None
+        self._made: dict[int, Sequence[Support]] = {}
 
     @property
     def variables(self) -> Sequence[int]:
         return self._variables
 
-    def rows(self) -> Sequence[Support]:
-        if self._made is None:
-            self._made = self.make()
-        return self._made
+    def rows(self, values: int) -> Sequence[Support]:
+        if values not in self._made:
+            self._made[values] = self.make(values)
+        return self._made[values]
 
-    def make(self) -> Sequence[Support]:
-        """Its rows, for the first time."""
+    def make(self, values: int) -> Sequence[Support]:
+        """The rows of some values, for the first time."""
         raise NotImplementedError
 
 
@@ -217,7 +204,7 @@ class Ranking:
         self.optional = problem.optional
         self.reverse = reverse
         self.followers = [0] * len(problem.sizes)
-        self.rows: list[list[Held]] = []
+        self.rows: list[list[Filed]] = []
         self.supports = supports
 
     def _file(self) -> None:
@@ -225,13 +212,12 @@ class Ranking:
         supports, self.supports = self.supports, ()
         self.rows = [[] for _ in self.followers] if supports else []
         joined: Sequence[int] = ()
-        for rows in supports:
-            variables, owner = rows.variables, rows.owner
-            first, anchor_mask, _ = rows.terms[0]
+        for support in supports:
+            variables, owner = support.variables, support.owner
             for place in range(1, len(variables)):
                 variable = variables[place]
-                present = (owner, ~1) if 0 <= owner < variable else (first, anchor_mask)
-                self.rows[variable].append((rows, place, first, anchor_mask, *present))
+                before = owner if owner < variable else -1
+                self.rows[variable].append((support, place, variables[0], before))
             # Many rows join the same variables: followers are those that come behind one.
             if variables is not joined:
                 joined, later = variables, 0
@@ -260,9 +246,9 @@ class Ranking:
     def _tested(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the candidates of highest rank: all of ``mask`` where no row speaks."""
         best, top = mask, (0, 0)
-        for held, place, first, anchor_mask, owner, present in self.rows[variable]:
-            speaks = anchor_mask & domains[first] and present & domains[owner]
-            for row in held.rows() if speaks else ():
+        for support, place, first, owner in self.rows[variable]:
+            absent = owner >= 0 and domains[owner] == 1
+            for row in () if absent else support.rows(domains[first]):
                 terms = row.terms
                 _, tested, weight = terms[place]
                 if not tested & mask:
