@@ -238,6 +238,15 @@ def test_what_is_suggested_runs(cache: str, line: str) -> None:
         assert again.code not in (2, 70), (words, again.err)
 
 
+def test_a_release_that_was_withdrawn_is_no_way_out(cache: str) -> None:
+    """The nearest h5py for Python 3.13 is 3.12.0, which was withdrawn."""
+    index = open_index([], {"XDG_CACHE_HOME": cache})
+    assert index.component("h5py").yanked & index.scale("h5py").bit("3.12.0")
+    document = run(cache, "resolve", "h5py==3.7.0", "python==3.13", "--json").json()
+    offered = [change["to"] for way in document["repairs"] for change in way["change"]]
+    assert offered == ["python==3.10", "h5py==3.12.1"]
+
+
 def test_the_laws_can_fail(cache: str) -> None:
     """The checks themselves find a wrong answer and a wrong way out."""
     document = run(cache, "resolve", "numpy==1.19.5", "--json").json()

@@ -214,7 +214,8 @@ class Relations:
             if self.heads[one]["code"] != RUN_TIME:
                 yield from ((other, BOUND) for other in self._against(one))
         elif self.heads[one]["framework"]:
-            for other, head in self.heads.items():
+            for other in self.parts:
+                head = self.heads[other]
                 if head["accelerators"] and not head["code"] and not head["under"]:
                     yield other, UNJOINED
 

@@ -27,6 +27,15 @@ class Untested(Value):
 
 def untested(index: Index, request: Request) -> list[Untested]:
     """The pairs of asked components for which rows exist, none of which holds for both."""
+    named = {ask.component for ask in request.asks}.union(SEVERAL)
+    # Rows of most components name none of the others: these need not be put together.
+    if not any(
+        named.intersection(group.components) - {name}
+        for name in named
+        if name in index.header["components"]
+        for group in index.component(name).row_groups
+    ):
+        return []
     assembly = Assembly(index, request)
     rows: dict[int, list[tuple[TestedRow, dict[int, int]]]] = {}
     for row in assembly.every_row():

@@ -144,7 +144,7 @@ class Problem:
     that of variables whose candidate 0 is their absence, and preferred to all others.
     """
 
-    __slots__ = ("domains", "nogoods", "oldest", "optional", "sizes", "supports")
+    __slots__ = ("_scopes", "domains", "nogoods", "oldest", "optional", "sizes", "supports")
 
     def __init__(
         self,
@@ -161,6 +161,14 @@ class Problem:
         self.domains = [(1 << size) - 1 for size in sizes] if domains is None else domains
         self.oldest = oldest
         self.optional = optional
+        self._scopes: list[tuple[int, ...]] | None = None
+
+    @property
+    def scopes(self) -> Sequence[tuple[int, ...]]:
+        """The variables of each nogood."""
+        if self._scopes is None:
+            self._scopes = [tuple([variable for variable, _ in terms]) for terms in self.nogoods]
+        return self._scopes
 
     def forbidding(self, nogoods: Sequence[Nogood]) -> Problem:
         """The same variables with other nogoods, and nothing that ranks."""

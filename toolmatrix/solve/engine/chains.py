@@ -37,8 +37,9 @@ class Chains:
         for index in pool:
             still_open = 0
             for variable, mask in problem.nogoods[index]:
-                self.users[variable].append((index, ~mask))
-                if self.domains[variable] & ~mask:
+                rest = ~mask
+                self.users[variable].append((index, rest))
+                if self.domains[variable] & rest:
                     still_open += 1
             # With one term still open it removes that term's mask; with none it refuses at once.
             if still_open < 2:

@@ -208,7 +208,7 @@ def spread(problem: Problem, pool: Iterable[int], starts: Iterable[int]) -> dict
     the first variable of its own part.
     """
     neighbours: dict[int, set[int]] = {}
-    for together in {tuple([v for v, _ in problem.nogoods[index]]) for index in pool}:
+    for together in set(map(problem.scopes.__getitem__, pool)):
         for variable in together:
             neighbours.setdefault(variable, set()).update(together)
     distances: dict[int, int] = {}
