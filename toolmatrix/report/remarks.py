@@ -183,10 +183,13 @@ def _untested(resolution: Resolution) -> Iterator[Caveat]:
     if len(asked) + len(resolution.request.archs) + len(resolution.request.devices) < 2:
         return
     # Most answers have no such pair, and are printed without these two.
-    from toolmatrix.report import cores
     from toolmatrix.solve.untested import untested
 
     pairs = untested(resolution.index, resolution.request)
+    if not pairs:
+        return
+    from toolmatrix.report import cores
+
     documents = cores.soft_documents(resolution.index, resolution.request, pairs)
     for pair, told in zip(pairs, documents, strict=True):
         # One row is enough here; `why-not` tells all of them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.solve.assemble import Assembly
+from toolmatrix.solve.assemble import assembled
 from toolmatrix.solve.engine.conflict import combinations, excludes, excluding
 from toolmatrix.solve.grounds import lines
 from toolmatrix.solve.preferences import Anchors
@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.engine import Problem
     from toolmatrix.solve.grounds import CoreLine
     from toolmatrix.solve.parts import TestedRow, Variable
@@ -40,7 +41,7 @@ class Alternative(Value):
 
 def alternatives(found: Resolution, choice: Choice, within: int = -1) -> list[Alternative]:
     """Group the releases of a component but the chosen one by why each was not taken; of all, or of a mask."""
-    assembly, values = Assembly(found.index, found.request), found.values
+    assembly, values = assembled(found.index, found.request), found.values
     # What the answer lets go has no say in it, and what nobody knows has none in what was asked for.
     let_go: Sequence[int] = assembly.broken(values)
     if found.request.min_evidence:

@@ -498,6 +498,14 @@ class Assembly(Reachable):
         ]
 
 
+def assembled(index: Index, request: Request, *, whole: bool = False) -> Assembly:
+    """The problem of a request; the last one is kept, as whoever explains its answer asks for it again."""
+    last = index.last_problem
+    if last is None or last.request is not request or last.whole != whole:
+        last = index.last_problem = Assembly(index, request, whole=whole)
+    return last  # type: ignore[no-any-return]
+
+
 def _is_last(
     components: Mapping[str, ComponentHead], built: set[str], subject: str, about: str
 ) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import MINIMUM
-from toolmatrix.solve.assemble import Assembly
+from toolmatrix.solve.assemble import Assembly, assembled
 from toolmatrix.solve.engine import Conflict, settle, solve
 from toolmatrix.solve.known import (
     BOUND,
@@ -148,7 +148,7 @@ def attempt(index: Index, request: Request) -> Resolution | Assembly:
 def _attempt(index: Index, request: Request) -> Resolution | Assembly:
     # What the context leaves absent has no part in an answer, and may be among the reasons why there is none.
     for whole in (False, True):
-        assembly = Assembly(index, request, whole=whole)
+        assembly = assembled(index, request, whole=whole)
         if request.min_evidence:
             known = _known(assembly)
             if isinstance(known, Resolution) or whole:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.solve.assemble import Assembly
+from toolmatrix.solve.assemble import assembled
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.value import Value
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import CitedClaim
+    from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import TestedRow, Variable
     from toolmatrix.solve.request import Request
 
@@ -36,7 +37,7 @@ def untested(index: Index, request: Request) -> list[Untested]:
         for group in index.component(name).row_groups
     ):
         return []
-    assembly = Assembly(index, request)
+    assembly = assembled(index, request)
     rows: dict[int, list[tuple[TestedRow, dict[int, int]]]] = {}
     for row in assembly.every_row():
         masks = {number: mask for number, mask, _ in row.terms}
