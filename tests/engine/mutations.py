@@ -182,19 +182,19 @@ def build(engine: Engine, folder: Path) -> str:
 
 
 def mutate(engine: Engine, folder: Path, name: str) -> str:
-    """Make one of the images; the name that the engine has for it."""
+    """Make one of the images; the name that the engine has for it. One that is edited is left in `NAME.tar` as well."""
     mutation = {**MUTATIONS, **RIGHT}[name]
     tag = name.lower().replace(" ", "-")
     layer = mutation.layer.replace(_REPEATED, _settings(engine))
     image = layered(engine, folder, tag, f"FROM {NAME}:besides\n{layer}\nUSER 10001\n")
     if mutation.edit is not None:
-        saved = folder / f"{tag}.tar"
-        engine.done("save", "--output", str(saved), image)
-        edited = folder / f"{tag}-edited.tar"
-        _edit(saved, edited, mutation.edit)
+        # What is edited is the same image under several names.
+        saved = folder / "saved.tar"
+        if not saved.exists():
+            engine.done("save", "--output", str(saved), image)
+        edited = folder / f"{tag}.tar"
+        _edit(saved, edited, image, mutation.edit)
         engine.done("load", "--quiet", "--input", str(edited))
-        saved.unlink()
-        edited.unlink()
     return image
 
 
@@ -225,13 +225,13 @@ def remove(engine: Engine) -> None:
         engine.done("rmi", "--force", *dict.fromkeys(found))
 
 
-def _edit(saved: Path, to: Path, edit: Callable[[Document], object]) -> None:
+def _edit(saved: Path, to: Path, image: str, edit: Callable[[Document], object]) -> None:
     """An archive as `docker save` wrote it before version 25, with another configuration."""
     with tarfile.open(saved) as old, tarfile.open(to, "w") as new:
         manifest = json.loads(_read(old, "manifest.json"))
         config = json.loads(_read(old, manifest[0]["Config"]))
         edit(config)
-        manifest[0]["Config"] = "config.json"
+        manifest[0] |= {"Config": "config.json", "RepoTags": [image]}
         for name, document in (("config.json", config), ("manifest.json", manifest)):
             data = json.dumps(document).encode()
             member = tarfile.TarInfo(name)
