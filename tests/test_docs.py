@@ -457,7 +457,7 @@ def test_every_table_stands_somewhere() -> None:
 
 
 def test_every_exit_code_of_an_error_is_listed() -> None:
-    failures = [value for value in vars(errors).values() if isinstance(value, type)]
+    failures = [getattr(errors, name) for name in errors.__all__]
     codes = {part.exit_code for part in failures if issubclass(part, errors.ToolmatrixError)}
     assert codes <= topics.EXIT_CODES.keys()
 

@@ -43,13 +43,15 @@ FLOORS = (
     {"solve", "stages", "inventory", "lock", "recipes"},
     {"facts", "images", "manifests"},
     {"codes"},
-    {"document_store", "opener", "resources", "finding", "lines", "outputs", "pack", "toml"},
+    {"document_store", "opener", "resources", "finding", "lines", "outputs", "pack", "toml"}
+    | {"further_errors"},
     {"errors", "garbage", "processors", "value", "wording", "__init__"},
 )
 
 # Modules that may import what stands above them, with the reason.
 MAY_LOOK_UP = {
     "toolmatrix/__init__.py": "the front door: it hands on functions of `api`, imported when they are asked for",
+    "toolmatrix/errors.py": "it hands on the failures of files, tools and services, made when one is asked for",
 }
 
 VERSION = re.compile(r"\d+\.\d+(\.\d+)*")

@@ -7,9 +7,54 @@ matched, 4 cannot say, 5 an outside tool is missing or failed, 70 internal error
 
 from __future__ import annotations
 
+__all__ = (
+    "AccessDenied",
+    "BeyondMatrix",
+    "BoundExceeded",
+    "CannotSay",
+    "ConfigError",
+    "HarvestRefused",
+    "IndexFailed",
+    "LockError",
+    "LogError",
+    "ManifestError",
+    "MatrixError",
+    "NoImage",
+    "NothingMatched",
+    "OutputError",
+    "Position",
+    "RecipeError",
+    "RegistryFailed",
+    "ReleasedLater",
+    "RenderError",
+    "SubjectError",
+    "ToolMissing",
+    "ToolmatrixError",
+    "Unpinned",
+    "Unresolved",
+    "UsageError",
+)
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from toolmatrix.further_errors import (
+        AccessDenied,
+        HarvestRefused,
+        IndexFailed,
+        LockError,
+        LogError,
+        ManifestError,
+        NoImage,
+        RecipeError,
+        RegistryFailed,
+        RenderError,
+        SubjectError,
+        ToolMissing,
+        Unpinned,
+        Unresolved,
+    )
 
 
 class Position:
@@ -38,6 +83,8 @@ class ToolmatrixError(Exception):
     exit_code = 70
 
     def __init_subclass__(cls, code: str = "", exit_code: int = 0) -> None:
+        # Wherever a class stands, this is where it is had from.
+        cls.__module__ = __name__
         cls.code = code or cls.code
         cls.exit_code = exit_code or cls.exit_code
 
@@ -92,44 +139,8 @@ class MatrixError(ToolmatrixError, code="TM903", exit_code=2):
     """A matrix file that is missing, unreadable, malformed or says something impossible."""
 
 
-class LockError(ToolmatrixError, code="TM904", exit_code=2):
-    """A lock that is missing, truncated, edited by hand or of another schema."""
-
-
 class OutputError(ToolmatrixError, code="TM905", exit_code=2):
     """An output that cannot be written; what was there before is untouched."""
-
-
-class LogError(ToolmatrixError, code="TM906", exit_code=2):
-    """A log that cannot be read, or in which no driver speaks."""
-
-
-class ManifestError(ToolmatrixError, code="TM909", exit_code=2):
-    """A file of a project that cannot be read, or is none that is known."""
-
-
-class RecipeError(ToolmatrixError, code="TM601", exit_code=2):
-    """A recipe that is missing, unreadable, malformed, or asks for what an answer does not have."""
-
-
-class RenderError(ToolmatrixError, code="TM602", exit_code=2):
-    """A value that cannot be put where a template wants it, or a template that cannot be used."""
-
-
-class Unpinned(ToolmatrixError, code="TM603", exit_code=1):
-    """Something that `--strict` refuses: no digest, checksum, commit or snapshot pins it."""
-
-
-class NoImage(ToolmatrixError, code="TM604", exit_code=1):
-    """A lock of which no target can become an image."""
-
-
-class Unresolved(ToolmatrixError, code="TM605", exit_code=1):
-    """Python packages of an answer that a resolver refuses: they do not go together, or one has no wheel."""
-
-
-class SubjectError(ToolmatrixError, code="TM907", exit_code=2):
-    """An image, archive or directory that cannot be read, is damaged, or is not what it says it is."""
 
 
 class NothingMatched(ToolmatrixError, code="TM110", exit_code=3):
@@ -138,10 +149,6 @@ class NothingMatched(ToolmatrixError, code="TM110", exit_code=3):
 
 class BeyondMatrix(NothingMatched, code="TM121", exit_code=4):
     """A release before the first or after the newest one that is known: it may exist, and nothing is known of it."""
-
-
-class HarvestRefused(ToolmatrixError, code="TM308", exit_code=2):
-    """A source that is not what it was, or of which facts have vanished; what was harvested before is kept."""
 
 
 class ReleasedLater(NothingMatched, code="TM303"):
@@ -156,17 +163,12 @@ class BoundExceeded(CannotSay, code="TM908"):
     """A bound on time, processor time or memory that was reached before there was an answer."""
 
 
-class ToolMissing(ToolmatrixError, code="TM500", exit_code=5):
-    """An outside tool or service is missing or failed."""
+if not TYPE_CHECKING:
 
+    def __getattr__(name):
+        """A failure that no question ends with: making their classes takes a hundredth of a `resolve`."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from toolmatrix import further_errors
 
-class IndexFailed(ToolMissing, code="TM512"):
-    """A package index that cannot be reached, is too slow, or does not answer as one."""
-
-
-class RegistryFailed(ToolMissing, code="TM510"):
-    """A registry that cannot be reached, is too slow, or does not answer as one."""
-
-
-class AccessDenied(ToolMissing, code="TM511"):
-    """A registry that wants credentials, or others than it was given."""
+        return getattr(further_errors, name)

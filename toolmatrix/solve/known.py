@@ -86,8 +86,9 @@ class Relations:
         self._limits: dict[frozenset[str], bool | None] = {}
         # By component those of which a fact may speak together with it.
         self._beside: dict[str, set[str]] = {}
-        # Read when a pair is first looked at: most answers hold none that facts could speak of.
-        self._facts: tuple[Claims, Iterable[TestedRow]] | None = (claims, rows)
+        # Read when a pair is first looked at, claims where rows do not join it: most answers hold none of either kind.
+        self._unread_rows: Iterable[TestedRow] = rows
+        self._unread_claims: Claims = claims
 
     def between(self, one: str, other: str) -> tuple[str, str]:
         """The relation of two components that the answer holds, and for `touching` the reason."""
@@ -375,10 +376,16 @@ class Relations:
         return all(self._bit(name) & mask for name, mask in conditions.items())
 
     def _read_facts(self) -> None:
-        if self._facts is not None:
-            (claims, rows), self._facts = self._facts, None
-            self._claimed(claims)
-            self._tested(rows)
+        self._read_rows()
+        self._read_claims()
+
+    def _read_rows(self) -> None:
+        rows, self._unread_rows = self._unread_rows, ()
+        self._tested(rows)
+
+    def _read_claims(self) -> None:
+        claims, self._unread_claims = self._unread_claims, {}
+        self._claimed(claims)
 
     def _claimed(self, claims: Claims) -> None:
         for about, spoken in claims.items():
@@ -398,8 +405,9 @@ class Relations:
 
     def _limited(self, pair: frozenset[str]) -> bool | None:
         """Whether a fact that joins two components limits their releases, or admits any; None where none joins them."""
-        self._read_facts()
+        self._read_rows()
         if pair not in self._limits:
+            self._read_claims()
             spoken = [self._speaks(name, binding) for name, binding in self._claims.get(pair, ())]
             said = [limits for limits in spoken if limits is not None]
             # What the wheels of a release go with its build goes with as well.
