@@ -12,7 +12,7 @@ from itertools import combinations
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask
-from toolmatrix.solve.resolve import Unsatisfiable, supported
+from toolmatrix.solve.resolve import Unsatisfiable, supported, supported_release
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -287,15 +287,9 @@ class _RepairSearch:
             wide = ask.replace(selector=f"{sign}{ends[0]}")
             asks = tuple(wide if part == ask else part for part in request.asks)
             rising = (*request.oldest, ask.component) if oldest else request.oldest
-            resolution = supported(
-                self.index, request.replace(asks=asks, oldest=rising, prefer="newest")
-            )
-            if resolution is not None:
-                held = [resolution.chosen(target) for target in resolution.targets]
-                version = next((one[ask.component] for one in held if ask.component in one), "")
-                text = f"{ask.component}=={version}"
-                if version:
-                    yield ask.replace(selector=f"=={version}", text=text)
+            nearest = request.replace(asks=asks, oldest=rising, prefer="newest")
+            if version := supported_release(self.index, nearest, ask.component):
+                yield ask.replace(selector=f"=={version}", text=f"{ask.component}=={version}")
 
     def cost(self, old: Ask, new: Ask | None) -> int:
         if not old.component:

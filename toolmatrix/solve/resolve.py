@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from toolmatrix.solve.request import Request
     from toolmatrix.solve.worlds import Outside
 
+    _Solved = tuple[Assembly, tuple[int, ...]]
+    """A problem, and the candidates of its solution."""
+
 _TRIES = 8
 """Answers of a changed request that are judged where some evidence is asked for."""
 
@@ -151,7 +154,9 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
         assembly = assembled(index, request, whole=whole)
         if request.min_evidence:
             known = _known(assembly)
-            if isinstance(known, Resolution) or whole:
+            if not isinstance(known, Assembly):
+                return judge(*known)
+            if whole:
                 return known
             continue
         unread, found = _without_unread(assembly)
@@ -201,11 +206,12 @@ def _joined(assembly: Assembly, answer: Resolution) -> Resolution:
             Statement(((number, ~(1 << answer.values[number])),), "", "", "", 0)
             for number in _anchors(assembly)
         ]
-        answer = _supported(assembly.stating(anchored), answer, broken, target) or answer
+        known = _supported(assembly.stating(anchored), answer.values, broken, target)
+        answer = judge(*known) if known else answer
     return answer
 
 
-def _known(assembly: Assembly, rounds: int = -1) -> Resolution | Assembly:
+def _known(assembly: Assembly, rounds: int = -1) -> _Solved | Assembly:
     """The best answer whose weakest evidence is the one asked for or better, or the problem that has none."""
     from toolmatrix.solve.demand import Demand
 
@@ -217,7 +223,7 @@ def _known(assembly: Assembly, rounds: int = -1) -> Resolution | Assembly:
         touching = (pair for one in judged for pair in one.touching() if pair.decides)
         weak += _apart(assembly, found.values, touching)
         if not weak:
-            return judge(assembly, found.values)
+            return assembly, found.values
         # Who tries a change offers what is soon known to be good, and nothing else.
         rounds -= 1
         if not rounds:
@@ -247,49 +253,68 @@ def _anchors(assembly: Assembly) -> list[int]:
 
 def possible(index: Index, request: Request) -> Resolution | None:
     """The best answer of those that rest on nothing unread, without looking for a reason where there is none."""
-    return next((answer for _, answer in _answers(index, request)), None)
+    return next((judge(*found) for found in _solved(index, request)), None)
 
 
 def supported(index: Index, request: Request) -> Resolution | None:
     """The best answer that facts support, or that of `possible` where the first few pairs that touch lead to none."""
-    best: Resolution | None = None
-    for assembly, answer in _answers(index, request):
-        best = best or answer
-        if known := _supported(assembly, answer):
+    found = _best_supported(index, request)
+    return None if found is None else judge(*found)
+
+
+def supported_release(index: Index, request: Request, component: str) -> str:
+    """The release of a component in the answer of `supported`; nothing where there is none, or none in it."""
+    found = _best_supported(index, request)
+    if found is None:
+        return ""
+    assembly, values = found
+    parts = (assembly.pick(target, component) for target in request.targets)
+    releases = (assembly.version(part, values[part.number]) for part in parts if part)
+    return next(filter(None, releases), "")
+
+
+def _best_supported(index: Index, request: Request) -> _Solved | None:
+    best: _Solved | None = None
+    for assembly, values in _solved(index, request):
+        if known := _supported(assembly, values):
             return known
+        best = best or (assembly, values)
     return best
 
 
-def _answers(index: Index, request: Request) -> Iterator[tuple[Assembly, Resolution]]:
+def _solved(index: Index, request: Request) -> Iterator[_Solved]:
     """The best answer that rests on nothing unread, by default accelerator, each with its problem."""
     for one in with_default_accelerators(index, request):
         assembly = Assembly(index, one)
         if one.min_evidence:
             known = _known(assembly, _TRIES)
-            if isinstance(known, Resolution):
-                yield assembly, known
+            if not isinstance(known, Assembly):
+                yield known
         elif not isinstance(found := solve(assembly.problem()), Conflict):
-            yield assembly, judge(assembly, found.values)
+            yield assembly, found.values
 
 
 def _supported(
-    assembly: Assembly, answer: Resolution, unread: Sequence[int] = (), target: str = ""
-) -> Resolution | None:
+    assembly: Assembly, values: tuple[int, ...], unread: Sequence[int] = (), target: str = ""
+) -> _Solved | None:
     """The best answer that facts support, on one target or on all, if few pairs that touch are before it.
 
     The statements that are `unread` do not bind.
     """
     for _ in range(_TRIES):
         touching = [
-            pair for pair in answer.touching if pair.decides and target in ("", pair.target)
+            pair
+            for one in targets_of(assembly, values).values()
+            for pair in one.touching()
+            if pair.decides and target in ("", pair.target)
         ]
         if not touching:
-            return answer
-        assembly = assembly.stating(_apart(assembly, answer.values, touching))
+            return assembly, values
+        assembly = assembly.stating(_apart(assembly, values, touching))
         found = solve(assembly.without(unread).problem())
         if isinstance(found, Conflict):
             break
-        answer = judge(assembly, found.values)
+        values = found.values
     return None
 
 
@@ -422,9 +447,24 @@ class JudgedTarget:
         for variable in self.variables:
             if chosen[variable.number] is not None:
                 self.gather(variable)
-        self.edges = joined_variables(assembly, target, self.claims, self.rows, values)
-        # The variables whose releases facts tie to the request.
-        self.tied = closure(roots(assembly, target), self.edges)
+        self._edges: dict[int, set[int]] | None = None
+        self._tied: set[int] | None = None
+
+    @property
+    def edges(self) -> dict[int, set[int]]:
+        """By variable, those that a fact joins its chosen release with."""
+        if self._edges is None:
+            self._edges = joined_variables(
+                self.assembly, self.target, self.claims, self.rows, self.values
+            )
+        return self._edges
+
+    @property
+    def tied(self) -> set[int]:
+        """The variables whose releases facts tie to the request."""
+        if self._tied is None:
+            self._tied = closure(roots(self.assembly, self.target), self.edges)
+        return self._tied
 
     def gather(self, owner: Variable) -> None:
         """The bindings and disputes of a chosen subject that hold here, by the variable they speak about."""

@@ -144,7 +144,10 @@ class Problem:
     that of variables whose candidate 0 is their absence, and preferred to all others.
     """
 
-    __slots__ = ("_scopes", "domains", "nogoods", "oldest", "optional", "sizes", "supports")
+    __slots__ = (
+        *("_renumbered", "_scopes", "domains", "nogoods", "oldest", "optional", "sizes"),
+        "supports",
+    )
 
     def __init__(
         self,
@@ -162,6 +165,7 @@ class Problem:
         self.oldest = oldest
         self.optional = optional
         self._scopes: list[tuple[int, ...]] | None = None
+        self._renumbered: dict[tuple[int, ...], dict[int, Nogood]] = {}
 
     @property
     def scopes(self) -> Sequence[tuple[int, ...]]:
@@ -169,6 +173,16 @@ class Problem:
         if self._scopes is None:
             self._scopes = [tuple([variable for variable, _ in terms]) for terms in self.nogoods]
         return self._scopes
+
+    def renumbered(self, order: Sequence[int], pool: Iterable[int]) -> dict[int, Nogood]:
+        """Some nogoods, with the variables numbered in an order; each is made once for each order."""
+        made = self._renumbered.setdefault(tuple(order), {})
+        places = {variable: place for place, variable in enumerate(order)}
+        for index in pool:
+            if index not in made:
+                terms = self.nogoods[index]
+                made[index] = tuple([(places[variable], mask) for variable, mask in terms])
+        return {index: made[index] for index in pool}
 
     def forbidding(self, nogoods: Sequence[Nogood]) -> Problem:
         """The same variables with other nogoods, and nothing that ranks."""

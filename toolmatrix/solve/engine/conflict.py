@@ -176,15 +176,12 @@ class Vicinity:
 
     __slots__ = ("distances", "nogoods", "problem")
 
-    def __init__(self, problem: Problem, pool: Iterable[int], starts: Iterable[int]) -> None:
+    def __init__(self, problem: Problem, pool: Sequence[int], starts: Iterable[int]) -> None:
         distances = spread(problem, pool, starts)
-        places = {variable: place for place, variable in enumerate(distances)}
+        order = list(distances)
         self.distances = list(distances.values())
-        self.problem = problem.arranged(list(distances))
-        self.nogoods = {
-            index: tuple([(places[variable], mask) for variable, mask in problem.nogoods[index]])
-            for index in pool
-        }
+        self.problem = problem.arranged(order)
+        self.nogoods = problem.renumbered(order, pool)
 
     def farthest(self, index: int) -> int:
         """Return the distance of the farthest variable of a nogood."""
