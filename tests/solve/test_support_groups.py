@@ -19,13 +19,16 @@ class Bound(SupportGroup):
     __slots__ = ("asked", "one_by_one")
 
     def __init__(self, rows: Sequence[Support]) -> None:
-        super().__init__(rows[0].variables, rows[0].weight)
+        anchored = 0
+        for row in rows:
+            anchored |= row.anchor_mask
+        super().__init__(rows[0].variables, anchored, rows[0].weight)
         self.one_by_one = rows
         self.asked: list[int] = []
 
     def make(self, values: int) -> Sequence[Support]:
         self.asked.append(values)
-        return [row for row in self.one_by_one if row.terms[0][1] & values]
+        return [row for row in self.one_by_one if row.anchor_mask & values]
 
 
 def bound(rows: Sequence[Support]) -> list[Bound]:

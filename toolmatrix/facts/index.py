@@ -87,8 +87,6 @@ class Index:
         self._scales: dict[str, Scale] = {}
         self._builds_of: dict[str, str] = {}
         self._requirements: dict[str, list[BindingGroup]] = {}
-        self.last_problem: Any = None
-        """What `solve.assemble.assembled` made last."""
 
     @property
     def _state(self) -> tuple[bytes, int]:

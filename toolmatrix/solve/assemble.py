@@ -498,12 +498,22 @@ class Assembly(Reachable):
         ]
 
 
+_last: Assembly | None = None
+"""The problem that was put together last. It has its index, which has not it: a circle would keep files open."""
+
+
 def assembled(index: Index, request: Request, *, whole: bool = False) -> Assembly:
     """The problem of a request; the last one is kept, as whoever explains its answer asks for it again."""
-    last = index.last_problem
-    if last is None or last.request is not request or last.whole != whole:
-        last = index.last_problem = Assembly(index, request, whole=whole)
-    return last  # type: ignore[no-any-return]
+    global _last  # noqa: PLW0603 - one is kept for all that ask
+    last = _last
+    if (
+        last is None
+        or last.index is not index
+        or last.request is not request
+        or last.whole != whole
+    ):
+        last = _last = Assembly(index, request, whole=whole)
+    return last
 
 
 def _is_last(

@@ -117,7 +117,8 @@ class TestedRowGroup(SupportGroup):
         numbers = [parts[names[place]].number for place in places]
         # How early comes before how well known, so one number in base EVIDENCE sorts by both.
         earliness = (count - numbers[0]) * EVIDENCE
-        super().__init__(numbers, earliness + words.rank(group.evidence))
+        whole = (2 << parts[names[places[0]]].count) - 1
+        super().__init__(numbers, whole, earliness + words.rank(group.evidence))
         self.worth = [earliness + words.rank(group.evidences[place]) for place in places]
         self.evidence = group.evidence
         self.cites = group.cites

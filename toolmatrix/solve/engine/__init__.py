@@ -66,8 +66,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     Nogood = tuple[tuple[int, int], ...]
-    Filed = tuple["Support", int, int, int]
-    """A support, the place of a variable in it, the first variable that it joins, its owner if that comes before."""
+    Filed = tuple["Support", int, int, int, int]
+    """A support, the place of a variable in it, the first variable that it joins and the values for which it speaks.
+
+    Last comes its owner, where that is before the variable.
+    """
 
 PATIENCE = 32
 """Conflicts, more than there are variables, before the search is set free."""
@@ -93,9 +96,14 @@ class Support:
         """The variables that it joins."""
         return [variable for variable, _, _ in self.terms]
 
+    @property
+    def anchor_mask(self) -> int:
+        """The values of the first of them for which it may speak."""
+        return self.terms[0][1]
+
     def rows(self, values: int) -> Sequence[Support]:
-        """The rows it stands for that may speak where the first variable has one of some values: itself, if it does."""
-        return (self,) if self.terms[0][1] & values else ()
+        """The rows it stands for; of a group those that may speak where the first variable has such a value."""
+        return (self,)
 
     def level(self, variable: int, candidate: int, values: Sequence[int]) -> tuple[int, int] | None:
         """The level at which it speaks for a candidate, given the values before it; None if it does not."""
@@ -116,16 +124,21 @@ class Support:
 class SupportGroup(Support):
     """Rows that join the same variables, made for those values of the first that are chosen; it has no terms itself."""
 
-    __slots__ = ("_made", "_variables")
+    __slots__ = ("_anchor_mask", "_made", "_variables")
 
-    def __init__(self, variables: Sequence[int], weight: int) -> None:
+    def __init__(self, variables: Sequence[int], anchor_mask: int, weight: int) -> None:
         self.weight = weight
+        self._anchor_mask = anchor_mask
         self._variables = variables
         self._made: dict[int, Sequence[Support]] = {}
 
     @property
     def variables(self) -> Sequence[int]:
         return self._variables
+
+    @property
+    def anchor_mask(self) -> int:
+        return self._anchor_mask
 
     def rows(self, values: int) -> Sequence[Support]:
         if values not in self._made:
@@ -235,11 +248,11 @@ class Ranking:
         self.rows = [[] for _ in self.followers] if supports else []
         joined: Sequence[int] = ()
         for support in supports:
-            variables, owner = support.variables, support.owner
+            variables, owner, anchor_mask = support.variables, support.owner, support.anchor_mask
             for place in range(1, len(variables)):
                 variable = variables[place]
                 before = owner if owner < variable else -1
-                self.rows[variable].append((support, place, variables[0], before))
+                self.rows[variable].append((support, place, variables[0], anchor_mask, before))
             # Many rows join the same variables: followers are those that come behind one.
             if variables is not joined:
                 joined, later = variables, 0
@@ -268,9 +281,11 @@ class Ranking:
     def _tested(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the candidates of highest rank: all of ``mask`` where no row speaks."""
         best, top = mask, (0, 0)
-        for support, place, first, owner in self.rows[variable]:
-            absent = owner >= 0 and domains[owner] == 1
-            for row in () if absent else support.rows(domains[first]):
+        for support, place, first, anchor_mask, owner in self.rows[variable]:
+            values = domains[first]
+            if not anchor_mask & values or (owner >= 0 and domains[owner] == 1):
+                continue
+            for row in support.rows(values):
                 terms = row.terms
                 _, tested, weight = terms[place]
                 if not tested & mask:
