@@ -101,7 +101,7 @@ class Support:
         """The values of the first of them for which it may speak."""
         return self.terms[0][1]
 
-    def rows(self, values: int) -> Sequence[Support]:
+    def rows(self, values: int) -> Sequence[Support]:  # noqa: ARG002 - groups need them
         """The rows it stands for; of a group those that may speak where the first variable has such a value."""
         return (self,)
 
