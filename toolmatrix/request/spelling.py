@@ -5,8 +5,6 @@ Names of packages of other indexes are read as what they stand for.
 
 from __future__ import annotations
 
-import re
-
 from toolmatrix.errors import CannotSay, NothingMatched, UsageError
 from toolmatrix.facts.versions import SelectorError
 from toolmatrix.request import fields
@@ -413,6 +411,8 @@ def request_of_index_name(names: Names, name: str, selector: str) -> str:
 
     Nothing where a part of it is neither a component nor says what is usual besides.
     """
+    import re
+
     asked: dict[str, str] = {}
     accelerator = ""
     for piece in filter(None, re.split(r"[-_]", name.lower())):
