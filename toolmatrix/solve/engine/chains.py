@@ -34,12 +34,13 @@ class Chains:
         self.users: list[list[tuple[int, int]]] = [[] for _ in self.domains]
         self.steps: list[Step] = []
         self.empty = -1
+        domains, users = self.domains, self.users
         for index in pool:
             still_open = 0
             for variable, mask in problem.nogoods[index]:
                 rest = ~mask
-                self.users[variable].append((index, rest))
-                if self.domains[variable] & rest:
+                users[variable].append((index, rest))
+                if domains[variable] & rest:
                     still_open += 1
             # With one term still open it removes that term's mask; with none it refuses at once.
             if still_open < 2:
@@ -50,14 +51,15 @@ class Chains:
         terms = self.nogoods[index]
         if not terms:
             return
-        still_open = None
+        still_open, domains = None, self.domains
         for term in terms:
-            if self.domains[term[0]] & ~term[1]:
+            variable, mask = term
+            if domains[variable] & ~mask:
                 if still_open is not None:
                     return
                 still_open = term
         target, mask = still_open or terms[0]
-        if self.domains[target] & mask:
+        if domains[target] & mask:
             cost = 1
             for variable, other in terms:
                 if variable != target:
