@@ -39,6 +39,8 @@ SKIPPED = {
     "vllm --with driver==535": ("vllm", "they need driver >=580.65.06"),
     "torch --with python==3.8": ("torch", "they need python 3.9-3.15"),
     "tensorflow --with cuda==11.2": ("tensorflow", "no source joins them with cuda==11.2"),
+    # Compiled code that no fact joins with a later Python is no fact that refuses it.
+    "python mindspore==2.0.0": ("python", "no fact says that they go with mindspore 2.0.0"),
     # The release pages have no wheel of 2.8.3.post1 and post2.
     "flash-attn --from wheel": ("flash-attn", "no fact says that they go with accelerator cuda"),
 }

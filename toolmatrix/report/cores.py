@@ -98,7 +98,8 @@ def sentences(index: Index, lines: Sequence[CoreLine], about: str) -> list[str]:
         if ground := line.ground:
             unread = ground.evidence == UNKNOWN
             if ground.subject == about and (against := clash(index, ground)):
-                go = "no fact says that they go" if unread else "they do not go"
+                silent = unread or ground.kind == "touching"
+                go = "no fact says that they go" if silent else "they do not go"
                 told.append(f"{go} with {against}")
             else:
                 told.append(claims.silence(index, ground) if unread else sentence(index, line))
