@@ -134,9 +134,8 @@ class Demand:
         while size != len(needed):
             size = len(needed)
             for by, terms, about in needs:
-                if by in needed - absent and all(
-                    mask >> judged.values[one] & 1 for one, mask in terms.items()
-                ):
+                holds = all(mask >> judged.values[one] & 1 for one, mask in terms.items())
+                if by in needed and by not in absent and holds:
                     needed |= about
         loose = {part.number for part in judged.variables} - needed - absent
         if not loose:
