@@ -83,8 +83,6 @@ class ToolmatrixError(Exception):
     exit_code = 70
 
     def __init_subclass__(cls, code: str = "", exit_code: int = 0) -> None:
-        # Wherever a class stands, this is where it is had from.
-        cls.__module__ = __name__
         cls.code = code or cls.code
         cls.exit_code = exit_code or cls.exit_code
 
