@@ -447,24 +447,9 @@ class JudgedTarget:
         for variable in self.variables:
             if chosen[variable.number] is not None:
                 self.gather(variable)
-        self._edges: dict[int, set[int]] | None = None
-        self._tied: set[int] | None = None
-
-    @property
-    def edges(self) -> dict[int, set[int]]:
-        """By variable, those that a fact joins its chosen release with."""
-        if self._edges is None:
-            self._edges = joined_variables(
-                self.assembly, self.target, self.claims, self.rows, self.values
-            )
-        return self._edges
-
-    @property
-    def tied(self) -> set[int]:
-        """The variables whose releases facts tie to the request."""
-        if self._tied is None:
-            self._tied = closure(roots(self.assembly, self.target), self.edges)
-        return self._tied
+        self.edges = joined_variables(assembly, target, self.claims, self.rows, values)
+        # The variables whose releases facts tie to the request.
+        self.tied = closure(roots(assembly, target), self.edges)
 
     def gather(self, owner: Variable) -> None:
         """The bindings and disputes of a chosen subject that hold here, by the variable they speak about."""
