@@ -34,6 +34,12 @@ JOINED = {
     "torch --with torchvision==0.18.1": "2.3",
     "torch --with torchaudio==2.2.2": "2.2",
     "triton --with torch==2.5.1": "3.1",
+    # METADATA: 1.2.1 declares torch >=1.10.0 and 1.3.0 torch >=2.0.0; optax 0.2.2 jax >=0.1.55 and 0.2.3 jax >=0.4.27.
+    "accelerate torch==1.13.1": "1.2",
+    "accelerate --with torch==1.13.1": "1.2",
+    "optax jax==0.4.20": "0.2",
+    # It requires Transformers at whatever release, of which its newest uses a later one than comes with such a torch.
+    "peft torch==2.1.0": "0.5",
 }
 """A question, and the series that a source joins with what is named."""
 NEWEST = (

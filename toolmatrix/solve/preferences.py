@@ -3,7 +3,8 @@
 They are supports like rows. Above all rows stand what a lock holds and what a policy asks for, then, among the builds
 of a release, machine code for every device asked for (before code that the driver compiles) and a build for the
 accelerator alone; beside a build that brings its runtime, an image without one. Below all rows, by the rule
-`series-of-its-time`, stand releases whose series was out when the framework was.
+`series-of-its-time`, stand releases whose series was out when the framework was, and those of a wanted package that
+declare with which of its releases they go.
 
 A component that the request names with a release, or with a range without its newest, is an anchor. A release of a
 wanted component is joined to it where a row names both, or where a fact about both admits them. Where no row names such
@@ -14,8 +15,10 @@ anchors comes first, and age decides among equals.
 from __future__ import annotations
 
 from toolmatrix.facts.evidence import UNKNOWN
+from toolmatrix.facts.records import PURE
 from toolmatrix.solve.engine import Support
 from toolmatrix.solve.flags import PTX
+from toolmatrix.solve.known import names_releases
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL
 from toolmatrix.value import NamedTuple
 
@@ -226,17 +229,40 @@ def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
             part = components[name]
             if variable.number > parts[first].number and part["scheme"] == "pep440":
                 facts = assembly.component(name)
+                wanted = name in assembly.request.wanted
+                # What nothing needs stays away.
+                always = 1 | (_declaring(assembly.index, name, first) if wanted else 0)
                 for weight, releases in limits:
                     for out, anchor_mask in _out_by(facts, releases):
-                        # What nothing needs stays away.
                         yield _support(
-                            parts[first], variable, out | 1, weight, Fallback, anchor_mask
+                            parts[first], variable, out | always, weight, Fallback, anchor_mask
                         )
                         for together, count in joined.get((target, name), ()):
-                            both, worth = (out | 1) & together, count * _ANCHOR + weight
+                            both, worth = (out | always) & together, count * _ANCHOR + weight
                             yield _support(
                                 parts[first], variable, both, worth, anchor_mask=anchor_mask
                             )
+
+
+def _declaring(index: Index, package: str, framework: str) -> int:
+    """The releases of a package without compiled code that declare with which releases of a framework they go.
+
+    Those that require any other package at whatever release are left out: of that they say nothing.
+    """
+    components, facts = index.header["components"], index.component(package)
+    if components[package]["code"] != PURE:
+        return 0
+    declaring = silent = 0
+    for binding in facts.bindings:
+        head = components[binding.component] if binding.component else None
+        if binding.kind != "requires" or head is None or head["scheme"] != "pep440":
+            continue
+        whole = (2 << len(index.component(binding.component).versions)) - 2
+        if not names_releases(index, binding, whole):
+            silent |= binding.mask
+        elif binding.component == framework:
+            declaring |= binding.mask
+    return declaring & ~silent
 
 
 def _out_by(facts: ComponentFacts, days: list[tuple[str, int]]) -> Iterator[tuple[int, int]]:
