@@ -512,6 +512,8 @@ def assembled(index: Index, request: Request, *, whole: bool = False) -> Assembl
         or last.request is not request
         or last.whole != whole
     ):
+        # The one before goes first: two take twice the memory.
+        last = _last = None
         last = _last = Assembly(index, request, whole=whole)
     return last
 
