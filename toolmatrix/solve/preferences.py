@@ -249,19 +249,20 @@ def _declaring(index: Index, package: str, framework: str) -> int:
 
     Those that require any other package at whatever release are left out: of that they say nothing.
     """
-    components, facts = index.header["components"], index.component(package)
+    components = index.header["components"]
     if components[package]["code"] != PURE:
         return 0
     declaring = silent = 0
-    for binding in facts.bindings:
-        head = components[binding.component] if binding.component else None
-        if binding.kind != "requires" or head is None or head["scheme"] != "pep440":
+    for group in index.requirements(package):
+        name = group.component
+        if group.kind == "needs" or not name or components[name]["scheme"] != "pep440":
             continue
-        whole = (2 << len(index.component(binding.component).versions)) - 2
-        if not names_releases(index, binding, whole):
-            silent |= binding.mask
-        elif binding.component == framework:
-            declaring |= binding.mask
+        whole = (2 << len(index.component(name).versions)) - 2
+        for binding in group.of(-1):
+            if not names_releases(index, binding, whole):
+                silent |= binding.mask
+            elif name == framework:
+                declaring |= binding.mask
     return declaring & ~silent
 
 
