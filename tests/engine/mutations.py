@@ -27,10 +27,10 @@ GOOD = f"{NAME}:x86"
 _BASE = "debian:12=local/debian:bookworm-amd64"
 _COMMANDS = (
     "python -m tests.engine bookworm amd64",
-    "toolmatrix lock gcc python numpy bazel==4.2.3 base-image --distro debian12 --target x86 --cpu haswell",
+    "toolmatrix lock gcc python numpy base-image --distro debian12 --target x86 --cpu haswell",
     f"toolmatrix render --dialect classic --base {_BASE} --output {NAME}",
     f"toolmatrix build {NAME}",
-    "toolmatrix lock gcc python numpy bazel==4.2.3 base-image --distro debian12 --target x86 --output other.lock",
+    "toolmatrix lock gcc python numpy base-image --distro debian12 --target x86 --output other.lock",
 )
 RUNTIME = (12, 4)
 """The CUDA that is beside what the lock asks for."""
@@ -86,11 +86,6 @@ MUTATIONS = {
     ),
     "numpy": Mutation("RUN python -m pip install numpy==1.26.4", ("FAIL TM401 numpy",)),
     "gcc": Mutation("RUN ln -sf /usr/bin/gcc-11 /usr/local/bin/gcc", ("FAIL TM401 gcc",)),
-    "bazel": Mutation(
-        "RUN apt-get install -y -qq --no-install-recommends --allow-downgrades"
-        " bazel-bootstrap=3.5.1+ds-3 bazel-bootstrap-data=3.5.1+ds-3",
-        ("FAIL TM401 bazel",),
-    ),
     "shim": Mutation(
         "RUN cd /usr/local/bin && rm gcc &&"
         """ printf '#!/bin/sh\\nexec gcc-11 "$@"\\n' > gcc && chmod 755 gcc""",
@@ -164,9 +159,8 @@ RIGHT = {
     "moved": Mutation(
         f"RUN {_MOVED} && ln -s /opt/moved /build/venv\nENV PATH=$PATH:/opt/moved/bin"
     ),
-    # Debian's bazel is a script of bash in front of the program.
     "no shell": Mutation(
-        "RUN cd /usr/bin && ln -sf bazel-4 bazel && rm -f sh bash dash rbash\n"
+        "RUN rm -f /usr/bin/sh /usr/bin/bash /usr/bin/dash /usr/bin/rbash\n"
         f"FROM scratch\nCOPY --from=0 / /\n{_REPEATED}"
     ),
 }
