@@ -11,7 +11,9 @@ import jsonschema
 import pytest
 
 import toolmatrix
+from tests import matrix
 from toolmatrix.api.explorer import Explorer
+from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli.main import main
 from toolmatrix.pack import Pieces
 from toolmatrix.report.claims import address
@@ -36,7 +38,7 @@ NO = ("cuda==11.0", "--with=tensorflow==2.6.5", "--arch=sm_86")
 
 @pytest.fixture(scope="module")
 def explorer() -> Explorer:
-    return Explorer(toolmatrix.open_matrix())
+    return Explorer(OpenMatrix(index=matrix.index()))
 
 
 def checked(document: Document) -> Document:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests import matrix
 from tests.manifests import patches
-from toolmatrix.api.requests import open_matrix
 from toolmatrix.judge import edits
 from toolmatrix.judge.manifests import judge
 from toolmatrix.manifests import read
@@ -27,7 +27,7 @@ THREADS: list[dict[str, Any]] = load_yaml(str(FILES / "threads.yaml"))
 @pytest.fixture(scope="module")
 def index() -> Index:
     """The built-in matrix."""
-    return open_matrix().index
+    return matrix.index()
 
 
 def judged(index: Index, path: str, text: str) -> JudgedManifest:
