@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests import matrix
 from toolmatrix import resources
 from toolmatrix.facts import evidence
-from toolmatrix.facts.compile import compile_matrix
-from toolmatrix.facts.load import files, load
+from toolmatrix.facts.load import files
 
 if TYPE_CHECKING:
-    from toolmatrix.facts.compiled import Compiled
-    from toolmatrix.facts.model import Claim, Matrix, Release, TableRow
+    from toolmatrix.facts.index import Index
 
 FRONT = str(Path(resources.matrix_root()) / "matrix.yaml")
 PROBE = Path(__file__).parent.parent / "fixtures" / "cuda_arch_probe.json"
@@ -37,29 +36,20 @@ NOT_FOLLOWED = {
 
 
 @pytest.fixture(scope="module")
-def result() -> Compiled:
-    return compile_matrix(load([FRONT]))
+def index() -> Index:
+    return matrix.index()
 
 
-@pytest.fixture(scope="module")
-def matrix(result: Compiled) -> Matrix:
-    return result.matrix
-
-
-def said(matrix: Matrix) -> list[Claim | Release | TableRow]:
-    """Everything with a source."""
-    return [*matrix.claims.values(), *matrix.releases.values(), *matrix.rows.values()]
-
-
-def test_every_fact_has_a_source_evidence_and_the_day_it_was_read(matrix: Matrix) -> None:
-    assert len(said(matrix)) > 1000
-    for fact in said(matrix):
+def test_every_fact_has_a_source_evidence_and_the_day_it_was_read(index: Index) -> None:
+    facts, sources = [*map(index.record, index.ids.values())], index.sources()
+    assert len(facts) > 1000
+    for fact in facts:
         assert fact.evidence in evidence.WORDS, fact.id
-        assert DAY.fullmatch(matrix.sources[fact.source].read), fact.id
+        assert DAY.fullmatch(sources[fact.source].read), fact.id
 
 
-def test_every_source_says_what_and_where_it_is(matrix: Matrix) -> None:
-    for name, source in matrix.sources.items():
+def test_every_source_says_what_and_where_it_is(index: Index) -> None:
+    for name, source in index.sources().items():
         assert source.title.strip(), name
         assert source.at.strip(), name
 
@@ -74,24 +64,19 @@ def test_no_file_names_the_host_of_a_registry() -> None:
     assert found == []
 
 
-def test_every_component_has_releases(result: Compiled) -> None:
-    assert [name for name, scale in result.scales.items() if not scale.versions] == []
+def test_every_component_has_releases(index: Index) -> None:
+    assert [name for name in index.header["components"] if not index.component(name).versions] == []
 
 
-def known_archs(result: Compiled, release: str) -> set[str]:
+def known_archs(index: Index, release: str) -> set[str]:
     """The sm names that a release of the toolkit makes code for."""
-    bit = result.scales["cuda"].bit(release)
-    binding = [
-        part.allowed
-        for part in result.bindings
-        # What makes code for fewer with it says nothing of the toolkit.
-        if part.component == "arch" and part.when[0][0] == "cuda" and part.when[0][1] & bit
-    ]
+    bit = index.scale("cuda").bit(release)
+    # What makes code for fewer with it says nothing of the toolkit.
+    binding = [part.allowed for part in index.component("cuda").about("arch", bit)]
     assert binding, f"nothing says which archs cuda {release} knows"
-    names = result.scales["arch"].versions
     return {
         name
-        for place, name in enumerate(names)
+        for place, name in enumerate(index.component("arch").versions)
         if name.startswith("sm_") and all(mask >> place + 1 & 1 for mask in binding)
     }
 
@@ -112,9 +97,9 @@ def test_the_probe_is_whole() -> None:
     [row for row in probe() if row["source"] not in NOT_FOLLOWED],
     ids=lambda row: f"{row['cuda']}-{row['component_version'] or 'declared'}",
 )
-def test_the_archs_of_a_toolkit_are_those_captured(result: Compiled, row: dict[str, Any]) -> None:
+def test_the_archs_of_a_toolkit_are_those_captured(index: Index, row: dict[str, Any]) -> None:
     minor = row["cuda"] + "."
-    found = [name for name in result.scales["cuda"].versions if f"{name}.".startswith(minor)]
+    found = [name for name in index.component("cuda").versions if f"{name}.".startswith(minor)]
     assert found
     for release in found:
-        assert known_archs(result, release) == set(row["sm_list"].split()), release
+        assert known_archs(index, release) == set(row["sm_list"].split()), release
