@@ -25,13 +25,13 @@ class DataHook(BuildHookInterface):  # type: ignore[misc]
         for name in _CARRIED:
             build_data["force_include"][os.path.join(self.root, name)] = f"toolmatrix/data/{name}"
         self._made = tempfile.TemporaryDirectory(prefix="toolmatrix-made-")
-        index = os.path.join(self._made.name, "index.bin")
+        index = os.path.join(self._made.name, "index")
         for name, text in _made(self.root, index).items():
             page = os.path.join(self._made.name, name)
             with open(page, "w", encoding="utf-8") as file:
                 file.write(text)
             build_data["shared_data"][page] = f"share/man/man1/{name}"
-        build_data["force_include"][index] = "toolmatrix/data/index.bin"
+        build_data["force_include"][index] = "toolmatrix/data/index"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was made for the build."""
@@ -45,10 +45,10 @@ def _made(root: str, index: str) -> dict[str, str]:
     sys.path.insert(0, root)
     try:
         from toolmatrix.cli import man
-        from toolmatrix.facts.index import Index
+        from toolmatrix.facts.index import Index, IndexFolder
         from toolmatrix.facts.store import build_index
 
         build_index(root, index)
-        return man.pages(Index(index).header["date"])
+        return man.pages(Index(index, IndexFolder(index)).header["date"])
     finally:
         sys.path.remove(root)

@@ -1,18 +1,20 @@
 """Writes the index of ten times the facts: each of the real ones, and nine more like it that nothing reaches.
 
-Run by `resolve.py` with the interpreter that toolmatrix is installed for: `_tenfold.py FILE`.
+Run by `resolve.py` with the interpreter that toolmatrix is installed for: `_tenfold.py FOLDER`.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from typing import Any
 
 from toolmatrix import resources
 from toolmatrix.facts import load
 from toolmatrix.facts.compile import compile_matrix
-from toolmatrix.facts.store import open_index
+from toolmatrix.facts.index import component_file
+from toolmatrix.facts.store import open_index, write_folder
 from toolmatrix.facts.writer import _Writer
 
 COPIES = [f"~{number}" for number in range(1, 10)]
@@ -22,19 +24,23 @@ class Tenfold(_Writer):
     """Components, releases, claims, rows and sources, each ten times."""
 
     def components(self) -> None:
-        """The sections; those of the copies say the same under another name."""
+        """The files of components; those of the copies say the same under another name."""
         super().components()
         matrix = self.compiled.matrix
         for copy in COPIES:
             for name in matrix.components:
-                self.sections[f"c:{name}{copy}"] = self.sections[f"c:{name}"]
+                self.lines[name + copy], self.ends[name + copy] = [], 0
+                self.sections[component_file(name + copy)] = self.sections[component_file(name)]
             for claim in matrix.claims.values():
-                number = self.claim(claim.replace(id=claim.id + copy))
-                self.put([[[1, 1], number, claim.evidence, []]])
+                (subject, releases), *conditions = claim.when
+                when = ((subject + copy, releases), *conditions)
+                number = self.claim(claim.replace(id=claim.id + copy, when=when))
+                self.put(subject + copy, [[[1, 1], number, claim.evidence, []]])
             for release in matrix.releases.values():
                 self.release(release.replace(component=release.component + copy))
             for row in matrix.rows.values():
-                self.ids[row.id + copy] = self.row(row.replace(id=row.id + copy))
+                component, _, rest = row.subject.partition(" ")
+                self.row(row.replace(id=row.id + copy, subject=f"{component}{copy} {rest}"))
 
     def head(self) -> dict[str, Any]:
         """The header, which lists all components."""
@@ -54,8 +60,8 @@ def main(destination: str) -> None:
     matrix.sources |= {
         name + copy: source for name, source in matrix.sources.items() for copy in COPIES
     }
-    with open(destination, "wb") as stream:
-        stream.write(Tenfold(compile_matrix(matrix), files).finish())
+    shutil.rmtree(destination)
+    write_folder(destination, Tenfold(compile_matrix(matrix), files).finish())
 
 
 if __name__ == "__main__":

@@ -156,8 +156,8 @@ def visited(folder: Path, address: str, runs: int) -> None:
     held = sorted({path for path in paths if path.is_file()})
     for path in sorted(held, key=sent)[-4:]:
         print(f"{sent(path):>9} bytes {path.relative_to(folder)}")
-    pieces = [path for path in held if path.parent.name.startswith("matrix-")]
-    print(f"{sum(map(sent, pieces)):>9} bytes in {len(pieces)} pieces of the matrix")
+    parts = [path for path in held if path.relative_to(folder).parts[0].startswith("matrix-")]
+    print(f"{sum(map(sent, parts)):>9} bytes in {len(parts)} files of the matrix")
     print(f"{sum(map(sent, held))} bytes in {len(held)} files of all questions asked")
     every = [path for path in folder.rglob("*") if path.is_file()]
     print(f"{sum(map(sent, every))} bytes in {len(every)} files of the whole page")

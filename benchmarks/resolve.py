@@ -120,9 +120,7 @@ class Bench:
             package = self.work / name / "toolmatrix"
             shutil.copytree(installed, package)
             found.append([self.python, "-c", FROM, str(package.parent), *QUESTION])
-        self.place.output(
-            [self.python, str(HERE / "_tenfold.py"), str(package / "data" / "index.bin")]
-        )
+        self.place.output([self.python, str(HERE / "_tenfold.py"), str(package / "data" / "index")])
         return found
 
     def script(self, name: str, *arguments: str) -> Any:

@@ -1,13 +1,22 @@
 // The program itself, in Pyodide: it is asked as any program asks it that imports it.
 
 const PROGRAM = `
-import importlib, json, sys, zlib
+import importlib, json, sys
+from functools import cache
 
 sys.path.append(place)
 from toolmatrix.api.explorer import Explorer
-from toolmatrix.pack import Pieces
+from toolmatrix.api.requests import OpenMatrix
+from toolmatrix.facts.index import Index
 
-explorer = Explorer(Pieces(size, step, lambda number: zlib.decompress(fetched(number).to_py())))
+@cache
+def file(name):
+    return bytes(fetched(name).to_py())
+
+def read(name, start=0, length=None):
+    return file(name)[start:None if length is None else start + length]
+
+explorer = Explorer(OpenMatrix(index=Index("", read)))
 
 def ask(kind, said):
     return json.dumps(explorer.ask(kind, json.loads(said)))
@@ -51,8 +60,8 @@ async function start(config, base) {
   const said = (done, what) => self.postMessage({ done, what, ready: done === 1 });
   said(0.05, "loading Python");
   const code = packed(at(config.code));
-  const { folder, size, step, first } = config.matrix;
-  const pieces = new Map(first.map((number) => [number, bytes(at(`${folder}${number}.bin`))]));
+  const { folder, first } = config.matrix;
+  const early = new Map(first.map((name) => [name, bytes(at(folder + name))]));
   const { loadPyodide } = await import(at(`${config.runtime}pyodide.mjs`));
   const python = await loadPyodide({
     indexURL: at(config.runtime),
@@ -61,12 +70,10 @@ async function start(config, base) {
   said(0.7, "loading the program and facts");
   install(python, await code);
   const held = new Map();
-  for (const [number, piece] of pieces) held.set(number, new Uint8Array(await piece));
+  for (const [name, data] of early) held.set(name, new Uint8Array(await data));
   said(0.9, "starting the program");
   python.globals.set("place", PLACE);
-  python.globals.set("size", size);
-  python.globals.set("step", step);
-  python.globals.set("fetched", (number) => held.get(number) ?? piece(at(`${folder}${number}.bin`)));
+  python.globals.set("fetched", (name) => held.get(name) ?? file(at(folder + name)));
   python.runPython(PROGRAM);
   libraries = async () => {
     install(python, await packed(at(config.libraries)));
@@ -102,8 +109,8 @@ function install(python, files) {
   }
 }
 
-/** A piece of the matrix while Python waits for it, which a worker may do. */
-function piece(address) {
+/** A file of the matrix while Python waits for it, which a worker may do. */
+function file(address) {
   const request = new XMLHttpRequest();
   request.open("GET", address, false);
   request.responseType = "arraybuffer";

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from toolmatrix import pack, resources
+from toolmatrix import resources
 from toolmatrix.facts import load, store
 from toolmatrix.facts.store import open_index
 
@@ -54,8 +54,8 @@ def make_folder(kept: Path) -> None:
     os.environ[_OVERLAY] = str(overlay)
     cache_folder = Path(folder(), "toolmatrix")
     cache_folder.mkdir()
-    for index_file in kept.glob("*.bin"):
-        shutil.copy2(index_file, cache_folder)
+    for index in kept.glob("index-*"):
+        shutil.copytree(index, cache_folder / index.name)
 
 
 def compile_ahead() -> subprocess.Popen[bytes]:
@@ -78,14 +78,18 @@ def remove_folder(kept: Path) -> None:
     """Remove the cache of this run, once, in the process that made it; the indexes of today's matrix go to `kept`."""
     built_in = os.path.join(resources.matrix_root(), "matrix.yaml")
     current = {store._name([built_in]), store._name([built_in, ours()])}
-    for index_file in kept.glob("*.bin"):
-        if index_file.name not in current:
-            index_file.unlink(missing_ok=True)
+    for index in kept.glob("index-*"):
+        if index.name not in current:
+            shutil.rmtree(index, ignore_errors=True)
     for name in current:
         compiled = Path(folder(), "toolmatrix", name)
-        # Beside, then renamed: another run may read it now.
-        if compiled.is_file():
-            pack.replace(str(kept / name), compiled.read_bytes())
+        if compiled.is_dir():
+            files = {
+                str(file.relative_to(compiled)): file.read_bytes()
+                for file in compiled.rglob("*.json*")
+            }
+            # Beside, then renamed: another run may read it now.
+            store._keep(str(kept / name), files)
     shutil.rmtree(os.environ.pop(_VARIABLE), ignore_errors=True)
 
 

@@ -33,9 +33,9 @@ def templates_root() -> str:
 
 
 def builtin_index() -> str | None:
-    """The compiled index a wheel ships, or None in a source checkout."""
-    path = os.path.join(_DATA, "index.bin")
-    return path if os.path.isfile(path) else None
+    """The folder of the compiled index that a wheel ships, or None in a source checkout."""
+    path = os.path.join(_DATA, "index")
+    return path if os.path.isdir(path) else None
 
 
 def schema_path(name: str) -> str:

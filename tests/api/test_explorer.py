@@ -15,7 +15,7 @@ from tests import matrix
 from toolmatrix.api.explorer import Explorer
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli.main import main
-from toolmatrix.pack import Pieces
+from toolmatrix.facts.index import Index, in_memory
 from toolmatrix.report.claims import address
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.request.fields import given
@@ -274,23 +274,18 @@ def test_coverage_is_what_facts_prints(explorer: Explorer, cache: str) -> None:
     assert set(document["summary"]["components"]) <= set(titles)
 
 
-def test_a_matrix_in_pieces_answers_alike_and_is_read_in_part(explorer: Explorer) -> None:
-    data = explorer.matrix.to_bytes()
-    step = 1 << 16
-    asked: list[int] = []
+def test_files_are_read_when_a_question_needs_them(explorer: Explorer) -> None:
+    files = explorer.index.files()
+    asked: set[str] = set()
 
-    def piece(number: int) -> bytes:
-        asked.append(number)
-        return data[number * step : (number + 1) * step]
+    def read(name: str, start: int = 0, length: int | None = None) -> bytes:
+        asked.add(name)
+        return in_memory(files)(name, start, length)
 
-    parts = Explorer(Pieces(len(data), step, piece))
+    parts = Explorer(OpenMatrix(index=Index("", read)))
     said = {"command": "resolve", "words": YES}
     assert parts.ask("answer", said) == explorer.ask("answer", said)
-    assert len(asked) == len(set(asked)) < len(data) / step / 4
-    assert len(Pieces(len(data), step, piece)) == len(data)
-    for place in (slice(0, 10), slice(step - 1, step + 1), slice(5, 5), slice(0, 3 * step)):
-        assert Pieces(len(data), step, piece)[place] == data[place]
-    assert Pieces(len(data), step, piece)[-3:] == data[-3:]
+    assert sum(len(files[name]) for name in asked) < sum(map(len, files.values())) / 4
 
 
 @pytest.mark.parametrize(

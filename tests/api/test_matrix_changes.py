@@ -12,6 +12,7 @@ from tests.facts.small import facts, table, write
 from toolmatrix.api.matrix_changes import changes, earlier
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.errors import MatrixError
+from toolmatrix.facts import store
 from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
@@ -68,17 +69,18 @@ def test_facts_that_came_went_and_say_something_else_are_told(tmp_path: Path) ->
     assert changes(after, after)["components"] == []
 
 
-def test_an_earlier_matrix_is_an_index_or_a_front_page(tmp_path: Path) -> None:
+def test_an_earlier_matrix_is_a_folder_an_archive_or_a_front_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = matrix(tmp_path / "one", {"app": "2.6.0", "gcc": "7"})
-    index = tmp_path / "index.bin"
-    index.write_bytes(open_matrix(path).to_bytes())
-    assert earlier(index).digest == earlier(path).digest
-    index.write_bytes(b"toolmatrix-index/4 1 2\n{}")
-    with pytest.raises(MatrixError, match="the earlier matrix is of another format") as raised:
-        earlier(index)
-    assert raised.value.found == "toolmatrix-index/4"
-    index.write_bytes(open_matrix(path).to_bytes()[:300])
-    with pytest.raises(MatrixError, match="damaged or of another version"):
-        earlier(index)
+    archive, folder = tmp_path / "matrix.zip", tmp_path / "index"
+    archive.write_bytes(open_matrix(path).to_bytes())
+    store.write_folder(str(folder), open_matrix(path).index.files())
+    assert {earlier(one).digest for one in (path, archive, folder)} == {open_matrix(path).digest}
+    archive.write_bytes(open_matrix(path).to_bytes()[:300])
+    monkeypatch.setattr("toolmatrix.facts.index.FORMAT", "toolmatrix-index/0")
+    for damaged in (archive, folder):
+        with pytest.raises(MatrixError, match="damaged or of another version"):
+            earlier(damaged)
     with pytest.raises(MatrixError):
         earlier(tmp_path / "nothing.yaml")

@@ -194,7 +194,7 @@ def asked(matrix: toolmatrix.api.requests.OpenMatrix) -> list[str]:
 def test_a_matrix_in_bytes_needs_no_file_thread_process_or_clock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    data = Path(toolmatrix.open_matrix().index.path).read_bytes()
+    data = toolmatrix.open_matrix().to_bytes()
     # What is imported is read from files; the same questions import the same.
     expected = asked(toolmatrix.open_matrix(data))
 
@@ -213,13 +213,31 @@ def test_a_matrix_in_bytes_needs_no_file_thread_process_or_clock(
     assert found == expected
 
 
-def test_damage_in_bytes_is_found_where_it_is_reached() -> None:
-    data = bytearray(Path(toolmatrix.open_matrix().index.path).read_bytes())
+@pytest.mark.usefixtures("_small_matrix")
+def test_damage_in_bytes_is_found_when_they_are_opened() -> None:
+    data = toolmatrix.open_matrix([]).to_bytes()
     middle = len(data) // 2
-    data[-middle:] = bytes(middle)
-    with pytest.raises(MatrixError) as caught:
-        str(toolmatrix.resolve("tensorflow==2.6.5", matrix=bytes(data)))
-    assert caught.value.what == "the matrix in bytes is damaged or of another version"
+    flipped = bytes([data[middle] ^ 1])
+    for damaged in (
+        b"",
+        b"{}",
+        data[:-1],
+        data[:middle],
+        data[:middle] + flipped + data[middle + 1 :],
+    ):
+        with pytest.raises(MatrixError) as caught:
+            toolmatrix.open_matrix(damaged)
+        assert caught.value.what == "the matrix in bytes is damaged or of another version"
+
+
+def test_the_folder_of_an_index_is_a_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = toolmatrix.open_matrix()
+    monkeypatch.setattr("toolmatrix.facts.store.open_index", None)
+    again = toolmatrix.open_matrix(opened.index.path)
+    assert again.digest == opened.digest
+    assert str(toolmatrix.resolve("cuda", matrix=again)) == str(
+        toolmatrix.resolve("cuda", matrix=opened)
+    )
 
 
 def test_every_function_of_the_front_door_is_there() -> None:

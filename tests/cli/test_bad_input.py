@@ -429,7 +429,7 @@ def test_a_front_page_that_lists_itself(small: Cli, here: Path) -> None:
 
 
 def indexes(cache: str) -> list[Path]:
-    return sorted(Path(cache, "toolmatrix").glob("index-*.bin"))
+    return sorted(Path(cache, "toolmatrix").glob("index-*"))
 
 
 @pytest.mark.parametrize(
@@ -445,17 +445,27 @@ def indexes(cache: str) -> list[Path]:
     ],
     ids=["empty", "short", "half", "foreign", "zeroes", "flipped", "doubled"],
 )
-def test_a_corrupt_index_is_made_anew(small: Cli, tmp_path: Path, damage: Any) -> None:
+def test_a_corrupt_index_is_made_anew_or_named(small: Cli, tmp_path: Path, damage: Any) -> None:
     own = str(tmp_path / "own")
     line = ("resolve", "app==2.1.3", "--arch", "sm_86")
     healthy = small(*line, XDG_CACHE_HOME=own)
-    (path,) = indexes(own)
-    whole = path.read_bytes()
-    path.write_bytes(damage(whole))
-    assert small(*line, XDG_CACHE_HOME=own) == healthy
-    assert small(*line, XDG_CACHE_HOME=own) == healthy
-    assert path.read_bytes() in (whole, whole + whole)
-    assert [one.name for one in Path(own, "toolmatrix").iterdir()] == [path.name]
+    (folder,) = indexes(own)
+    for name in (
+        "header.json",
+        "components/app.json",
+        "components/app.facts.jsonl",
+        "sources.jsonl",
+    ):
+        path = folder / name
+        whole = path.read_bytes()
+        path.write_bytes(damage(whole))
+        outcome = small(*line, XDG_CACHE_HOME=own)
+        if outcome.code != healthy.code:
+            one_error(outcome, MATRIX)
+            assert f"--> {path}" in outcome.err
+            path.write_bytes(whole)
+        assert small(*line, XDG_CACHE_HOME=own) == healthy
+    assert indexes(own) == [folder]
 
 
 def test_a_cache_that_cannot_be_written_is_no_matter(small: Cli, here: Path) -> None:

@@ -174,7 +174,7 @@ def test_an_installed_package_is_not_written_to(
     cli: Cli, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert saved.is_dir()
-    monkeypatch.setattr(resources, "builtin_index", lambda: "index.bin")
+    monkeypatch.setattr(resources, "builtin_index", lambda: "index")
     outcome = harvest(cli, "lib")
     assert outcome.code == 2
     assert "the matrix of an installed package is not written to" in outcome.err

@@ -209,7 +209,7 @@ def interrupted(line: Sequence[str], cache: str, delay: float) -> tuple[int, str
         start_new_session=True,
     ) as running:
         assert running.stderr is not None
-        said = [*until(running.stderr, "toolmatrix.pack")]
+        said = [*until(running.stderr, "toolmatrix.cli.main")]
         try:
             running.wait(delay)
         except subprocess.TimeoutExpired:

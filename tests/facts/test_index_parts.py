@@ -1,4 +1,4 @@
-"""Parts of the index that are read by themselves: entries of long tables, records, ranges."""
+"""Parts of the index that are read by themselves: records and sources by their names, ranges."""
 
 from __future__ import annotations
 
@@ -6,66 +6,61 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.facts.small import compiled, facts, statement, write
+from tests.facts.small import compiled, facts, statement
 from toolmatrix.facts import store
-from toolmatrix.facts.index import Index, IndexDamaged
+from toolmatrix.facts.index import Index, IndexDamaged, IndexFolder, in_memory
 from toolmatrix.facts.records import CitedClaim
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.facts.writer import _since
-from toolmatrix.facts.writer import write as index_bytes
+from toolmatrix.facts.writer import write as write_index
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> bytes:
+def files(tmp_path: Path) -> dict[str, bytes]:
     told = facts(statements=[statement(requires={"gcc": "8"}, limits={"python": ">=3.7"})])
-    return index_bytes(compiled(tmp_path, told), {})
+    return write_index(compiled(tmp_path, told), {})
 
 
-def opened(data: bytes) -> Index:
-    return Index("", data)
+def test_a_record_and_a_source_are_found_by_their_names(files: dict[str, bytes]) -> None:
+    whole = Index("", in_memory(files))
+    assert list(whole.ids) == sorted(whole.ids)
+    for id, number in whole.ids.items():
+        assert Index("", in_memory(files)).number(id) == number
+    for name, source in whole.sources().items():
+        assert Index("", in_memory(files)).source(name) == source
+    index = Index("", in_memory(files))
+    for id in ("", "no such", "~", "app==", "app==9", "no/such", *(id[:-1] for id in whole.ids)):
+        assert (index.find(id) is not None) == (id in whole.ids)
+    with pytest.raises(KeyError):
+        index.source("no such")
 
 
-@pytest.mark.parametrize("section", ["ids", "sources"])
-def test_an_entry_is_that_of_the_table(data: bytes, section: str) -> None:
-    whole = opened(data).entries(section)
-    assert list(whole) == sorted(whole)
-    index = opened(data)
-    assert {name: index.entry(section, name) for name in whole} == whole
-    for name in (*whole, "", "no such", "~"):
-        assert (name in whole) == found(index, section, name)
-        assert not found(index, section, name[:-1])
-    assert section not in index._tables
+@pytest.mark.parametrize("number", [-1, 10**9, 1 << 90])
+def test_a_record_that_is_not_there(files: dict[str, bytes], number: int) -> None:
+    with pytest.raises((IndexDamaged, KeyError)):
+        Index("", in_memory(files)).record(number)
 
 
-def found(index: Index, section: str, name: str) -> bool:
-    try:
-        index.entry(section, name)
-    except KeyError:
-        return False
-    return True
+def test_a_record_may_be_longer_than_what_is_read_at_once(tmp_path: Path) -> None:
+    told = facts(statements=[statement(requires={"gcc": "8"}, note="n" * 100_000)])
+    folder = tmp_path / "index"
+    store.write_folder(str(folder), write_index(compiled(tmp_path, told), {}))
+    index = Index(str(folder), IndexFolder(str(folder)))
+    assert index.claim(index.number("s#gcc")).note == "n" * 100_000
 
 
-def test_a_damaged_record_is_read_from_a_new_index(tmp_path: Path) -> None:
-    path = write(tmp_path, facts(statements=[statement(requires={"gcc": "8"})]))
-    whole = store.build([path])
-    index = opened(whole)
-    number = index.ids["s#gcc"]
-    wanted = index.record(number)
-    start, length, _ = index.header["sections"]["records"]
-    for place in range(index._parts.body + start, index._parts.body + start + length):
-        damaged = bytearray(whole)
-        damaged[place] ^= 1 << place % 8
-        mended = Index("", bytes(damaged), lambda _index: whole)
-        assert mended.record(number) == wanted
-
-
-@pytest.mark.parametrize("number", [-1, 10**9])
-def test_a_record_that_is_not_there(data: bytes, number: int) -> None:
-    with pytest.raises(IndexDamaged):
-        opened(data).record(number)
+def test_an_open_folder_stays_the_same_when_another_takes_its_name(tmp_path: Path) -> None:
+    texts = [facts(statements=[statement(requires={"gcc": release})]) for release in ("8", "9")]
+    old, new = (write_index(compiled(tmp_path, text), {}) for text in texts)
+    folder = tmp_path / "index"
+    store.write_folder(str(folder), old)
+    index = Index(str(folder), IndexFolder(str(folder)))
+    folder.rename(tmp_path / "before")
+    store.write_folder(str(folder), new)
+    assert index.claim(index.number("s#gcc")).selector == "8"
 
 
 @pytest.mark.parametrize("ranges", [[], [0, 0], [1, 3], [1, 3, 5, 5, 7, 9]])

@@ -48,6 +48,14 @@ def test_every_fact_has_a_source_evidence_and_the_day_it_was_read(index: Index) 
         assert DAY.fullmatch(sources[fact.source].read), fact.id
 
 
+def test_a_record_is_found_by_its_id(index: Index) -> None:
+    ids = [*index.ids.items()]
+    some = ids[:: len(ids) // 500]
+    # Names that JSON quotes, or that are those of releases in the names of rows.
+    some += [(id, number) for id, number in ids if not id.isascii() or '"' in id or "\\" in id]
+    assert {id: index.number(id) for id, _ in some} == dict(some)
+
+
 def test_every_source_says_what_and_where_it_is(index: Index) -> None:
     for name, source in index.sources().items():
         assert source.title.strip(), name

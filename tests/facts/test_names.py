@@ -11,6 +11,7 @@ import pytest
 from tests.facts.small import compiled, facts, statement, table, write
 from toolmatrix import resources
 from toolmatrix.facts import about, index, names, products, writer
+from toolmatrix.facts.index import in_memory
 from toolmatrix.facts.store import open_index
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def test_what_a_shell_offers(kind: str, prefix: str, wanted: list[str]) -> None:
 def test_devices_by_the_names_of_products(
     tmp_path: Path, name: str, wanted: list[tuple[str, str]]
 ) -> None:
-    made = index.Index("", (writer.write(compiled(tmp_path, TEXT), {})))
+    made = index.Index("", in_memory(writer.write(compiled(tmp_path, TEXT), {})))
     assert products.find(made, name) == wanted
 
 
@@ -125,12 +126,12 @@ def test_devices_by_the_names_of_products(
     ],
 )
 def test_names_that_are_nearest(tmp_path: Path, name: str, wanted: list[str]) -> None:
-    made = index.Index("", (writer.write(compiled(tmp_path, TEXT), {})))
+    made = index.Index("", in_memory(writer.write(compiled(tmp_path, TEXT), {})))
     assert products.nearest(name, products.names(made)) == wanted
 
 
 def test_all_product_names(tmp_path: Path) -> None:
-    made = index.Index("", (writer.write(compiled(tmp_path, TEXT), {})))
+    made = index.Index("", in_memory(writer.write(compiled(tmp_path, TEXT), {})))
     assert "A40" in products.names(made)
     assert len(products.names(made)) == 8
 

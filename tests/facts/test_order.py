@@ -94,7 +94,7 @@ def as_written(text: str) -> Any:
     return yaml.load(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506
 
 
-def made(path: str) -> tuple[str, bytes]:
+def made(path: str) -> tuple[str, dict[str, bytes]]:
     """The digest and the index of a matrix."""
     compiled = compiling.compile_matrix(load([path]))
     return compiled.digest, writer.write(compiled, {})
@@ -109,14 +109,14 @@ def rewritten(documents: dict[str, Any], folder: Path, seed: random.Random) -> s
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, bytes]]:
     return made(write(tmp_path_factory.mktemp("small"), RICH))
 
 
 @pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(st.integers(0, 2**32))
-def test_a_small_matrix_in_any_order(small: tuple[str, bytes], seed: int) -> None:
+def test_a_small_matrix_in_any_order(small: tuple[str, dict[str, bytes]], seed: int) -> None:
     texts = {"matrix.yaml": FRONT, "names.yaml": NAMES, "facts.yaml": RICH}
     documents = {name: as_written(text) for name, text in texts.items()}
     with tempfile.TemporaryDirectory() as folder:
@@ -157,14 +157,14 @@ def test_facts_on_top_that_say_nothing_new_change_nothing(tmp_path: Path) -> Non
     ],
 )
 def test_any_change_of_what_is_said_changes_the_digest(
-    tmp_path: Path, small: tuple[str, bytes], old: str, new: str
+    tmp_path: Path, small: tuple[str, dict[str, bytes]], old: str, new: str
 ) -> None:
     assert old in RICH
     assert made(write(tmp_path, RICH.replace(old, new)))[0] != small[0]
 
 
 def test_the_order_of_components_and_targets_says_something(
-    tmp_path: Path, small: tuple[str, bytes]
+    tmp_path: Path, small: tuple[str, dict[str, bytes]]
 ) -> None:
     for section in ORDERED:
         document = as_written(FRONT)

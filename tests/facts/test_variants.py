@@ -9,7 +9,7 @@ import pytest
 from tests.facts.small import FRONT, NAMES, bound, facts, refused, table, write
 from toolmatrix.facts import writer
 from toolmatrix.facts.compile import compile_matrix
-from toolmatrix.facts.index import Index
+from toolmatrix.facts.index import Index, in_memory
 from toolmatrix.facts.load import load
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, resolve
@@ -103,7 +103,7 @@ def small(folder: Path, text: str) -> Compiled:
 
 @pytest.fixture
 def index(tmp_path: Path) -> Index:
-    return Index("", (writer.write(small(tmp_path, builds(*ROWS)), {})))
+    return Index("", in_memory(writer.write(small(tmp_path, builds(*ROWS)), {})))
 
 
 def ask(component: str, selector: str) -> Ask:
@@ -178,7 +178,7 @@ def test_machine_code_for_the_device_decides_between_builds(tmp_path: Path) -> N
     names = MORE_NAMES.replace("sm_80: {rank: 80}", "sm_80: {rank: 80}, compute_80: {rank: 8}")
     text = builds(*rows).replace("arch: sm_80\n", "arch: sm_80 compute_80\n")
     path = write(tmp_path, text, front=WITH_VARIANTS, names=names)
-    index = Index("", (writer.write(compile_matrix(load([path])), {})))
+    index = Index("", in_memory(writer.write(compile_matrix(load([path])), {})))
     held = chosen(answer(index, ask("app", "2.6.0"), device="8.0"))
     assert (held["app-variant"], held["arch"]) == ("2.6.0+cu12@own/x86_64", "sm_80")
     held = chosen(answer(index, ask("app", "2.7.0"), device="8.0"))
@@ -307,7 +307,7 @@ PARTLY = {**ROWS[0], "app": "2.6.0", "archs": {"is": "sm_80", "at-least": True}}
 
 
 def test_what_was_read_in_part_says_yes_where_it_can_and_never_no(tmp_path: Path) -> None:
-    index = Index("", (writer.write(small(tmp_path, builds(PARTLY)), {})))
+    index = Index("", in_memory(writer.write(small(tmp_path, builds(PARTLY)), {})))
     assert chosen(answer(index, ask("app", "2.6.0"), device="8.0"))["app-variant"] == (
         "2.6.0+cu11@default/x86_64"
     )
@@ -324,7 +324,7 @@ def test_of_a_device_beyond_what_was_read_nobody_knows(tmp_path: Path) -> None:
         id="builds", defines="variants", columns=COLUMNS, rows=[PARTLY], evidence="artifact"
     )
     text = facts(channels=CHANNELS, tables=[runs, made])
-    index = Index("", (writer.write(small(tmp_path, text), {})))
+    index = Index("", in_memory(writer.write(small(tmp_path, text), {})))
     found = answer(index, ask("app", "2.6.0"), device="9.0")
     assert isinstance(found, Resolution)
     assert [ground.component for ground in found.unread] == ["arch"]
@@ -332,7 +332,7 @@ def test_of_a_device_beyond_what_was_read_nobody_knows(tmp_path: Path) -> None:
 
 
 def test_a_list_read_whole_says_no_where_one_read_in_part_does_not(tmp_path: Path) -> None:
-    index = Index("", (writer.write(small(tmp_path, builds(ROWS[0])), {})))
+    index = Index("", in_memory(writer.write(small(tmp_path, builds(ROWS[0])), {})))
     assert isinstance(answer(index, ask("app", "2.6.0"), device="9.0"), Unsatisfiable)
 
 
@@ -378,7 +378,7 @@ def read_later(*rows: dict[str, Any], **more: Any) -> str:
 def test_what_was_read_out_of_a_build_takes_the_place_of_what_nobody_knew(tmp_path: Path) -> None:
     row = {"app-variant": "2.6.0+*@default/x86_64", "archs": "sm_80"}
     result = small(tmp_path, read_later(row))
-    index = Index("", (writer.write(result, {})))
+    index = Index("", in_memory(writer.write(result, {})))
     found = answer(index, ask("app", "2.6.0"), device="8.6")
     assert chosen(found)["arch"] == "sm_80"
     assert isinstance(found, Resolution)

@@ -12,10 +12,10 @@ import jsonschema
 import pytest
 
 from tests.facts.small import compiled, facts, table
-from toolmatrix.facts.index import Index
+from toolmatrix.facts.index import Index, in_memory
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord
 from toolmatrix.facts.store import build, open_index
-from toolmatrix.facts.writer import write as index_bytes
+from toolmatrix.facts.writer import write as write_index
 from toolmatrix.report.export import COLUMNS, SCHEMA, Extract
 from toolmatrix.resources import schema_path
 
@@ -44,7 +44,7 @@ def whole(index: Index) -> Document:
 @pytest.fixture(scope="module")
 def small() -> Index:
     """A matrix small enough to work out by hand."""
-    return Index("", build([str(SMALL)]))
+    return Index("", in_memory(build([str(SMALL)])))
 
 
 def read(extract: Extract) -> Document:
@@ -326,7 +326,7 @@ def test_a_release_of_a_row_is_no_finer_one(tmp_path: Path) -> None:
         columns={"python": {"as": "requires"}},
         rows=[{"app": "3.0", "python": "3.7"}, {"app": "3.0.1", "python": "3.9"}],
     )
-    index = Index("", index_bytes(compiled(tmp_path, facts(tables=[held])), {}))
+    index = Index("", in_memory(write_index(compiled(tmp_path, facts(tables=[held])), {})))
     told = {one["id"]: one for one in read(Extract(index))["claims"]}
     subjects = {name: (one["exact"], one["subject"]["releases"]) for name, one in told.items()}
     assert subjects == {"made/3.0#python": (True, ["3.0"]), "made/3.0.1#python": (True, ["3.0.1"])}

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from toolmatrix.api.requests import OpenMatrix
-    from toolmatrix.pack import Pieces
 
     Words: TypeAlias = str | Iterable[str]
     Wanted: TypeAlias = str | Mapping[str, str | int] | Iterable[str]
     Path: TypeAlias = str | PathLike[str]
-    Matrix: TypeAlias = "OpenMatrix | Path | Sequence[Path] | bytes | Pieces | None"
+    Matrix: TypeAlias = "OpenMatrix | Path | Sequence[Path] | bytes | None"
 
 # A pipe: 80 columns, no colours.
 PLAIN = Terminal()

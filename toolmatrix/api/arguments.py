@@ -127,9 +127,7 @@ def _log(given: Any) -> Any:
 
 
 def _matrix(given: Any) -> Any:
-    from toolmatrix.pack import Pieces
-
-    if isinstance(given, (bytes, Pieces)):
+    if isinstance(given, bytes):
         return given
     return _files_of_matrix(given, "an open matrix, paths of files, or an index in bytes")
 

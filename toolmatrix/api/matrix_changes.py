@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 
 from toolmatrix.api.requests import open_matrix
-from toolmatrix.errors import MatrixError, Position
-from toolmatrix.facts.index import FORMAT
 from toolmatrix.report.fact_pages import Pages
 
 TYPE_CHECKING = False
@@ -21,7 +18,8 @@ if TYPE_CHECKING:
     """By id: the component, and the fact as a list of facts has it."""
 
 SCHEMA = "toolmatrix.matrix-changes/1"
-_STEM = FORMAT.partition("/")[0].encode()
+# What a zip archive begins with.
+_ARCHIVE = b"PK\x03\x04"
 # Facts that are listed of each component; all are counted.
 _MOST = 40
 # Less than these and a fact says the same, read again at another place.
@@ -29,24 +27,15 @@ _SAID = ("text", "evidence")
 
 
 def earlier(path: Path) -> OpenMatrix:
-    """An earlier matrix: an index, such as `toolmatrix/data/index.bin` of a wheel, or the front page of a checkout.
+    """An earlier matrix: the folder of an index, what `to_bytes` made in a file, or the front page of a checkout.
 
     Raises MatrixError.
     """
-    place, first, data = os.fspath(path), b"", b""
     # What cannot be read is told where files of facts are read.
-    with suppress(OSError), open(place, "rb") as file:
-        first = file.read(len(FORMAT))
-        data = first + file.read() if first.startswith(_STEM) else b""
-    if data and first != FORMAT.encode():
-        raise MatrixError(
-            "the earlier matrix is of another format",
-            where=Position(place),
-            expected=FORMAT,
-            found=first.decode(errors="replace"),
-            help="the front page of its checkout, `matrix.yaml`, can be read as well",
-        )
-    return open_matrix(data or place)
+    with suppress(OSError), open(path, "rb") as file:
+        if file.read(len(_ARCHIVE)) == _ARCHIVE:
+            return open_matrix(_ARCHIVE + file.read())
+    return open_matrix(path)
 
 
 def changes(before: OpenMatrix, after: OpenMatrix) -> dict[str, Any]:

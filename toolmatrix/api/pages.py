@@ -1,4 +1,4 @@
-"""The explorer as a folder of static files: the page, the program, Pyodide that runs it, and the matrix in pieces."""
+"""The explorer as static files: the page, the program, Pyodide that runs it, and the files of the matrix."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from importlib.util import find_spec
 from toolmatrix import __version__, resources
 from toolmatrix.api import Report, matrix_changes
 from toolmatrix.api.explorer import Explorer
+from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.errors import OutputError, Position, ToolMissing, UsageError
+from toolmatrix.facts.index import Index, in_memory
 from toolmatrix.facts.store import cache_folder
 from toolmatrix.outputs import os_errors_as, replace_files
-from toolmatrix.pack import Pieces
 from toolmatrix.report.terminal import plural
 
 TYPE_CHECKING = False
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api import Matrix, Path
-    from toolmatrix.api.requests import OpenMatrix
 
 SCHEMA = "toolmatrix.page/1"
 # What a run wrote, by which the next one knows its own files.
@@ -42,8 +42,6 @@ LISTED = "page.json"
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 _LIBRARY = RUNTIME[-1]
 _LOCK = "pyodide-lock.json"
-# Bytes of the matrix that are fetched at a time.
-_STEP = 1 << 18
 # Rooms of the package that no question of the page enters.
 _LEFT_OUT = ("cli", "harvest", "images", "inventory", "judge", "logs", "__pycache__")
 # What Dockerfiles and CPUs are asked of; without what is compiled, which is for this machine.
@@ -108,20 +106,18 @@ class Site:
         return place, program
 
     def _matrix(self) -> dict[str, Any]:
-        data = self.explorer.matrix.to_bytes()
-        folder = f"matrix-{_digest(data)}/"
-
-        def piece(number: int) -> bytes:
-            return data[number * _STEP : (number + 1) * _STEP]
-
+        files = self.explorer.matrix.index.files()
+        folder = f"matrix-{_digest(b''.join(files.values()))}/"
+        self.files |= {folder + name: data for name, data in files.items()}
         # Those that the first question reads are fetched while the interpreter starts.
-        pieces = Pieces(len(data), _STEP, piece)
-        Explorer(pieces).answer(**self.settings["default"])
-        for number in range(-(-len(data) // _STEP)):
-            # Packed here: hosts compress what they know, and a file of its own form is sent as it is.
-            self.files[f"{folder}{number}.bin"] = zlib.compress(piece(number), 9)
-        first = sorted(pieces.held)
-        return {"folder": folder, "size": len(data), "step": _STEP, "first": first}
+        first: dict[str, None] = {}
+
+        def read(name: str, start: int = 0, length: int | None = None) -> bytes:
+            first[name] = None
+            return in_memory(files)(name, start, length)
+
+        Explorer(OpenMatrix(index=Index("", read))).answer(**self.settings["default"])
+        return {"folder": folder, "first": sorted(first)}
 
     def _known(self) -> Iterator[tuple[str, Any, str]]:
         """Questions that are answered here, each with the path of the answer: no interpreter has to run for them."""
@@ -186,9 +182,9 @@ class Site:
 def page(output: Path, *, pyodide: Path = "", earlier: Path = "", matrix: Matrix = None) -> Report:
     """The explorer written into a folder, which any host of files serves; `pyodide` is the folder of its npm package.
 
-    Without one npm is asked for it. `earlier` is another matrix, an index or a front page, since which the page tells
-    what changed. Raises ToolMissing where neither Pyodide nor npm is there, OutputError for a folder of others, and
-    MatrixError.
+    Without one npm is asked for it. `earlier` is another matrix, as `matrix_changes.earlier` reads it, and the page
+    tells what changed since. Raises ToolMissing where neither Pyodide nor npm is there, OutputError for a folder of
+    others, and MatrixError.
     """
     folder = os.fspath(output)
     before = _before(folder)

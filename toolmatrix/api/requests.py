@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from toolmatrix.api.answers import Allowed, Explanation, NoAnswer, Resolved
     from toolmatrix.api.grids import ReleaseTable
     from toolmatrix.facts.index import Index
-    from toolmatrix.pack import Pieces
     from toolmatrix.solve.request import Kept, Request
 
     class RequestOptions(TypedDict, total=False):
@@ -60,10 +59,20 @@ class OpenMatrix(Value):
         return str(self.index.header["digest"])
 
     def to_bytes(self) -> bytes:
-        """The matrix compiled into what `open_matrix` takes."""
-        return self.index.portable()
+        """The matrix compiled into what `open_matrix` takes: an archive of the files of its index."""
+        import io
+        import zipfile
+
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in self.index.files().items():
+                # A name alone has a day of 1980, so that equal facts make equal bytes.
+                archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+        return made.getvalue()
 
 
+# Bytes that a compiled matrix may have: many times what the built-in one has.
+_MOST = 1 << 29
 # The built-in matrix of this process: opening it reads its header anew.
 _BUILT_IN: list[OpenMatrix] = []
 
@@ -71,19 +80,19 @@ _BUILT_IN: list[OpenMatrix] = []
 def open_matrix(
     source: Matrix = None,
 ) -> OpenMatrix:
-    """The built-in matrix, with files of facts on top, or one that was compiled into bytes.
+    """The built-in matrix, with files of facts on top, or one that is compiled already.
 
-    Bytes are an index: `toolmatrix/data/index.bin` of a wheel, or what `OpenMatrix.to_bytes` makes, whole or as
-    `toolmatrix.pack.Pieces`. Of such a matrix no file is read. Raises MatrixError.
+    That is the folder of an index, such as `toolmatrix/data/index` of a wheel, or the bytes of `OpenMatrix.to_bytes`.
+    Raises MatrixError.
     """
     import os
 
+    from toolmatrix.facts.index import HEADER, Index, IndexFolder
     from toolmatrix.facts.store import open_index
-    from toolmatrix.pack import Pieces
 
     if isinstance(source, OpenMatrix):
         return source
-    if isinstance(source, (bytes, Pieces)):
+    if isinstance(source, bytes):
         return OpenMatrix(index=_index(source))
     if source is None:
         if not _BUILT_IN:
@@ -91,26 +100,37 @@ def open_matrix(
         return _BUILT_IN[0]
     files = (source,) if isinstance(source, (str, os.PathLike)) else source
     paths = tuple(os.fspath(path) for path in files)
+    if len(paths) == 1 and os.path.isfile(os.path.join(paths[0], HEADER)):
+        return OpenMatrix(index=Index(paths[0], IndexFolder(paths[0])))
     return OpenMatrix(index=open_index(paths, os.environ), paths=paths)
 
 
-def _index(data: bytes | Pieces) -> Index:
-    from toolmatrix.facts.index import Index, IndexDamaged
+def _index(data: bytes) -> Index:
+    import io
+    import zipfile
+    import zlib
 
-    error = MatrixError(
-        "the matrix in bytes is damaged or of another version",
-        expected="the index of a wheel of this version, or `OpenMatrix.to_bytes()`",
-        found=f"{len(data)} bytes",
-    )
-
-    def refuse(_: Index) -> bytes:
-        # A part may turn out to be damaged only when a request reaches it.
-        raise error
+    from toolmatrix.facts.index import Index, IndexDamaged, in_memory
 
     try:
-        return Index("", data, refuse)
-    except IndexDamaged:
-        raise error from None
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            small = sum(one.file_size for one in archive.infolist()) <= _MOST
+            # All of it, as each file has its checksum there.
+            files = {name: archive.read(name) for name in archive.namelist() if small}
+        return Index("", in_memory(files))
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        NotImplementedError,
+        RuntimeError,
+        EOFError,
+        IndexDamaged,
+    ):
+        raise MatrixError(
+            "the matrix in bytes is damaged or of another version",
+            expected="what `OpenMatrix.to_bytes()` of this version makes",
+            found=f"{len(data)} bytes",
+        ) from None
 
 
 def request_context(matrix: Matrix = None, keep: Path = "") -> RequestContext:

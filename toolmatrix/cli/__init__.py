@@ -35,16 +35,12 @@ def script() -> NoReturn:
     """Run the program and end the process."""
     interrupts.heed()
     try:
-        from toolmatrix import pack
-
-        pack.use(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         code = main_script()
         interrupts.ignore()
     except BaseException as error:
         if not interrupts.are_behind(error):
             raise
         interrupts.end()
-    pack.keep()
     # Once there is an answer nothing is left to put away, and freeing all objects one by one is a tenth of a `resolve`.
     if code <= 1:
         os._exit(code)

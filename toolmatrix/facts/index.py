@@ -1,12 +1,9 @@
-"""The compiled index: what a `resolve` reads instead of YAML; `writer` makes it.
+"""The compiled index: a folder of JSON, which a `resolve` reads instead of YAML; `writer` makes it.
 
-One file: a line `toolmatrix-index/9 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
-points to: one per component (its releases and what is said with it as the subject), then the records (claims with their
-sources, rows as printed). Long tables lie in records as well, a run of their entries in each; their sections have the
-first key and the number of each run. Sections and records are read one by one as an answer needs them. Each has a
-checksum of its own, so that what a request does not reach costs nothing and damage is seen before anything of it is
-used.
-Equal facts make equal bytes.
+`header.json` is read whole: it names the components, and says what is needed of all of them. A component has two files:
+`components/NAME.json`, its releases and what is said with it as the subject, and `components/NAME.facts.jsonl`, its
+facts as written, one record to a line. `sources.jsonl` and `builds.jsonl` have an entry to a line, behind its key, and
+the other files are tables of a few entries. Each is opened when an answer needs it. Equal facts make equal bytes.
 """
 
 # It is JSON and masks throughout: nothing in it can run, the interpreter's own scanner reads it, and a set of releases
@@ -14,6 +11,7 @@ Equal facts make equal bytes.
 
 from __future__ import annotations
 
+import os
 import zlib
 
 from toolmatrix.errors import MatrixError, Position
@@ -24,159 +22,199 @@ from toolmatrix.facts.records import (
     BuildRecord,
     ChannelRecord,
     CitedClaim,
+    ClaimRecord,
     ComponentFacts,
     Dispute,
     Product,
+    ReleaseRecord,
     RowGroup,
+    RowRecord,
     SourceRecord,
     SupportRecord,
 )
 from toolmatrix.facts.versions import Scale
-from toolmatrix.pack import Damaged, Parts, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any, TypeVar
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any, TypeAlias
 
-    from toolmatrix.facts.records import ClaimRecord, FactRecord, Header, ReleaseRecord, RowRecord
-    from toolmatrix.pack import Pieces
+    from toolmatrix.facts.records import FactRecord, Header
 
-    Load = Callable[[str, Any, Callable[[], Any]], Any]
-    """Gives a part by its name and by what it is made from, or makes it."""
-    _Name = TypeVar("_Name", int, str)
+    ReadFile: TypeAlias = Callable[[str, int, "int | None"], bytes]
+    """The bytes of a file by its name, from a place on, and so many of them; raises OSError or KeyError."""
 
-FORMAT = "toolmatrix-index/9"
+FORMAT = "toolmatrix-index/10"
+HEADER, ROWS = "header.json", "rows.jsonl"
+OWNER_BITS = 32
+"""The number of a record is its place in the file of its component, and in so many bits the CRC of that name."""
+# What the record of a release begins with.
+_RELEASE = f"[{KINDS.index(ReleaseRecord)},".encode()
+# Bytes that hold most records.
+_LINE = 4096
 
 
-IndexDamaged = Damaged
-"""Not an index, an index of another format, or a damaged one: rebuild it."""
-LENGTH_BITS = 24
-"""The number of a record is where it starts and, in so many bits, its length: no table has to be read to find it."""
-CRC_BYTES = 4
-"""Before each record."""
+class IndexDamaged(MatrixError):
+    """A file of an index that is missing, damaged or of another format."""
+
+
+def owner(component: str) -> int:
+    """What the numbers of the records of a component end with."""
+    return zlib.crc32(component.encode())
+
+
+def facts_file(component: str) -> str:
+    """The file of the records of a component, or, without one, of the rows that are about none."""
+    return f"components/{component}.facts.jsonl" if component else ROWS
+
+
+def component_file(component: str) -> str:
+    """The file that answers are solved by."""
+    return f"components/{component}.json"
+
+
+class IndexFolder:
+    """The files of a folder, which stays the same one when another takes its name. Raises OSError."""
+
+    def __init__(self, path: str) -> None:
+        self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    # At the end of the interpreter `os` may be gone before the last folder is.
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        if hasattr(self, "_folder"):
+            close(self._folder)
+
+    def __call__(self, name: str, start: int = 0, length: int | None = None) -> bytes:
+        file = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._folder)
+        try:
+            return os.pread(file, os.fstat(file).st_size if length is None else length, start)
+        finally:
+            os.close(file)
+
+
+def in_memory(files: Mapping[str, bytes]) -> ReadFile:
+    """Files that are at hand."""
+
+    def read(name: str, start: int = 0, length: int | None = None) -> bytes:
+        return files[name][start : None if length is None else start + length]
+
+    return read
 
 
 class Index:
-    """Read access to an index file. Raises IndexDamaged when it is not one."""
+    """Read access to an index. Raises IndexDamaged, when it is opened or when a damaged file is reached."""
 
-    def __init__(
-        self,
-        path: str,
-        data: bytes | Pieces | None = None,
-        repair: Callable[[Index], bytes] | None = None,
-        load: Load | None = None,
-    ) -> None:
-        """The index at `path`, or the one in memory, which came from there; raises OSError for one that cannot be read.
-
-        `repair` makes the index anew when a part that is read later is damaged; `load` may know parts already.
-        """
+    def __init__(self, path: str, read: ReadFile) -> None:
+        """The index at `path`, whose files `read` gives."""
         self.path = path
-        self._repair = repair
-        self._load = load or _make
-        self._parts = Parts(path, FORMAT.encode(), data)
+        self._bytes = read
+        header = self._json(HEADER)
         try:
-            self.header: Header = self._load("index", self._state, self._read_header)
-        except (ValueError, KeyError, RecursionError) as error:
-            raise IndexDamaged(path) from error
+            self.header: Header = _whole(header)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise self._damaged(HEADER) from error
         self._loaded: dict[str, Any] = {}
-        self._tables: dict[str, dict[str, Any]] = {}
         self._records: dict[int, Any] = {}
         self._components: dict[str, ComponentFacts] = {}
-        self._raw: dict[str, bytes] = {}
         self._scales: dict[str, Scale] = {}
         self._builds_of: dict[str, str] = {}
         self._requirements: dict[str, list[BindingGroup]] = {}
 
-    @property
-    def _state(self) -> tuple[bytes, int]:
-        # The first line has the CRC of a header that has those of all others: it stands for all that parts come from.
-        return self._parts.line, self._parts.size
+    def _damaged(self, name: str) -> IndexDamaged:
+        return IndexDamaged(
+            "the compiled matrix is damaged or of another version",
+            where=Position(os.path.join(self.path, name)),
+            expected=FORMAT,
+            help="run the command again; where that fails as well, remove the folder of this file"
+            if self.path
+            else "",
+        )
 
-    def _read_header(self) -> Header:
-        header: dict[str, Any] = _json(self._parts.table())
-        # Most fields of most components have their default, which is written once.
-        usual, components = header.pop("usual"), header["components"]
-        header["components"] = {name: usual | components[name] for name in components}
-        return header  # type: ignore[return-value]
-
-    def portable(self) -> bytes:
-        """The bytes of the index without the states of files, which are those of one machine."""
-        import json
-
-        parts = self._parts
-        header = _json(parts.table()) | {"files": {}}
-        table = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-        sections = parts.read(parts.body, parts.size - parts.body)
-        return joined(FORMAT.encode(), table, {"": sections})
-
-    def _sure(self, read: Callable[[_Name], bytes], name: _Name) -> bytes:
-        # A part that is damaged is read from a new index that begins with the same line: it says the same.
+    def _read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
         try:
-            return read(name)
-        except IndexDamaged:
-            if self._repair is None:
-                raise
-        repair, self._repair = self._repair, None
-        made = Parts(self.path, FORMAT.encode(), repair(self))
-        if made.line != self._parts.line:
-            raise MatrixError(
-                "the matrix changed while it was read",
-                where=Position(self.path),
-                expected="the files the index was made from",
-                found="others",
-                help="run the command again",
-            )
-        self._parts = made
-        self._raw.clear()
-        return read(name)
+            data = self._bytes(name, start, length)
+        except (OSError, KeyError) as error:
+            raise self._damaged(name) from error
+        if length is None and name != HEADER and len(data) != self.header["sizes"].get(name):
+            raise self._damaged(name)
+        return data
 
-    def _slice(self, name: str) -> bytes:
-        if name not in self._raw:
-            self._raw[name] = self._parts.part(*self.header["sections"][name])
-        return self._raw[name]
+    def _json(self, name: str) -> Any:
+        return self._value(name, self._read(name))
 
-    def _record(self, number: int) -> bytes:
-        start, length = number >> LENGTH_BITS, number & (1 << LENGTH_BITS) - 1
-        # Records are most of the file, and never read whole: each has a checksum of its own.
-        first, *_ = self.header["sections"]["records"]
-        data = self._parts.read(self._parts.body + first + start, length)
-        crc, record = data[:CRC_BYTES], data[CRC_BYTES:]
-        if sealed(record, start) != crc:
-            raise IndexDamaged(self.path)
-        return record
+    def _text(self, name: str) -> bytes:
+        """A file of lines, read once."""
+        return self._once(name, lambda: self._read(name))  # type: ignore[no-any-return]
 
-    def section(self, name: str) -> Any:
-        """A section as JSON, read once."""
+    def _line(self, name: str, start: int) -> Any:
+        """The value in the line of a file that begins at a place."""
+        whole = self._loaded.get(name)
+        if whole is not None:
+            end = whole.find(b"\n", start)
+            return self._value(name, whole[start:end])
+        length = _LINE
+        while True:
+            data = self._read(name, start, length)
+            end = data.find(b"\n")
+            if end >= 0 or len(data) < length:
+                return self._value(name, data[:end])
+            length *= 4
+
+    def _value(self, name: str, data: bytes) -> Any:
+        try:
+            return _json(data)
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(name) from error
+
+    def _lines(self, name: str) -> Iterator[tuple[int, bytes]]:
+        """Each line of a file with the place where it begins."""
+        start = 0
+        for line in self._text(name).splitlines(keepends=True):
+            if not line.endswith(b"\n"):
+                raise self._damaged(name)
+            yield start, line[:-1]
+            start += len(line)
+
+    def _place(self, name: str, beginning: str) -> int:
+        """Where the line of a file begins that begins so; -1 where there is none."""
+        data = self._text(name)
+        mark = beginning.encode()
+        return 0 if data.startswith(mark) else data.find(b"\n" + mark) + 1 or -1
+
+    def _entry(self, name: str, key: str) -> Any:
+        """What stands behind a key in a file of entries. Raises KeyError if there is none."""
+        place = self._place(name, f"[{_quoted(key)},")
+        if place < 0:
+            raise KeyError(key)
+        return self._line(name, place)[1]
+
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
         if name not in self._loaded:
-            self._loaded[name] = self._load(
-                name, self._state, lambda: _json(self._sure(self._slice, name))
-            )
+            self._loaded[name] = make()
         return self._loaded[name]
 
-    def entry(self, section: str, key: str) -> Any:
-        """One entry of a long table. Raises KeyError if there is none."""
-        firsts, numbers = self.section(section)
-        run = sum(map(key.__ge__, firsts)) - 1
-        if run < 0:
-            raise KeyError(key)
-        return self._read(numbers[run], dict)[key]
+    def _table(self, name: str) -> Any:
+        return self._once(name, lambda: self._json(f"{name}.json"))
 
-    def entries(self, section: str) -> dict[str, Any]:
-        """All entries of a long table, sorted by their keys."""
-        if section not in self._tables:
-            _, numbers = self.section(section)
-            held = self._tables[section] = {}
-            for number in numbers:
-                held |= self._read(number, dict)
-        return self._tables[section]
+    def files(self) -> dict[str, bytes]:
+        """Its files by name, without the states of what it was made from, which are those of one machine."""
+        import json
+
+        header = self._json(HEADER) | {"files": {}}
+        data = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+        return {HEADER: data} | {name: self._read(name) for name in self.header["sizes"]}
+
+    @property
+    def _all(self) -> tuple[str, ...]:
+        # Whatever has records.
+        return (*self.header["components"], "")
 
     def component(self, name: str) -> ComponentFacts:
         """The facts of a component, read once."""
         found = self._components.get(name)
         if found is None:
             # Records are made of these three alone, as the rest is plain values in the order of the fields.
-            *told, bindings, row_groups, disputes = self.section("c:" + name)
+            *told, bindings, row_groups, disputes = self._json(component_file(name))
             told += [*map(BindingGroup._make, bindings)], [*map(RowGroup._make, row_groups)]
             told.append([*map(Dispute._make, disputes)])
             found = self._components[name] = ComponentFacts._make(told)
@@ -214,13 +252,48 @@ class Index:
 
     @property
     def ids(self) -> dict[str, int]:
-        """The number of the record of every claim, row and release by its id."""
-        return self.entries("ids")
+        """The number of the record of every claim, row and release by its id, sorted."""
+        return self._once("ids", lambda: self._ids_in(self._all))  # type: ignore[no-any-return]
+
+    def ids_of(self, table: str) -> dict[str, int]:
+        """The numbers of the rows and claims of a table by their ids, sorted."""
+        begin = f"{table}/"
+        found = self._ids_in(self._owners(table))
+        return {id: number for id, number in found.items() if id.startswith(begin)}
+
+    def _ids_in(self, components: Iterable[str]) -> dict[str, int]:
+        found = {}
+        for name in components:
+            code = owner(name)
+            for start, line in self._lines(facts_file(name)):
+                if line.startswith(_RELEASE):
+                    release = ReleaseRecord._make(_json(line)[1:])
+                    id = f"{release.component}=={release.selector}"
+                # Behind its kind a claim or row has its id; other lines are lists of claims.
+                elif line[:1] == b"[" != line[1:2]:
+                    id, _ = _scan(line.decode(), len(_RELEASE))
+                else:
+                    continue
+                found[id] = start << OWNER_BITS | code
+        return dict(sorted(found.items()))
+
+    def _owners(self, id: str) -> Sequence[str]:
+        """The components whose files have the records of a table or a statement."""
+        return self._table("owners").get(id.partition("#")[0].partition("/")[0], ())  # type: ignore[no-any-return]
 
     def number(self, id: str) -> int:
         """The number of one record. Raises KeyError for an id that is not there."""
-        found: int = self.entry("ids", id)
-        return found
+        component, _, version = id.partition("==")
+        if component in self.header["components"]:
+            facts = self.component(component)
+            if version in facts.versions:
+                return facts.releases[facts.versions.index(version)]
+        for component in self._owners(id):
+            for kind in (KINDS.index(ClaimRecord), KINDS.index(RowRecord)):
+                place = self._place(facts_file(component), f"[{kind},{_quoted(id)},")
+                if place >= 0:
+                    return place << OWNER_BITS | owner(component)
+        raise KeyError(id)
 
     def find(self, id: str) -> FactRecord | None:
         """The record of a claim, row or release by its id; None for an id that is not there."""
@@ -235,46 +308,48 @@ class Index:
 
     def sources(self) -> dict[str, SourceRecord]:
         """Every source by its name."""
-        return {name: SourceRecord._make(told) for name, told in self.entries("sources").items()}
+        entries = (_json(line) for _, line in self._lines("sources.jsonl"))
+        return {name: SourceRecord._make(told) for name, told in entries}
 
     def source(self, name: str) -> SourceRecord:
         """One source. Raises KeyError for a name that is not there."""
-        return SourceRecord._make(self.entry("sources", name))
+        return SourceRecord._make(self._entry("sources.jsonl", name))
+
+    def channels(self) -> Iterable[str]:
+        """The names of the channels."""
+        return self._table("channels")  # type: ignore[no-any-return]
 
     def channel(self, name: str) -> ChannelRecord:
         """One channel. Raises KeyError for a name that is not there."""
-        return ChannelRecord._make(self.section("channels")[name])
+        return ChannelRecord._make(self._table("channels")[name])
 
     def builds(self, component: str, release: str) -> list[BuildRecord]:
         """The images of a release that were built, or could not be for want of an address; nothing where none was."""
         try:
-            told = self.entry("builds", f"{component}=={release}")
+            told = self._entry("builds.jsonl", f"{component}=={release}")
         except KeyError:
             return []
         return [*map(BuildRecord._make, told)]
 
     def support(self, component: str) -> list[SupportRecord]:
         """What is known of the ends of support of a component, a later reading first; nothing where nothing is."""
-        # An index of an earlier matrix knows of none.
-        known = self.section("support") if "support" in self.header["sections"] else {}
-        return [*map(SupportRecord._make, known.get(component, ()))]
+        return [*map(SupportRecord._make, self._table("support").get(component, ()))]
 
     def breaks(self, component: str) -> list[BreakRecord]:
         """The releases of a component that broke what was made for those before, the oldest first."""
-        known = self.section("breaks") if "breaks" in self.header["sections"] else {}
-        return [*map(BreakRecord._make, known.get(component, ()))]
+        return [*map(BreakRecord._make, self._table("breaks").get(component, ()))]
 
     def products(self) -> list[Product]:
         """Every name that a device is sold under."""
-        return [*map(Product._make, self.section("products"))]
+        return [*map(Product._make, self._table("products"))]
 
     def cites(self, number: int) -> list[CitedClaim]:
         """The claims behind a binding or row, by the number of the record that lists them."""
-        return self._read(number, lambda told: [*map(CitedClaim._make, told)])  # type: ignore[no-any-return]
+        return self._record(number, lambda told: [*map(CitedClaim._make, told)])  # type: ignore[no-any-return]
 
     def record(self, number: int) -> FactRecord:
         """One record: a claim, a release or a row."""
-        return self._read(number, _fact)  # type: ignore[no-any-return]
+        return self._record(number, _fact)  # type: ignore[no-any-return]
 
     # Whoever asks knows of which kind it is: a choice cites claims and releases, a binding or a dispute claims alone.
     if TYPE_CHECKING:
@@ -286,9 +361,12 @@ class Index:
     else:
         statement = claim = release = row = record
 
-    def _read(self, number: int, made: Callable[[Any], Any]) -> Any:
+    def _record(self, number: int, made: Callable[[Any], Any]) -> Any:
         if number not in self._records:
-            self._records[number] = made(_json(self._sure(self._record, number)))
+            names = self._once("names", lambda: {owner(name): name for name in self._all})
+            component = names[number & (1 << OWNER_BITS) - 1]
+            told = self._line(facts_file(component), number >> OWNER_BITS)
+            self._records[number] = made(told)
         return self._records[number]
 
 
@@ -297,14 +375,18 @@ def _fact(told: Sequence[Any]) -> FactRecord:
     return KINDS[kind]._make(fields)
 
 
-def sealed(record: bytes, start: int) -> bytes:
-    """The CRC of a record at its place."""
-    # Into it goes where the record starts, so that a damaged number does not lead to another whole record.
-    return zlib.crc32(record, start & 0xFFFFFFFF).to_bytes(CRC_BYTES, "little")
+def _whole(header: dict[str, Any]) -> Header:
+    if header.pop("format") != FORMAT:
+        raise KeyError(FORMAT)
+    # Most fields of most components have their default, which is written once.
+    usual, components = header.pop("usual"), header["components"]
+    header["components"] = {name: usual | components[name] for name in components}
+    return header  # type: ignore[return-value]
 
 
-def _make(_name: str, _state: Any, make: Callable[[], Any]) -> Any:
-    return make()
+def _quoted(key: str) -> str:
+    # As JSON quotes it: no key has a control character.
+    return '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _json(data: bytes) -> Any:

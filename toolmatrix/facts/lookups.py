@@ -37,8 +37,8 @@ def rows(index: Index, table: str) -> tuple[tuple[str, dict[str, str]], ...]:
     return tuple(
         (name, dict(index.row(number).cells))
         # A claim has the id of its row, then `#` and its column.
-        for name, number in index.ids.items()
-        if name.startswith(table + "/") and "#" not in name
+        for name, number in index.ids_of(table).items()
+        if "#" not in name
     )
 
 

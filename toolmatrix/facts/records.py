@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         reason: str
 
     class Header(TypedDict):
-        """The header of an index, which is read whole; `sections` are start, length and CRC."""
+        """The header of an index; `sizes` are those of its other files, in bytes."""
 
         digest: str
         date: str
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         aliases: Mapping[str, str]
         packages: Mapping[str, str]
         rules: Mapping[str, RuleHead]
-        sections: Mapping[str, tuple[int, int, int]]
+        sizes: Mapping[str, int]
 
 
 class Binding(NamedTuple):

@@ -2,8 +2,7 @@
 
 An index says in its header from which files it was made, and in which state (size and time) they were; one in the cache
 is named by the paths of its matrices and by the state of the modules here, which make it. YAML is parsed only when that
-changed. A damaged or foreign index is rebuilt, never trusted. When the cache cannot be written the index is made in
-memory.
+changed, and an index of another format is made anew. Where the cache cannot be written the index is made in memory.
 """
 
 from __future__ import annotations
@@ -11,16 +10,15 @@ from __future__ import annotations
 import os
 import zlib
 
-from toolmatrix import pack, resources
+from toolmatrix import resources
 from toolmatrix.errors import MatrixError
-from toolmatrix.facts.index import Index, IndexDamaged
+from toolmatrix.facts.index import HEADER, Index, IndexDamaged, IndexFolder, in_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from toolmatrix.facts.index import Load
     from toolmatrix.facts.records import States
 
 # Seconds by which a file of an installed wheel may be younger than its index: installers write in any order.
@@ -43,14 +41,13 @@ def open_index(
     built_in = os.path.join(resources.matrix_root(), "matrix.yaml")
     shipped = "" if overlays else resources.builtin_index()
     if shipped:
-        load = pack.current.load if pack.current is not None else None
-        index = _read(shipped, [built_in], load, keep=False)
+        index = _read(shipped)
         if index is not None and _is_current(index, os.path.dirname(built_in)):
             return index
     paths = [built_in, *overlays]
     folder = cache_folder(env)
     cached = os.path.join(folder, _name(paths)) if folder else ""
-    index = _read(cached, paths, keep=True) if cached else None
+    index = _read(cached) if cached else None
     if index is not None and _is_current(index, ""):
         return index
     if making is None:
@@ -59,17 +56,9 @@ def open_index(
         return _rebuild(paths, cached)
 
 
-def _read(path: str, paths: Sequence[str], load: Load | None = None, *, keep: bool) -> Index | None:
-    # What an installer wrote is not kept anew: it has a digest of its own, and may not be ours to write.
-    def repair(index: Index) -> bytes:
-        # With the states that its header has, or the new one would not begin as the damaged one does.
-        data = build(paths, index.header["files"])
-        if keep:
-            _keep(path, data)
-        return data
-
+def _read(path: str) -> Index | None:
     try:
-        return Index(path, repair=repair, load=load)
+        return Index(path, IndexFolder(path))
     except (OSError, IndexDamaged):
         return None
 
@@ -79,7 +68,7 @@ def _is_current(index: Index, root: str) -> bool:
     # need only be about as old as its index.
     files, below = index.header["files"], os.path.join(root, "")
     try:
-        latest = os.stat(index.path).st_mtime + _SLACK
+        latest = os.stat(os.path.join(index.path, HEADER)).st_mtime + _SLACK
         for name, (size, time) in files.items():
             found = os.stat(below + name)
             if found.st_size != size or (
@@ -108,7 +97,7 @@ def _name(paths: Sequence[str]) -> str:
     text = "\n".join([*made_by, *map(os.path.abspath, paths)])
     data = text.encode("utf-8", "surrogateescape")
     kind = _WITH if len(paths) > 1 else _WITHOUT
-    return f"{kind}{zlib.crc32(data):08x}{zlib.adler32(data):08x}.bin"
+    return f"{kind}{zlib.crc32(data):08x}{zlib.adler32(data):08x}"
 
 
 def _states(names: Iterable[str]) -> States:
@@ -128,15 +117,15 @@ def _rebuild(paths: Sequence[str], cached: str) -> Index:
     except MatrixError:
         # What is wrong, and where, is for `load` to say, which checks more before it looks at the list.
         before = {}
-    data = build(paths, before)
+    made = build(paths, before)
     # Files that changed meanwhile make an index of neither state.
     if cached and before and before == _states(before):
-        _keep(cached, data)
-    return Index(cached, data)
+        _keep(cached, made)
+    return Index(cached, in_memory(made))
 
 
-def build(paths: Sequence[str], files: States | None = None) -> bytes:
-    """Parse, check and compile the matrices at `paths`. Raises MatrixError."""
+def build(paths: Sequence[str], files: States | None = None) -> dict[str, bytes]:
+    """Parse, check and compile the matrices at `paths` into the files of an index. Raises MatrixError."""
     from toolmatrix.facts import load, writer
     from toolmatrix.facts.compile import compile_matrix
     from toolmatrix.garbage import uncollected
@@ -145,37 +134,58 @@ def build(paths: Sequence[str], files: States | None = None) -> bytes:
         return writer.write(compile_matrix(load.load(paths)), files or {})
 
 
-def _keep(path: str, data: bytes) -> None:
-    # A cache that cannot be written is no reason to fail. Whenever code or paths change so does the name, and the index
-    # of the old name stays behind: the oldest go.
-    if not pack.replace(path, data):
-        return
-    with_files = os.path.basename(path).startswith(_WITH)
+def write_folder(path: str, files: Mapping[str, bytes]) -> None:
+    """Write the files of an index into a new folder. Raises OSError."""
+    os.makedirs(os.path.join(path, "components"))
+    for name, data in files.items():
+        with open(os.path.join(path, name), "wb") as stream:
+            stream.write(data)
+
+
+def _keep(path: str, files: Mapping[str, bytes]) -> None:
+    # A cache that cannot be written is no reason to fail. Several runs may write at once: each renames a folder of its
+    # own, and who reads the one before has it open.
+    beside, before = (f"{path}.{kind}{os.getpid()}" for kind in ("new", "old"))
+    from contextlib import suppress
+    from shutil import rmtree
+
     try:
-        with os.scandir(os.path.dirname(path)) as entries:
-            old = sorted(
-                (entry.stat().st_mtime, entry.path)
-                for entry in entries
-                if entry.name.startswith(_WITHOUT)
-                and entry.name.endswith(".bin")
-                and entry.name.startswith(_WITH) == with_files
-                # After a clock was set back the newest would seem to be the oldest.
-                and entry.path != path
-            )
-        for _, superseded in old[: 1 - _KEPT]:
-            os.remove(superseded)
+        write_folder(beside, files)
+        with suppress(FileNotFoundError):
+            os.rename(path, before)
+        os.rename(beside, path)
+        _remove_superseded(path)
     except OSError:
-        return
+        pass
+    finally:
+        for folder in (beside, before):
+            rmtree(folder, ignore_errors=True)
+
+
+def _remove_superseded(path: str) -> None:
+    # Whenever code or paths change so does the name, and the index of the old name stays behind: the oldest go.
+    from shutil import rmtree
+
+    with_files = os.path.basename(path).startswith(_WITH)
+    with os.scandir(os.path.dirname(path)) as entries:
+        old = sorted(
+            (entry.stat().st_mtime, entry.path)
+            for entry in entries
+            if entry.name.startswith(_WITHOUT)
+            and entry.name.startswith(_WITH) == with_files
+            # After a clock was set back the newest would seem to be the oldest.
+            and entry.path != path
+        )
+    for _, superseded in old[: 1 - _KEPT]:
+        rmtree(superseded, ignore_errors=True)
 
 
 def build_index(source_root: str, destination: str) -> None:
-    """Compile the matrix under `source_root` into the index file of a wheel."""
+    """Compile the matrix under `source_root` into the index of a wheel."""
     from toolmatrix.facts import load
 
     front = os.path.join(source_root, "matrix.yaml")
     sizes = {
         os.path.relpath(name, source_root): (os.stat(name).st_size, 0) for name in load.files(front)
     }
-    data = build([front], sizes)
-    with open(destination, "wb") as stream:
-        stream.write(data)
+    write_folder(destination, build([front], sizes))

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 
 from toolmatrix.facts import minimums, records, versions
 from toolmatrix.facts.compiled import union
-from toolmatrix.facts.index import CRC_BYTES, FORMAT, LENGTH_BITS, sealed
+from toolmatrix.facts.index import (
+    FORMAT,
+    HEADER,
+    OWNER_BITS,
+    component_file,
+    facts_file,
+    owner,
+)
 from toolmatrix.facts.model import BUILDS, PRODUCTS, SUPPORT, Component, PackageCode
-from toolmatrix.pack import joined, places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,34 +37,42 @@ if TYPE_CHECKING:
     _Record = TypeVar("_Record", bound=NamedTuple)
 
 
-def write(compiled: Compiled, files: records.States) -> bytes:
-    """The bytes of the index of a compiled matrix; `files` are the states of what it was made from."""
+def write(compiled: Compiled, files: records.States) -> dict[str, bytes]:
+    """The files of the index of a compiled matrix; `files` are the states of what it was made from."""
     return _Writer(compiled, files).finish()
 
 
 class _Writer:
-    # Records are written as they are needed, and sections gathered.
+    # Records are written as they are needed, each into the file of its component.
     def __init__(self, compiled: Compiled, files: records.States) -> None:
         self.compiled = compiled
         self.files = files
-        self.made: list[bytes] = []
-        self.end = 0
+        self.lines: dict[str, list[bytes]] = {name: [] for name in (*compiled.scales, "")}
+        self.ends = dict.fromkeys(self.lines, 0)
         self.ids: dict[str, int] = {}
+        self.owners: dict[str, dict[str, None]] = {}
         self.sections: dict[str, bytes] = {}
 
-    def put(self, record: Any) -> int:
+    def put(self, component: str, record: Any) -> int:
         # The number of a record says where it lies.
-        start, told = self.end, _dump(record)
-        self.made += [sealed(told, start), told]
-        self.end += CRC_BYTES + len(told)
-        return start << LENGTH_BITS | CRC_BYTES + len(told)
+        line, start = _dump(record) + b"\n", self.ends[component]
+        self.lines[component].append(line)
+        self.ends[component] += len(line)
+        return start << OWNER_BITS | owner(component)
+
+    def named(self, id: str, component: str, record: Any) -> int:
+        """Put the record of a claim or row, and file its component under its table."""
+        table = id.partition("#")[0].partition("/")[0]
+        self.owners.setdefault(table, {})[component] = None
+        self.ids[id] = self.put(component, record)
+        return self.ids[id]
 
     def claim(self, claim: Claim) -> int:
-        if claim.id not in self.ids:
-            subject, releases = claim.when[0]
-            given = {"subject": subject, "releases": releases, "conditions": claim.when[1:]}
-            self.ids[claim.id] = self.put([0, *_record(records.ClaimRecord, claim, given)])
-        return self.ids[claim.id]
+        if claim.id in self.ids:
+            return self.ids[claim.id]
+        subject, releases = claim.when[0]
+        given = {"subject": subject, "releases": releases, "conditions": claim.when[1:]}
+        return self.named(claim.id, subject, [0, *_record(records.ClaimRecord, claim, given)])
 
     def release(self, release: Release) -> int:
         name = f"{release.component}=={release.version}"
@@ -69,14 +82,18 @@ class _Writer:
                 "selector": release.version,
                 "attributes": dict(sorted(release.attributes.items())),
             }
-            self.ids[name] = self.put([1, *_record(records.ReleaseRecord, release, given)])
+            record = [1, *_record(records.ReleaseRecord, release, given)]
+            self.ids[name] = self.put(release.component, record)
         return self.ids[name]
 
     def row(self, row: TableRow) -> int:
-        return self.put([2, *_record(records.RowRecord, row, {"kind": "row"})])
+        record = [2, *_record(records.RowRecord, row, {"kind": "row"})]
+        component = row.subject.partition(" ")[0]
+        return self.named(row.id, component if component in self.lines else "", record)
 
-    def cites(self, cites: Iterable[tuple[int, CompiledClaim]]) -> int:
+    def cites(self, component: str, cites: Iterable[tuple[int, CompiledClaim]]) -> int:
         return self.put(
+            component,
             [
                 _record(
                     records.CitedClaim,
@@ -84,16 +101,8 @@ class _Writer:
                     {"ranges": _ranges(mask), "record": self.claim(reading.claim)},
                 )
                 for mask, reading in cites
-            ]
+            ],
         )
-
-    def table(self, entries: Mapping[str, Any]) -> bytes:
-        # The first keys are read for any of them, and are fewer bytes than what else a run has.
-        names = sorted(entries)
-        step = math.isqrt(len(names)) // 4 + 1
-        runs = [names[start : start + step] for start in range(0, len(names), step)]
-        numbers = [self.put({name: entries[name] for name in run}) for run in runs]
-        return _dump([[run[0] for run in runs], numbers])
 
     def components(self) -> None:
         matrix = self.compiled.matrix
@@ -105,7 +114,7 @@ class _Writer:
             releases = [matrix.releases[name, version] for version in scale.versions]
             dates = [release.date for release in releases]
             since_days, since_masks = _since(scale, dates)
-            self.sections["c:" + name] = _dump(
+            self.sections[component_file(name)] = _dump(
                 records.ComponentFacts(
                     versions=scale.versions,
                     dates=dates,
@@ -120,8 +129,8 @@ class _Writer:
                         (one for one in releases if records.UNREVIEWED & one.attributes.keys()),
                     ),
                     complete=complete.get(name, 0),
-                    binding_groups=self.binding_groups(bindings.get(name, ())),
-                    row_groups=self.row_groups(soft_constraints.get(name, ())),
+                    binding_groups=self.binding_groups(name, bindings.get(name, ())),
+                    row_groups=self.row_groups(name, soft_constraints.get(name, ())),
                     disputes=[*map(self.dispute, disputes.get(name, ()))],
                 )
             )
@@ -141,12 +150,16 @@ class _Writer:
                 found[read.component] = found.get(read.component, 0) | mask
         return found
 
-    def binding_groups(self, bindings: Sequence[CompiledBinding]) -> list[records.BindingGroup]:
+    def binding_groups(
+        self, component: str, bindings: Sequence[CompiledBinding]
+    ) -> list[records.BindingGroup]:
         # Neighbours alone: the order of bindings is that in which facts are told.
         found = []
         for head, group in itertools.groupby(bindings, _head):
             kind, conditions, *told = head
-            rows = ((one.when[0][1], one.allowed, self.cites(one.cites)) for one in group)
+            rows = (
+                (one.when[0][1], one.allowed, self.cites(component, one.cites)) for one in group
+            )
             masks, *columns = zip(*rows, strict=True)
             fields = union(masks), kind, dict(conditions), *told, masks, *columns
             found.append(records.BindingGroup._make(fields))
@@ -176,7 +189,9 @@ class _Writer:
                     found |= 0 if reading.claim.beside else mask
         return found
 
-    def row_groups(self, soft_constraints: Sequence[SoftConstraint]) -> list[records.RowGroup]:
+    def row_groups(
+        self, component: str, soft_constraints: Sequence[SoftConstraint]
+    ) -> list[records.RowGroup]:
         # Column by column, as rows are asked whether one of them speaks of a release before any is made.
         heads: dict[Any, list[tuple[tuple[int, ...], int]]] = {}
         for soft in soft_constraints:
@@ -184,7 +199,7 @@ class _Writer:
             cells = [(mask, cell) for mask, held in soft.cites for cell in held]
             carried = any(cell.claim.carried for _, cell in cells)
             head = (soft.context, names, evidences, soft.evidence, carried)
-            heads.setdefault(head, []).append((masks, self.cites(cells)))
+            heads.setdefault(head, []).append((masks, self.cites(component, cells)))
         found = []
         for (context, *told), rows in heads.items():
             masks_of_rows, cites_of_rows = zip(*rows, strict=True)
@@ -192,30 +207,34 @@ class _Writer:
             found.append(records.RowGroup._make([dict(context), *told, columns, cites_of_rows]))
         return found
 
-    def finish(self) -> bytes:
+    def finish(self) -> dict[str, bytes]:
         matrix = self.compiled.matrix
         self.components()
-        # Behind the components: what a `resolve` reads lies together, and these are for `facts` alone.
+        # Behind what answers are made of: these are for `facts` alone.
         for _, row in sorted(matrix.rows.items()):
-            self.ids[row.id] = self.row(row)
+            self.row(row)
         for _, claim in sorted(matrix.claims.items()):
             self.claim(claim)
-        self.sections["ids"] = self.table(self.ids)
-        self.sections["builds"] = self.table(self.builds())
-        self.sections["products"] = _dump(self.products())
-        self.sections["support"] = _dump(self.support())
-        self.sections["breaks"] = _dump(minimums.breaks(matrix))
-        self.sections["sources"] = self.table(
-            {name: _record(records.SourceRecord, part, {}) for name, part in matrix.sources.items()}
+        sources, channels = (
+            {name: _record(kind, part, {}) for name, part in sorted(parts.items())}
+            for kind, parts in (
+                (records.SourceRecord, matrix.sources),
+                (records.ChannelRecord, matrix.channels),
+            )
         )
-        channels = sorted(matrix.channels.items())
-        self.sections["channels"] = _dump(
-            {name: _record(records.ChannelRecord, part, {}) for name, part in channels}
-        )
-        self.sections["records"] = b"".join(self.made)
-        # The header has the CRC of each section, and the first line that of the header: it stands for the whole file.
-        header = self.head() | {"sections": places(self.sections)}
-        return joined(FORMAT.encode(), _dump(header), self.sections)
+        tables = {
+            "builds.jsonl": _lines(sorted(self.builds().items())),
+            "sources.jsonl": _lines(sources.items()),
+            "breaks.json": _dump(minimums.breaks(matrix)),
+            "channels.json": _dump(channels),
+            "owners.json": _dump({name: [*of] for name, of in sorted(self.owners.items())}),
+            "products.json": _dump(self.products()),
+            "support.json": _dump(self.support()),
+        }
+        facts = {facts_file(name): b"".join(lines) for name, lines in self.lines.items()}
+        files = {**tables, **self.sections, **facts}
+        header = self.head() | {"sizes": {name: len(data) for name, data in files.items()}}
+        return {HEADER: _dump(header), **files}
 
     def builds(self) -> dict[str, list[records.BuildRecord]]:
         """The images that were built, by component and release: the rows of tables that list builds."""
@@ -278,6 +297,7 @@ class _Writer:
     def head(self) -> dict[str, Any]:
         matrix, code = self.compiled.matrix, self.code()
         return {
+            "format": FORMAT,
             "digest": self.compiled.digest,
             "date": matrix.date,
             "files": dict(sorted(self.files.items())),
@@ -383,3 +403,7 @@ _JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=("
 
 def _dump(value: Any) -> bytes:
     return _JSON.encode(value).encode()
+
+
+def _lines(entries: Iterable[Sequence[Any]]) -> bytes:
+    return b"".join(_dump(entry) + b"\n" for entry in entries)

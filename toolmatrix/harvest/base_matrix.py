@@ -50,11 +50,7 @@ def _of_index(index: Index, matched: Iterable[str]) -> BaseMatrix:
                     index.release(number).attributes
                     for number in index.component(variants.name(name)).releases
                 ],
-                {
-                    channel
-                    for channel in index.section("channels")
-                    if index.channel(channel).default
-                },
+                {channel for channel in index.channels() if index.channel(channel).default},
             )
             for name in matched
             if variants.name(name) in components

@@ -12,7 +12,7 @@ import signal
 import time
 from contextlib import contextmanager, suppress
 
-from toolmatrix import __version__, pack
+from toolmatrix import __version__
 from toolmatrix.errors import BoundExceeded, ToolmatrixError
 from toolmatrix.value import Value
 from toolmatrix.wording import plural
@@ -203,7 +203,6 @@ def _serve(line: Line, work: Work, bounds: WorkBounds, lifeline: int) -> NoRetur
         threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
         while task := line.recv():
             line.send(_done(work, task, bounds))
-        pack.keep()
         code = 0
     except (EOFError, OSError):
         pass

@@ -193,7 +193,7 @@ class Extract:
     @cached_property
     def _channels(self) -> dict[str, Entry]:
         if not self.names:
-            named = set(self.index.section("channels"))
+            named = set(self.index.channels())
         else:
             named = {one.attributes.get("channel", "") for one in self._releases()} - {""}
         return {

@@ -319,7 +319,7 @@ class _Reader:
         for address in item.indexes:
             lines = [
                 one
-                for name in index.section("channels")
+                for name in index.channels()
                 if (one := _line(index.channel(name).install, name, address))
                 # That a channel has builds of one component says nothing of another.
                 and self.names.scale(variants).select(one)
