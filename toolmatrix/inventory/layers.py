@@ -12,9 +12,10 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolmatrix import __version__
+from toolmatrix.document_store import DocumentStore
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import (
     DIRECTORY,
@@ -30,9 +31,6 @@ from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.rpm import Database
 from toolmatrix.inventory.scripts import Script
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from toolmatrix.document_store import DocumentStore
 
 LAYER, BLOB, IMAGE, ANSWER = (
     f"toolmatrix.{kind}/1" for kind in ("layer-reading", "layer-blob", "image-reading", "answer")

@@ -6,17 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import LEFT_OUT
+from toolmatrix.images.tree import Tree
 from toolmatrix.inventory.dynamic import DEVICES
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.model import WHICH, FilePattern, Seen, Skipped
 from toolmatrix.inventory.rpm import Database
-
-if TYPE_CHECKING:
-    from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.tree import Tree
 
 # The PATH of a container whose image sets none, as Docker and Podman have it.
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

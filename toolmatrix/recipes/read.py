@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from toolmatrix import resources
 from toolmatrix.errors import RecipeError
 from toolmatrix.facts import pieces, yamlfile
 from toolmatrix.facts.index import Index
 from toolmatrix.facts.versions import SelectorError
+from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.recipes import fields as tables
 from toolmatrix.recipes import model, variables
-
-if TYPE_CHECKING:
-    from toolmatrix.facts.yamlfile import YamlNode
 
 RECIPE_FILE = yamlfile.NodeKind(
     noun="the recipe",

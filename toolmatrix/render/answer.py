@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from toolmatrix.errors import RenderError
 from toolmatrix.facts import variants
+from toolmatrix.lock.model import LockedTarget
+from toolmatrix.recipes.model import Distro
 from toolmatrix.recipes.variables import MACHINES
 from toolmatrix.render import quote
-
-if TYPE_CHECKING:
-    from toolmatrix.lock.model import LockedTarget
-    from toolmatrix.recipes.model import Distro
 
 # Of all components these alone have slashes and colons in their releases.
 _NAMED = {"base-image": "reference"}

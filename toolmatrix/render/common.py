@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from toolmatrix.errors import RenderError
 from toolmatrix.lock import write
 from toolmatrix.render import marker, quote
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import ImagePlan, Job
-
+from toolmatrix.render.model import ImagePlan, Job
 
 AGAIN = "toolmatrix render --lock toolmatrix.lock --output ."
 """The command that writes the files again, from the directory that they lie in; the lock there has its options."""

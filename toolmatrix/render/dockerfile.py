@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from jinja2 import FileSystemLoader, StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
@@ -16,9 +15,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from toolmatrix import resources
 from toolmatrix.errors import Position, RenderError
 from toolmatrix.render import common, folder, marker, quote, requirements, snapshots, wheels
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import ImagePlan, Job
+from toolmatrix.render.model import ImagePlan, Job
 
 DIALECTS = ("modern", "classic")
 SYNTAX = "docker/dockerfile:1"

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from toolmatrix.errors import RenderError
 from toolmatrix.render import quote
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import ImagePlan
+from toolmatrix.render.model import ImagePlan
 
 DISTDIR = "/mnt/distdir"
 """Where a build finds archives that its tools would fetch by themselves: `--distdir` of Bazel."""

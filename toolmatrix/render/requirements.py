@@ -7,13 +7,10 @@ installed again because something else in a lock moved.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from toolmatrix.lock.model import LockedClosure, LockedPackage
 from toolmatrix.render import common, folder, marker, quote
-
-if TYPE_CHECKING:
-    from toolmatrix.lock.model import LockedClosure, LockedPackage
-    from toolmatrix.render.model import ImagePlan
+from toolmatrix.render.model import ImagePlan
 
 # In a file of requirements the index of a maker stands beside the user's own: hashes say which of their files is meant.
 _BESIDE = {"--index-url": "--extra-index-url", "-i": "--extra-index-url"}

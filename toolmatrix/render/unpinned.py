@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from toolmatrix.recipes.model import APT
+from toolmatrix.recipes.model import APT, BuildStep
+from toolmatrix.render.model import Choices, ImagePlan
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from toolmatrix.recipes.model import BuildStep
-    from toolmatrix.render.model import Choices, ImagePlan
 
 WAYS = {
     "image": "`--base IMAGE=IMAGE@sha256:...` pins an image",

@@ -8,16 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from toolmatrix import resources
+from toolmatrix.lock.model import LockedClosure, LockedTarget
+from toolmatrix.recipes.model import Provision, Recipe
 from toolmatrix.render.model import UsedPackage
-
-if TYPE_CHECKING:
-    from toolmatrix.lock.model import LockedClosure, LockedTarget
-    from toolmatrix.recipes.model import Provision, Recipe
 
 # What the module venv puts into an environment before anything else (Python documentation, ensurepip and venv).
 _SEEDS = ("setuptools", "wheel")

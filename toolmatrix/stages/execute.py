@@ -7,21 +7,16 @@ import resource
 import subprocess
 import tempfile
 import time
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from toolmatrix.errors import ToolMissing
 from toolmatrix.processors import processors
 from toolmatrix.stages.cost import urgency
 from toolmatrix.stages.drivers.dry_run import SHOWN, end_group
+from toolmatrix.stages.replay import Replay, ReplayStep
 from toolmatrix.value import Document
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from toolmatrix.stages.replay import Replay, ReplayStep
 
 SHELL = "/bin/sh"
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from toolmatrix.stages.model import Plan, Stage
+from toolmatrix.stages.model import Plan, Stage
 
 # The word for the directory in which the toolkit lies.
 TOOLKIT = "<toolkit>"

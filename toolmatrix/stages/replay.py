@@ -12,17 +12,14 @@ import posixpath
 import re
 import shlex
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.resources import load_yaml, replay_facts_path
 from toolmatrix.stages import model
 from toolmatrix.stages.drivers.nvcc_plan import TEMP
+from toolmatrix.stages.model import Depfile, Plan, Stage
 from toolmatrix.stages.words import without_messages
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from toolmatrix.stages.model import Depfile, Plan, Stage
 
 _RUN_BY_A_SHELL = ("nvcc",)
 # Words for nvcc itself; the commands that it printed have them already.

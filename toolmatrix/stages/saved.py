@@ -10,14 +10,12 @@ import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from toolmatrix.errors import LogError, Position
 from toolmatrix.opener import opened
 from toolmatrix.stages.log import lines_of, parse_log
-
-if TYPE_CHECKING:
-    from toolmatrix.stages.model import Log
+from toolmatrix.stages.model import Log
 
 # How a text may begin, and what it is then written in; PowerShell saves what it redirects in UTF-16.
 _MARKS = (

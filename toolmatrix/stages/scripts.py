@@ -6,12 +6,9 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from toolmatrix.errors import UsageError
-
-if TYPE_CHECKING:
-    from toolmatrix.stages.replay import Replay, ReplayStep
+from toolmatrix.stages.replay import Replay, ReplayStep
 
 # A command around which outputs keep their time where their content is what it was, for Ninja to see.
 _KEEP = (

@@ -6,15 +6,12 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from toolmatrix.errors import LogError, Position, UsageError
 from toolmatrix.opener import opened
 from toolmatrix.stages.fold import own_name
+from toolmatrix.stages.replay import ReplayStep
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from toolmatrix.stages.replay import ReplayStep
 
 HEADER = ("source file name", "phase name", "phase input files", "phase output file", "arch")
 # Bytes of a file.

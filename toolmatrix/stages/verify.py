@@ -9,14 +9,11 @@ import tempfile
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolmatrix.errors import ToolMissing, UsageError
 from toolmatrix.stages.drivers import dry_run
+from toolmatrix.stages.replay import Replay
 from toolmatrix.value import Document
-
-if TYPE_CHECKING:
-    from toolmatrix.stages.replay import Replay
 
 # Seconds that the driver may take to build.
 LIMIT = 3600

@@ -8,13 +8,10 @@ internal/pkg/build/args). So a definition is refused that holds more of these th
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from toolmatrix.errors import RenderError
 from toolmatrix.render import common, dockerfile
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import ImagePlan, Job
+from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "a definition for Apptainer for each image"
 

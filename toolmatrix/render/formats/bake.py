@@ -8,12 +8,9 @@ A property named `//` is a comment (HCL, JSON syntax specification).
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from toolmatrix.render import common, dockerfile, quote
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import ImagePlan, Job
+from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "a bake file with a target for each image"
 

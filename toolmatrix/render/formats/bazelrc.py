@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from toolmatrix.errors import RenderError
 from toolmatrix.render import common, outside, quote
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import ImagePlan, Job
+from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "compiler flags as configurations of Bazel, for images that have any"
 

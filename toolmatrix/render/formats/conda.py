@@ -6,13 +6,9 @@ Which releases the channel has is not known here: where one is missing, conda sa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from toolmatrix.render import common, outside, quote
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import ImagePlan, Job
-
+from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "an environment of conda for each image with Python"
 

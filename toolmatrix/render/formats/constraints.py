@@ -7,12 +7,9 @@ whoever installs what was built gets that release (pip's user guide, constraints
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from toolmatrix.render import common, quote
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import ImagePlan, Job
+from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "constraints of pip for each image with Python packages"
 

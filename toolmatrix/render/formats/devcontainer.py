@@ -7,12 +7,9 @@ The file is plain JSON, so it names its lock under `customizations`. A text with
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from toolmatrix.render import dockerfile, marker, quote
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import ImagePlan, Job
+from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "a development container for each image"
 USER = "builder"

@@ -7,14 +7,11 @@ is set before (Development Containers, Features). A feature is made where packag
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from toolmatrix.recipes.model import APT
 from toolmatrix.render import common, dockerfile, marker, quote, requirements
 from toolmatrix.render.formats import apptainer
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import ImagePlan, Job
+from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "a feature of development containers for each image of Debian or Ubuntu"
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from toolmatrix.render import dockerfile, requirements
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import Job
+from toolmatrix.render.model import Job
 
 SUMMARY = "a Dockerfile for each image, and the check inside it"
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from toolmatrix.render import common, dockerfile, quote, requirements
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import Job
+from toolmatrix.render.model import Job
 
 SUMMARY = "what a build sends to the builder"
 LOCK = "toolmatrix.lock"

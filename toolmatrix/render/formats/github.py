@@ -6,12 +6,8 @@ Nothing of the lock stands in a script or an expression: jobs read names from th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from toolmatrix.render import common, outside
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import Job
+from toolmatrix.render.model import Job
 
 SUMMARY = "a workflow of GitHub Actions with a job for each image"
 PATH = ".github/workflows/toolmatrix.yml"

@@ -5,12 +5,8 @@ Docker's engine runs as a service beside the job, with TLS (GitLab, use Docker t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from toolmatrix.render import common, outside
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import Job
+from toolmatrix.render.model import Job
 
 SUMMARY = "a child pipeline of GitLab with a job for each image"
 PATH = "toolmatrix.gitlab-ci.yml"

@@ -5,13 +5,9 @@ Which releases the channel has is not known here: where one is missing, pixi say
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from toolmatrix.render import common, outside, quote
 from toolmatrix.render.formats import conda, uv
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import ImagePlan, Job
+from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "a workspace of pixi for each image with Python"
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from toolmatrix.render import requirements
-
-if TYPE_CHECKING:
-    from toolmatrix.render.model import Job
+from toolmatrix.render.model import Job
 
 SUMMARY = "requirements of pip with hashes, where the lock holds all packages"
 

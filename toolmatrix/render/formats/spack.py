@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from toolmatrix.lock.model import COMPILERS
+from toolmatrix.lock.model import COMPILERS, LockedTarget
 from toolmatrix.render import common, outside, quote
-
-if TYPE_CHECKING:
-    from toolmatrix.lock.model import LockedTarget
-    from toolmatrix.render.model import ImagePlan, Job
+from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "an environment of Spack for each image"
 

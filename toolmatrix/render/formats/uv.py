@@ -7,13 +7,11 @@ Builds for ROCm are the exception: what they need beside themselves is on that i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from toolmatrix.lock.model import LockedVariant
 from toolmatrix.render import answer, common, quote
-
-if TYPE_CHECKING:
-    from toolmatrix.lock.model import LockedVariant
-    from toolmatrix.render.model import ImagePlan, Job
+from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "a project of uv for each image with Python packages"
 

@@ -12,15 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from toolmatrix.stages import model
 from toolmatrix.stages.drivers import base_name
 from toolmatrix.stages.drivers.clang_tools import grammar_of, understand
-from toolmatrix.stages.model import Diagnostic, Plan
-
-if TYPE_CHECKING:
-    from toolmatrix.stages.model import Stage
+from toolmatrix.stages.model import Diagnostic, Plan, Stage
 
 # A word is quoted with `"`, `\` and `$` escaped, or, with -v, bare where it holds none of these and no blank
 # (llvm::sys::printArg).

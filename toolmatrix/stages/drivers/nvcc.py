@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from toolmatrix.lines import MARK
 from toolmatrix.stages import words
 from toolmatrix.stages.drivers import nvcc_plan
 from toolmatrix.stages.drivers.nvcc_plan import TEMP
 from toolmatrix.stages.drivers.nvcc_tools import Draft, draft, is_compiler, is_known, is_tool
-from toolmatrix.stages.model import Diagnostic
-
-if TYPE_CHECKING:
-    from toolmatrix.stages.model import Plan
+from toolmatrix.stages.model import Diagnostic, Plan
 
 _REMOVES = frozenset({"rm", "erase", "del"})
 _RESOURCES = re.compile(r"resource file (.*?): *\[(.*)", re.DOTALL)
