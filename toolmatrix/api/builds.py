@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from toolmatrix.api import PLAIN, Outcome
-from toolmatrix.report.terminal import cut, plural, printable
+from typing import Any
+
+from toolmatrix.api import PLAIN, Outcome, Report
+from toolmatrix.report.terminal import Terminal, cut, plural, printable
 from toolmatrix.value import Document, Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from toolmatrix.api import Report
-    from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.builds/1"
 # Columns before what is told of a build that failed.

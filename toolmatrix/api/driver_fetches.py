@@ -7,15 +7,11 @@ import os.path
 import platform
 import stat
 import zipfile
+from collections.abc import Callable, Iterator, Mapping
 
 from toolmatrix.api.fetches import Fetched, FileGetter, WantedFile
 from toolmatrix.errors import NothingMatched, OutputError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from toolmatrix.facts.index import Index
+from toolmatrix.facts.index import Index
 
 _TABLE = "nvcc-wheels"
 _COMPONENT = "cuda"

@@ -8,24 +8,19 @@ from __future__ import annotations
 import os
 import os.path
 import shutil
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
+from typing import Any
 
 from toolmatrix.api import PLAIN, Outcome
 from toolmatrix.errors import IndexFailed, NothingMatched, Position
+from toolmatrix.facts.index import Index
+from toolmatrix.harvest.transport import Session
+from toolmatrix.lock.model import LockedClosure
 from toolmatrix.outputs import file_digest, os_errors_as
-from toolmatrix.report.terminal import plural, printable
+from toolmatrix.render.model import ImagePlan, Job
+from toolmatrix.report.terminal import Terminal, plural, printable
 from toolmatrix.value import Document, Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.harvest.transport import Session
-    from toolmatrix.lock.model import LockedClosure
-    from toolmatrix.render.model import ImagePlan, Job
-    from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.fetched/1"
 FOLDER = "fetched"

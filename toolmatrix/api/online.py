@@ -8,11 +8,13 @@ import os
 import os.path
 import re
 import time
+from collections.abc import Callable, Mapping, Sequence
 
 from toolmatrix.api import this_day
 from toolmatrix.api.harvests import Effort, cache
 from toolmatrix.errors import IndexFailed, NothingMatched, OutputError, UsageError
 from toolmatrix.facts import yamlfile
+from toolmatrix.facts.index import Index
 from toolmatrix.facts.store import cache_folder
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.harvest import families, written
@@ -22,12 +24,6 @@ from toolmatrix.outputs import os_errors_as, replace_file
 from toolmatrix.request import spelling
 from toolmatrix.request.names import Names, joined
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from toolmatrix.facts.index import Index
 
 NEWEST = 64
 """Releases of a package that are read: the newest, and as many of those that are asked for."""

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import os.path
 import re
+from collections.abc import Sequence
 
 from toolmatrix.api import files, harvests
+from toolmatrix.api.builds import Built
+from toolmatrix.api.harvests import HarvestedFile
+from toolmatrix.facts.index import Index
 from toolmatrix.harvest import built, written
 from toolmatrix.harvest.built import ImageBuild
 from toolmatrix.lock import write
+from toolmatrix.lock.model import Lock, LockedEnvironment
 from toolmatrix.outputs import os_errors_as, replace_files
 from toolmatrix.recipes import read as recipes
 from toolmatrix.render import marker
 from toolmatrix.request.names import Names
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolmatrix.api.builds import Built
-    from toolmatrix.api.harvests import HarvestedFile
-    from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import Lock, LockedEnvironment
 
 # Parts of an answer that are told apart from what is beside it.
 _APART = ("distro", "python", "base-image", "driver")

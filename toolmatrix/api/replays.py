@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from toolmatrix.api import PLAIN, Printed
-from toolmatrix.stages.model import SCHEMA
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from toolmatrix.report.terminal import Terminal
-    from toolmatrix.stages.cost import Cost
-    from toolmatrix.stages.execute import Run
-    from toolmatrix.stages.model import Plan
-    from toolmatrix.stages.replay import Replay
-    from toolmatrix.stages.verify import Reproduction
+from toolmatrix.report.terminal import Terminal
+from toolmatrix.stages.cost import Cost
+from toolmatrix.stages.execute import Run
+from toolmatrix.stages.model import SCHEMA, Plan
+from toolmatrix.stages.replay import Replay
+from toolmatrix.stages.verify import Reproduction
 
 
 class Costed(Printed):

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from toolmatrix.api import driver_fetches, stages
 from toolmatrix.errors import UsageError
+from toolmatrix.facts.index import Index
+from toolmatrix.judge.stage_answer import Answered
+from toolmatrix.lock.model import Lock
+from toolmatrix.stages.drivers.installed import Driver
+from toolmatrix.stages.expected import Expected
 from toolmatrix.stages.model import Log
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.judge.stage_answer import Answered
-    from toolmatrix.lock.model import Lock
-    from toolmatrix.stages.drivers.installed import Driver
-    from toolmatrix.stages.expected import Expected
 
 _CCBIN = re.compile(r"(?:-ccbin|--compiler-bindir)(?:=.*)?")
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import os.path
 
 from toolmatrix.api import driver_fetches, fetches
+from toolmatrix.cli.context import Context
 from toolmatrix.cli.progress import Progress
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.cli.context import Context
 
 
 def run(context: Context) -> int:

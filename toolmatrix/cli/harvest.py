@@ -5,11 +5,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from toolmatrix.api import harvests
+from toolmatrix.cli.context import Context
 from toolmatrix.cli.progress import Progress
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.cli.context import Context
 
 
 def run(context: Context) -> int:

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import json
 import os.path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from subprocess import CompletedProcess
 
+from toolmatrix.api.builds import Built
+from toolmatrix.cli.context import Context
 from toolmatrix.errors import ConfigError, NothingMatched, Position, ToolMissing
+from toolmatrix.facts.index import Index
+from toolmatrix.lock.model import Lock
 from toolmatrix.render import quote, snapshots
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from subprocess import CompletedProcess
-
-    from toolmatrix.api.builds import Built
-    from toolmatrix.cli.context import Context
-    from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import Lock
 
 ARCHIVE = ".oci.tar"
 _METADATA = ".metadata.json"

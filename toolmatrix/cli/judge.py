@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from toolmatrix.cli.context import Context
 from toolmatrix.cli.progress import Progress, summarize
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.cli.context import Context
 
 
 def run(context: Context) -> int:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from toolmatrix import __version__
 from toolmatrix.cli import topics
-from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.cli.commands import COMMANDS, Command
 from toolmatrix.cli.help import GROUPS, TITLE, flags, meaning, usage
 from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
 from toolmatrix.report.terminal import wrap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from toolmatrix.cli.commands import Command
 
 # The name of a section that readers of manual pages know, by the topic.
 _SECTIONS = {"exit-codes": "EXIT STATUS", "settings": "ENVIRONMENT"}

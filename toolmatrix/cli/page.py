@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.api import pages
 from toolmatrix.api.requests import OpenMatrix
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.cli.context import Context
+from toolmatrix.cli.context import Context
 
 _FOLDER = "site"
 

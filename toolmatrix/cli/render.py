@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import os.path
 import shlex
+from collections.abc import Callable, Mapping
 
 from toolmatrix.api import files, locks, packages, this_day
+from toolmatrix.api.files import Rendered
 from toolmatrix.cli import ask
 from toolmatrix.cli import lock as locking
+from toolmatrix.cli.context import Context
+from toolmatrix.cli.option import Option
 from toolmatrix.cli.options import BY_KEY
 from toolmatrix.errors import CannotSay, LockError, UsageError
+from toolmatrix.facts.index import Index
 from toolmatrix.lock import read
+from toolmatrix.lock.model import Lock
 from toolmatrix.outputs import replace_files
 from toolmatrix.recipes import read as recipes
 from toolmatrix.report.terminal import columns, plural
 from toolmatrix.request import recipes as requests
 from toolmatrix.request.fields import BadValue
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from toolmatrix.api.files import Rendered
-    from toolmatrix.cli.context import Context
-    from toolmatrix.cli.option import Option
-    from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import Lock
 # What `--format` says where nothing is said: here that means every format.
 _EVERY = "text"
 

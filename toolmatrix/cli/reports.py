@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os.path
 
+from toolmatrix.cli.context import Context
 from toolmatrix.errors import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.cli.context import Context
 
 # Each command imports what it asks, and nothing of what the others ask.
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from toolmatrix.api import locks, stage_answers
 from toolmatrix.api import stages as api
+from toolmatrix.api.stages import Stages
 from toolmatrix.cli import ask
+from toolmatrix.cli.context import Context
 from toolmatrix.cli.subjects import targets
 from toolmatrix.errors import UsageError
 from toolmatrix.lock import read
-from toolmatrix.lock.model import DEFAULT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from toolmatrix.api.stages import Stages
-    from toolmatrix.cli.context import Context
-    from toolmatrix.lock.model import Lock
+from toolmatrix.lock.model import DEFAULT, Lock
 
 # The first word of `stages diff OLD NEW`; a file that is called so is `./diff`.
 _PAIR = "diff"

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from functools import partial
+from typing import IO
 
 from toolmatrix import document_store
 from toolmatrix.api import differences, subjects
 from toolmatrix.cli import ask
+from toolmatrix.cli.context import Context
 from toolmatrix.cli.options import OPTIONS
 from toolmatrix.cli.progress import Progress, summarize
 from toolmatrix.errors import Position, UsageError
+from toolmatrix.finding import Judged
 from toolmatrix.inventory import subject_lists
+from toolmatrix.inventory.layers import LayerStore
 from toolmatrix.judge import locked, machine, results
+from toolmatrix.judge.executors import Executed
 from toolmatrix.judge.pool import Pool, WorkBounds
 from toolmatrix.judge.validator import REGISTRY, Baseline, Validator, expectations_of
 from toolmatrix.lock import read
+from toolmatrix.lock.model import Lock
 from toolmatrix.opener import opened
 from toolmatrix.report import terminal, verdicts
 from toolmatrix.wording import plural
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import IO
-
-    from toolmatrix.cli.context import Context
-    from toolmatrix.finding import Judged
-    from toolmatrix.inventory.layers import LayerStore
-    from toolmatrix.judge.executors import Executed
-    from toolmatrix.lock.model import Lock
 
 # Seconds for a subject where `--timeout` names none.
 _PATIENCE = 3600

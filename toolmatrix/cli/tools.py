@@ -6,29 +6,22 @@ Nothing here knows how they are carried; `toolmatrix.cli.mcp` does.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 import toolmatrix
 from toolmatrix import resources
-from toolmatrix.api import PLAIN
+from toolmatrix.api import PLAIN, Outcome
+from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli.main import as_told, error_text
-from toolmatrix.cli.option import toml_kind
+from toolmatrix.cli.option import Option, toml_kind
 from toolmatrix.cli.options import OPTIONS
-from toolmatrix.errors import UsageError
+from toolmatrix.errors import ToolmatrixError, UsageError
 from toolmatrix.manifests import files
 from toolmatrix.recipes import read as recipes
 from toolmatrix.request import fields, names
 from toolmatrix.request.fields import BadValue
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from toolmatrix.api import Outcome
-    from toolmatrix.api.requests import OpenMatrix
-    from toolmatrix.cli.option import Option
-    from toolmatrix.errors import ToolmatrixError
 
 # Letters of a word, words of a list, and letters of a log that is handed over: a longer one is named by its path.
 LONGEST_WORD = names.LONGEST

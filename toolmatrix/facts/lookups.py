@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from toolmatrix.facts.index import Index
 from toolmatrix.facts.records import RowRecord
 from toolmatrix.facts.versions import Scale, SelectorError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.facts.index import Index
 
 
 @lru_cache(maxsize=64)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from toolmatrix.finding import merged, united
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from toolmatrix.finding import Finding, Incompatibility, InstallMethod
-    from toolmatrix.judge.sweep import ReleaseOutcome
+from toolmatrix.finding import Finding, Incompatibility, InstallMethod, merged, united
+from toolmatrix.judge.sweep import ReleaseOutcome
 
 
 def findings(

@@ -6,6 +6,7 @@ It says what is covered, missing, old, or said in two ways.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from os.path import basename, dirname
 
@@ -13,20 +14,14 @@ from toolmatrix.codes import audit as codes
 from toolmatrix.errors import MatrixError
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import yamlfile
-from toolmatrix.finding import united
+from toolmatrix.facts.index import Index
+from toolmatrix.facts.model import Matrix
+from toolmatrix.finding import Finding, united
 from toolmatrix.judge import contradictions
 from toolmatrix.judge.lints import cited, disputes
+from toolmatrix.judge.sweep import ReleaseOutcome
 from toolmatrix.resources import audit_path
 from toolmatrix.value import Document, Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.model import Matrix
-    from toolmatrix.finding import Finding
-    from toolmatrix.judge.sweep import ReleaseOutcome
 
 SCHEMA = "toolmatrix.audit/1"
 HARVESTED = "harvested"

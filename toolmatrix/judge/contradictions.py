@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 
 from toolmatrix.codes import audit as codes
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.compiled import bits, union
+from toolmatrix.facts.index import Index
+from toolmatrix.facts.model import Claim, Matrix, Release
 from toolmatrix.facts.tables import UNKNOWN
 from toolmatrix.facts.versions import ABSENT
-from toolmatrix.finding import merged
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.model import Claim, Matrix, Release
-    from toolmatrix.finding import Finding
+from toolmatrix.finding import Finding, merged
 
 _TOOLKITS = {"cu": "cuda", "cuda": "cuda", "rocm": "rocm", "rocm-rel-": "rocm"}
 """The toolkit by what names of lines begin with."""

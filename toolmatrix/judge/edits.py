@@ -8,31 +8,23 @@ knows, is none; one after which facts join what was refused comes before one of 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
 from toolmatrix.codes.manifests import NoSuchRelease
+from toolmatrix.facts.index import Index
 from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.judge.manifests import judge
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import read
-from toolmatrix.manifests.model import PYTHON
-from toolmatrix.manifests.source_text import FileText
-from toolmatrix.request.asked import ARCH
-from toolmatrix.request.judged import FINE, Edit
+from toolmatrix.manifests.model import PYTHON, ProjectManifest
+from toolmatrix.manifests.source_text import FileText, Traced
+from toolmatrix.request.asked import ARCH, AskedPart
+from toolmatrix.request.judged import FINE, Edit, JudgedManifest, ManifestRefusal
 from toolmatrix.request.manifests import BASE, plain
 from toolmatrix.solve.repair import repairs
+from toolmatrix.solve.request import Ask
 from toolmatrix.solve.resolve import Resolution, resolve
 from toolmatrix.value import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.manifests.model import ProjectManifest
-    from toolmatrix.manifests.source_text import Traced
-    from toolmatrix.request.asked import AskedPart
-    from toolmatrix.request.judged import JudgedManifest, ManifestRefusal
-    from toolmatrix.solve.request import Ask
 
 # So many refusals are mended one after the other, and so many files judged on the way.
 _STEPS = 6

@@ -11,25 +11,20 @@ Versions are compared where a witness may be coarser than the question: `11.2` s
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 
-from toolmatrix.errors import UsageError
+from toolmatrix.errors import Position, UsageError
+from toolmatrix.facts.index import Index
 from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.facts.versions import Scale, SelectorError, parse
 from toolmatrix.finding import EVIDENCE, FAIL, PASS, SKIP, UNKNOWN, Verdict
 from toolmatrix.inventory import python
+from toolmatrix.inventory.model import Seen
 from toolmatrix.judge import stage_facts
+from toolmatrix.lock.model import LockedFlags, LockedTarget
 from toolmatrix.recipes import read
 from toolmatrix.request import recipes
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from toolmatrix.errors import Position
-    from toolmatrix.facts.index import Index
-    from toolmatrix.inventory.model import Seen
-    from toolmatrix.lock.model import LockedFlags, LockedTarget
 
 LABEL = "io.github.toolmatrix."
 """The beginning of the labels of rendered images."""

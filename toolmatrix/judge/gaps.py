@@ -5,17 +5,13 @@ A release is offered for a machine by the limits of its wheels, or else by the l
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from toolmatrix.codes.matrix import MissingBuild, MissingCell, MissingToolkit
-from toolmatrix.finding import merged
+from toolmatrix.facts.index import Index
+from toolmatrix.facts.model import Component, Matrix, Release
+from toolmatrix.finding import Finding, merged
 from toolmatrix.judge import stage_facts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.model import Component, Matrix, Release
-    from toolmatrix.finding import Finding
 
 
 def findings(matrix: Matrix, index: Index) -> Iterator[Finding]:

@@ -7,7 +7,9 @@ A witness that is coarser than what is wanted does not decide, and what could no
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from toolmatrix.facts.index import Index
 from toolmatrix.finding import EVIDENCE, FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
 from toolmatrix.images.names import architecture
 from toolmatrix.inventory import python, secrets
@@ -24,7 +26,9 @@ from toolmatrix.inventory.model import (
     UNKEPT,
     UNREACHED,
     WHICH,
+    Inventory,
     Seen,
+    Soname,
 )
 from toolmatrix.judge.expectations import (
     BASE,
@@ -36,13 +40,6 @@ from toolmatrix.judge.expectations import (
 )
 from toolmatrix.logs import signatures
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.inventory.model import Inventory, Soname
 
 EFFECTS = {"-fsigned-char": ("char", "signed"), "-funsigned-char": ("char", "unsigned")}
 """What a flag does that debug information shows: a feature, and the value that the flag gives it (GCC manual)."""

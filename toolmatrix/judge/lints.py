@@ -6,22 +6,18 @@ The loader has already refused what cannot be used; what is found here can be us
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
 from toolmatrix import resources
 from toolmatrix.codes import matrix as codes
 from toolmatrix.errors import Position
+from toolmatrix.facts.index import Index
+from toolmatrix.facts.model import Matrix
+from toolmatrix.facts.records import ClaimRecord, Dispute
 from toolmatrix.facts.soft import LATER
+from toolmatrix.finding import Finding
 from toolmatrix.solve.preferences import RULE as SERIES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.model import Matrix
-    from toolmatrix.facts.records import ClaimRecord, Dispute
-    from toolmatrix.finding import Finding
 
 SET_ASIDE = "decides: false"
 """The mark of a row that is kept, shown and never decides; its note says why."""

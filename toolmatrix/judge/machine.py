@@ -6,23 +6,19 @@ skip where nobody does.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from datetime import date
 from functools import partial
 
 from toolmatrix.facts import lookups
+from toolmatrix.facts.index import Index
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
+from toolmatrix.inventory.model import Inventory, Seen
 from toolmatrix.judge import stage_facts
 from toolmatrix.judge.expectations import MACHINE, Expectation
+from toolmatrix.lock.model import LockedComponent, LockedTarget
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import date
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.inventory.model import Inventory, Seen
-    from toolmatrix.lock.model import LockedComponent, LockedTarget
 
 _GIB = 1 << 30
 # What builds of frameworks usually take, by our own experience: the base images alone have up to 10 GB.

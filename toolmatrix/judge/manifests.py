@@ -8,13 +8,22 @@ that the file leaves open refuses it.
 
 from __future__ import annotations
 
-from toolmatrix.codes.manifests import BuiltBySource, NoSuchRelease, RefusedTogether
+from collections.abc import Iterator, Sequence
+
+from toolmatrix.codes.manifests import (
+    BuiltBySource,
+    ManifestFinding,
+    NoSuchRelease,
+    RefusedTogether,
+)
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts.records import ClaimRecord
+from toolmatrix.facts.index import Index
+from toolmatrix.facts.records import Binding, ClaimRecord
+from toolmatrix.finding import Incompatibility
 from toolmatrix.manifests import names as called
-from toolmatrix.manifests.model import CONDA, IMAGE, PIP
+from toolmatrix.manifests.model import CONDA, IMAGE, PIP, ProjectManifest
 from toolmatrix.request import manifests as reading
-from toolmatrix.request.asked import ARCH, builds, older, requirements_of
+from toolmatrix.request.asked import ARCH, AskedPart, AskedParts, builds, older, requirements_of
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.judged import (
     FINE,
@@ -26,23 +35,11 @@ from toolmatrix.request.judged import (
     ManifestRefusal,
 )
 from toolmatrix.request.read import context, option
+from toolmatrix.solve.grounds import Core
 from toolmatrix.solve.partners import RequestFacts
 from toolmatrix.solve.request import Request
-from toolmatrix.solve.resolve import Resolution, attempt, resolve
+from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve
 from toolmatrix.value import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from toolmatrix.codes.manifests import ManifestFinding
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import Binding
-    from toolmatrix.finding import Incompatibility
-    from toolmatrix.manifests.model import ProjectManifest
-    from toolmatrix.request.asked import AskedPart, AskedParts
-    from toolmatrix.solve.grounds import Core
-    from toolmatrix.solve.resolve import Unsatisfiable
 
 _WHEEL, _SOURCE = "wheel", "source"
 _DERIVED = "derived"

@@ -6,15 +6,12 @@ What is expected to differ is data with a reason; what no rule expects is suspic
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 from toolmatrix.resources import load_yaml, porting_path
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-    from typing import Any
 
 ALWAYS = "always"
 

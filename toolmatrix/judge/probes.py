@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
+from toolmatrix.facts.index import Index
 from toolmatrix.inventory import programs
 from toolmatrix.inventory.running import ProgramProbe
+from toolmatrix.recipes import model as recipe
 from toolmatrix.recipes import read, variables
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.recipes import model as recipe
-    from toolmatrix.recipes.model import Book, Effect, Provision
+from toolmatrix.recipes.model import Book, Effect, Provision
 
 _COMPILERS = ("gcc", "clang")
 _NAMES = ("cc", *_COMPILERS)

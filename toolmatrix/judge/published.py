@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from toolmatrix.codes.audit import RefusedWheel, UnknownRelease, WithdrawnRelease
-from toolmatrix.finding import InstallMethod, merged
+from toolmatrix.facts.index import Index
+from toolmatrix.facts.model import Matrix
+from toolmatrix.finding import Finding, InstallMethod, merged
 from toolmatrix.judge import sweep
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.resolve import attempt
 from toolmatrix.value import NamedTuple, Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.model import Matrix
-    from toolmatrix.finding import Finding
 
 
 class PublishedWheel(NamedTuple):

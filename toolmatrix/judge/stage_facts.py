@@ -5,19 +5,15 @@ Look-ups are cached, for a long log asks the same of the same index a thousand t
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.index import Index
 from toolmatrix.facts.lookups import rows, scale_of, selected
+from toolmatrix.facts.records import Binding, ClaimRecord
 from toolmatrix.facts.versions import Scale, SelectorError, key, order
 from toolmatrix.finding import Incompatibility, united
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import Binding, ClaimRecord
 
 PTX, SASS = "compute_", "sm_"
 """What the names of NVIDIA's codegen archs begin with: the virtual side, and the real one."""

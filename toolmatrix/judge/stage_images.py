@@ -6,15 +6,11 @@ An image is code for one arch: a cubin (`sm_NN`), PTX (`compute_NN`), LTO or til
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from toolmatrix.judge.stage_facts import PTX, SASS
+from toolmatrix.stages.model import Plan
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from toolmatrix.stages.model import Plan
 
 CUBIN, PTX_TEXT, LTO, TILE, OPTIX, OBJECT = "cubin", "ptx", "lto", "tile", "optix", "object"
 DEVICE_LINKS = ("nvlink", "device-link", "linker-wrapper")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 from toolmatrix.errors import (
     BoundExceeded,
     LockError,
@@ -11,27 +14,19 @@ from toolmatrix.errors import (
     ToolMissing,
     UsageError,
 )
+from toolmatrix.facts.index import Index
 from toolmatrix.finding import FAIL, PASS, UNKNOWN, VERDICTS, WARN, Judged, Verdict
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.names import this_platform
-from toolmatrix.inventory.model import LOCK
+from toolmatrix.inventory.layers import LayerStore
+from toolmatrix.inventory.model import LOCK, Inventory
+from toolmatrix.inventory.running import ProgramProbe
 from toolmatrix.judge import expectations, images, locked, probes
 from toolmatrix.judge.expectations import LABEL, Expectation
 from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.lock import read, write
+from toolmatrix.lock.model import Lock, LockedTarget
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.inventory.layers import LayerStore
-    from toolmatrix.inventory.model import Inventory
-    from toolmatrix.inventory.running import ProgramProbe
-    from toolmatrix.lock.model import Lock, LockedTarget
-
 
 REGISTRY = "registry:"
 """How subjects begin that verdicts can be attached to."""

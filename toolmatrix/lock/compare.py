@@ -5,14 +5,10 @@
 
 from __future__ import annotations
 
-from toolmatrix.lock.model import FLAGS, Backed
+from collections.abc import Mapping
+
+from toolmatrix.lock.model import FLAGS, Backed, Lock, LockedFlags, LockedPackage, LockedTarget
 from toolmatrix.value import Document, Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from toolmatrix.lock.model import Lock, LockedFlags, LockedPackage, LockedTarget
 
 
 class LockedValue(Document):

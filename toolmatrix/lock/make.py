@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
 from toolmatrix.facts import evidence as words
 from toolmatrix.lock.model import (
     FLAGS,
@@ -12,11 +15,6 @@ from toolmatrix.lock.model import (
     LockedTarget,
     LockedVariant,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
 
 
 def environment(

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from toolmatrix.manifests import markers, requirements
+from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.model import CONDA, Asked, Item, NotRead, ProjectManifest, too_long
 from toolmatrix.manifests.requirements import PackageIndexes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolmatrix.manifests.files import Files
-    from toolmatrix.manifests.source_text import FileText, Traced
+from toolmatrix.manifests.source_text import FileText, Traced
 
 # `channel/subdir::name version build`, `name=version=build`, `name>=1,<2`, `name[version=1]` (conda, MatchSpec).
 _SPEC = re.compile(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from toolmatrix.manifests import installers, markers, names, shell
+from toolmatrix.manifests.files import Files
+from toolmatrix.manifests.markers import Marked
 from toolmatrix.manifests.model import IMAGE, Asked, Item, NotRead, ProjectManifest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolmatrix.manifests.files import Files
-    from toolmatrix.manifests.markers import Marked
-    from toolmatrix.manifests.source_text import FileText
+from toolmatrix.manifests.source_text import FileText
 
 
 def read(source: FileText, files: Files) -> ProjectManifest:

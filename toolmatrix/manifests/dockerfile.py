@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
 from toolmatrix.errors import ManifestError, Position
 from toolmatrix.manifests import installers, shell
+from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.model import (
     IMAGE,
     PLATFORM,
@@ -16,16 +18,9 @@ from toolmatrix.manifests.model import (
     ProjectManifest,
     check_number,
 )
-from toolmatrix.manifests.source_text import Traced, joined
+from toolmatrix.manifests.shell import Word
+from toolmatrix.manifests.source_text import FileText, Traced, joined
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolmatrix.manifests.files import Files
-    from toolmatrix.manifests.shell import Word
-    from toolmatrix.manifests.source_text import FileText
 
 WORDS = frozenset(
     [

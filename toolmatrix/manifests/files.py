@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from toolmatrix import opener
 from toolmatrix.errors import ManifestError, Position
 from toolmatrix.manifests.source_text import FileText
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LARGEST = 1 << 20
 """Bytes of a file: lists of packages with all their hashes stay below."""

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from toolmatrix.manifests import conda, names, requirements
+from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.model import PYTHON, SYSTEM, VARIABLE, Item, NotRead, place
 from toolmatrix.manifests.requirements import PackageIndexes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from toolmatrix.manifests.files import Files
-    from toolmatrix.manifests.shell import ShellCommand, Word
+from toolmatrix.manifests.shell import ShellCommand, Word
 
 # Options of pip and uv that take a value apart (pip 23.2.1 and uv 0.9, `install --help`).
 _VALUED = frozenset(

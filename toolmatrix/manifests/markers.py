@@ -6,15 +6,12 @@ A matrix has a stricter reader (`facts.yamlfile`), which refuses what files of o
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import yaml
 
 from toolmatrix.errors import ManifestError, Position
 from toolmatrix.manifests.source_text import FileText, Traced
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # A file of a project has a handful; more is no such file, and walking it would take the stack.

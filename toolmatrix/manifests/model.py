@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests.source_text import SHOWN
+from toolmatrix.manifests.source_text import SHOWN, FileText, Traced
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from toolmatrix.manifests.source_text import FileText, Traced
 
 IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM = (
     *("image", "pip", "conda", "system", "variable", "python"),

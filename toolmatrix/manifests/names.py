@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os.path
 import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from toolmatrix.resources import families_path, load_yaml, manifest_names_path
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
 
 
 @lru_cache(maxsize=1)

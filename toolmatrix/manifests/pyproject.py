@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from toolmatrix import toml
 from toolmatrix.errors import ManifestError
 from toolmatrix.manifests import requirements
+from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.model import (
     PIP,
     PYTHON,
@@ -20,16 +23,7 @@ from toolmatrix.manifests.model import (
     too_long,
 )
 from toolmatrix.manifests.requirements import PackageIndexes
-from toolmatrix.manifests.source_text import Traced
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any
-
-    from toolmatrix.manifests.files import Files
-    from toolmatrix.manifests.source_text import FileText
-
+from toolmatrix.manifests.source_text import FileText, Traced
 
 _HEAD = re.compile(r"^[^\S\n]*(?:\[(?P<table>[^\]\n]*)\]|(?P<key>[\w.-]+)[^\S\n]*=)", re.MULTILINE)
 

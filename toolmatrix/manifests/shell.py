@@ -7,13 +7,10 @@ What a substitution of a command would give, or a variable that nobody set, is m
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 
 from toolmatrix.manifests.source_text import LONGEST_VALUE, Traced, joined
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?:(:?[-+])([^{}]*))?\}|([A-Za-z_]\w*))", re.ASCII)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from toolmatrix.errors import Position
 from toolmatrix.finding import SEVERITIES
 from toolmatrix.report import terminal
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.errors import Position
 
 # GitHub drops what exceeds this many annotations of a kind in a step (GitHub, workflow commands).
 PER_KIND = 10

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from toolmatrix.facts.index import Index
+from toolmatrix.finding import Finding
 from toolmatrix.report import terminal
 from toolmatrix.report.findings import MatrixReport
 from toolmatrix.report.grid import markdown
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.finding import Finding
-    from toolmatrix.report.terminal import Terminal
+from toolmatrix.report.terminal import Terminal
 
 _UNASKED = "-"
 

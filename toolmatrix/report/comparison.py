@@ -5,16 +5,11 @@ What is suspicious has a line each; what is expected is one sentence for each re
 
 from __future__ import annotations
 
-from toolmatrix.inventory.model import EXPECTED, SUSPICIOUS
-from toolmatrix.report.terminal import SIGNS, blocks, columns, cut, printable, some
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from toolmatrix.inventory.model import Comparison, Difference
-    from toolmatrix.report.terminal import Terminal
+from toolmatrix.inventory.model import EXPECTED, SUSPICIOUS, Comparison, Difference
+from toolmatrix.report.terminal import SIGNS, Terminal, blocks, columns, cut, printable, some
 
 SCHEMA = "toolmatrix.comparison/1"
 _UNITS = {

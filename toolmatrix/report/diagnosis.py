@@ -7,21 +7,16 @@ system sees them.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from toolmatrix.facts.index import Index
+from toolmatrix.logs.diagnosis import Cause, Diagnosis, Fix, Involved
 from toolmatrix.report import claims, findings, terminal
 from toolmatrix.report.annotations import Annotation, commands
 from toolmatrix.report.answer import head
 from toolmatrix.report.findings import COLOURS, SCHEMA, severities
-from toolmatrix.report.terminal import printable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.logs.diagnosis import Cause, Diagnosis, Fix, Involved
-    from toolmatrix.report.terminal import Terminal
+from toolmatrix.report.terminal import Terminal, printable
 
 # Letters of a line of the log that are shown; the line of a compiler may be a whole command.
 _LONGEST = 200

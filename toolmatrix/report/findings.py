@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
 from toolmatrix.codes.matrix import Undecided
 from toolmatrix.codes.plans import DeviceFinding
 from toolmatrix.facts.evidence import weakest
-from toolmatrix.finding import SEVERITIES
+from toolmatrix.facts.index import Index
+from toolmatrix.finding import SEVERITIES, Finding, InstallMethod
 from toolmatrix.report import claims, cores, terminal
 from toolmatrix.report.annotations import Annotation, commands, step_summary
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.finding import Finding, InstallMethod
-    from toolmatrix.report.terminal import Terminal
+from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.findings/1"
 COLOURS = {"error": "error", "warning": "partial", "info": "unknown"}

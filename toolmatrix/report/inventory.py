@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from toolmatrix.report.terminal import columns, plural, printable
+from collections.abc import Iterable, Iterator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from toolmatrix.inventory.model import Inventory, Seen
-    from toolmatrix.report.terminal import Terminal
+from toolmatrix.inventory.model import Inventory, Seen
+from toolmatrix.report.terminal import Terminal, columns, plural, printable
 
 # Features that are counted and not listed; `--json` has them, `--all` lists them.
 _QUIET = ("cpu:", "dpkg:", "apk:", "conda:", "rpm:", "dist:", "soname:", "env:", "label:")

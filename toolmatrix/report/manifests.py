@@ -5,30 +5,27 @@ Lines of files were written by strangers: they pass through `terminal.printable`
 
 from __future__ import annotations
 
-from toolmatrix.codes.manifests import short
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from toolmatrix.codes.manifests import ManifestFinding, short
+from toolmatrix.errors import Position
+from toolmatrix.facts.index import Index
+from toolmatrix.manifests.model import NotRead
 from toolmatrix.report import claims, findings, terminal
 from toolmatrix.report.annotations import Annotation, commands
 from toolmatrix.report.answer import head
-from toolmatrix.report.terminal import printable
-from toolmatrix.request.judged import FINE, REFUSED, UNKNOWN
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from toolmatrix.codes.manifests import ManifestFinding
-    from toolmatrix.errors import Position
-    from toolmatrix.facts.index import Index
-    from toolmatrix.manifests.model import NotRead
-    from toolmatrix.report.terminal import Terminal
-    from toolmatrix.request.asked import AskedPart
-    from toolmatrix.request.judged import (
-        JudgedEnvironment,
-        JudgedFile,
-        JudgedPair,
-        ManifestRefusal,
-    )
+from toolmatrix.report.terminal import Terminal, printable
+from toolmatrix.request.asked import AskedPart
+from toolmatrix.request.judged import (
+    FINE,
+    REFUSED,
+    UNKNOWN,
+    JudgedEnvironment,
+    JudgedFile,
+    JudgedPair,
+    ManifestRefusal,
+)
 
 SCHEMA = "toolmatrix.judged/1"
 OUTCOMES = {"yes": 0, "no": 1, "unknown": 4, "unread": 2}

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from toolmatrix.facts.index import Index
 from toolmatrix.report import answer
-from toolmatrix.report.terminal import blocks, columns, plural
+from toolmatrix.report.terminal import Terminal, blocks, columns, plural
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.renders/1"
 

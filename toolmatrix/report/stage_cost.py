@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from toolmatrix.report.terminal import columns, listing, plural
+from collections.abc import Mapping, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolmatrix.report.terminal import Terminal
-    from toolmatrix.stages.cost import Cost
-    from toolmatrix.stages.execute import Run
-    from toolmatrix.stages.replay import Replay, ReplayStep
-    from toolmatrix.stages.verify import Reproduction
+from toolmatrix.report.terminal import Terminal, columns, listing, plural
+from toolmatrix.stages.cost import Cost
+from toolmatrix.stages.execute import Run
+from toolmatrix.stages.replay import Replay, ReplayStep
+from toolmatrix.stages.verify import Reproduction
 
 _SCALES = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))
 _BASES = {"cpu": "the CPU seconds of this run", "wall": "nvcc's own seconds for each phase"}

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 from toolmatrix.report import terminal
+from toolmatrix.report.terminal import Terminal
 from toolmatrix.resources import flags_path, load_yaml
-from toolmatrix.stages.compare import ARCHS
+from toolmatrix.stages.compare import (
+    ARCHS,
+    Handover,
+    LogComparison,
+    PlanDifference,
+    StageKey,
+    WordDifference,
+)
+from toolmatrix.stages.model import Log, Plan
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.report.terminal import Terminal
-    from toolmatrix.stages.compare import (
-        Handover,
-        LogComparison,
-        PlanDifference,
-        StageKey,
-        WordDifference,
-    )
-    from toolmatrix.stages.model import Log, Plan
 
 SCHEMA = "toolmatrix.stage-differences/1"
 _NAMES = {"cudafe": "front end", "cicc": "device compile", "fatbinary": "fat binary"}

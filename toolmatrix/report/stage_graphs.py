@@ -5,17 +5,14 @@ The stage with the id 3 of plan 0 is the node `p0s3`, whatever it is called; lab
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from toolmatrix.report.stage_table import FileNames, products, tool
 from toolmatrix.report.stage_words import BOTH, DEVICE, HOST, prose_of
 from toolmatrix.report.stages import title
 from toolmatrix.report.terminal import printable
+from toolmatrix.stages.model import Log, Plan, Stage
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from toolmatrix.stages.model import Log, Plan, Stage
 
 _FILLS = {HOST: "#e8eef7", DEVICE: "#e6f2e4", BOTH: "#f5efdd"}
 FILE = "file"

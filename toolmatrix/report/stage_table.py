@@ -6,19 +6,14 @@ People count stages from 1; in documents their ids count from 0.
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterator, Sequence
 
 from toolmatrix.report import terminal
-from toolmatrix.report.stage_words import prose_of, sentence
+from toolmatrix.report.stage_words import StageProse, prose_of, sentence
+from toolmatrix.report.terminal import Terminal
 from toolmatrix.stages.fold import own_name, role
+from toolmatrix.stages.model import Plan, Stage
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from toolmatrix.report.stage_words import StageProse
-    from toolmatrix.report.terminal import Terminal
-    from toolmatrix.stages.model import Plan, Stage
 
 _MODES = frozenset(("-E", "-c", "-S", "-cc1", "-cc1as", "/E", "/c"))
 # Kinds that read what was compiled before; what they read from outside is no source.

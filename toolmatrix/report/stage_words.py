@@ -9,12 +9,9 @@ import re
 from functools import cache
 
 from toolmatrix.resources import load_yaml, stage_words_path
+from toolmatrix.stages.model import Plan, Stage
 from toolmatrix.value import Value
 from toolmatrix.wording import quoted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.stages.model import Plan, Stage
 
 HOST, DEVICE, BOTH = "host", "device", "both"
 

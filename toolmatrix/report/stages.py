@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from toolmatrix.report import terminal
 from toolmatrix.report.stage_table import FileNames, products, sources, table
 from toolmatrix.report.stage_words import prose_of
+from toolmatrix.report.terminal import Terminal
 from toolmatrix.stages.fold import host_compiler
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolmatrix.report.terminal import Terminal
-    from toolmatrix.stages.model import Diagnostic, Log, Plan
+from toolmatrix.stages.model import Diagnostic, Log, Plan
 
 # So many files are named in a heading.
 _NAMED = 3

@@ -5,20 +5,25 @@ What was read out of an image is written by strangers: it passes through `termin
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+from xml.etree.ElementTree import Element
+
 from toolmatrix.errors import Position
-from toolmatrix.finding import FAIL, OUTCOMES, PASS, SEVERITY_OF, SKIP, UNKNOWN, WARN
+from toolmatrix.finding import (
+    FAIL,
+    OUTCOMES,
+    PASS,
+    SEVERITY_OF,
+    SKIP,
+    UNKNOWN,
+    WARN,
+    Judged,
+    Verdict,
+)
 from toolmatrix.report import pictures, terminal
 from toolmatrix.report.annotations import Annotation, commands, step_summary
-from toolmatrix.report.terminal import cut, printable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-    from xml.etree.ElementTree import Element
-
-    from toolmatrix.finding import Judged, Verdict
-    from toolmatrix.report.terminal import Terminal
+from toolmatrix.report.terminal import Terminal, cut, printable
 
 SCHEMA = "toolmatrix.validation/1"
 _COLOURS = {PASS: "yes", WARN: "partial", FAIL: "no", SKIP: "unknown", UNKNOWN: "unknown"}

@@ -5,17 +5,12 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from toolmatrix.facts.versions import Scale, SelectorError, key, order
-from toolmatrix.manifests.model import PIP
+from toolmatrix.facts.index import Index
+from toolmatrix.facts.versions import Key, Scale, SelectorError, key, order
+from toolmatrix.manifests.model import PIP, Item, NotRead
+from toolmatrix.manifests.source_text import Traced
+from toolmatrix.solve.request import Ask
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.versions import Key
-    from toolmatrix.manifests.model import Item, NotRead
-    from toolmatrix.manifests.source_text import Traced
-    from toolmatrix.solve.request import Ask
 
 ARCH = "arch"
 _PIN = re.compile(r"==(\d+(?:\.\d+)*)")

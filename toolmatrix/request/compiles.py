@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from toolmatrix.errors import UsageError
-from toolmatrix.lock.model import COMPILERS
+from toolmatrix.lock.model import COMPILERS, Lock, LockedTarget
 from toolmatrix.stages.expected import Expected
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolmatrix.lock.model import Lock, LockedTarget
 
 # By accelerator: the component that the driver comes with, and the driver.
 _DRIVERS = {"cuda": ("cuda", "nvcc"), "rocm": ("rocm", "hipcc")}

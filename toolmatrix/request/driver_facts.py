@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from toolmatrix.errors import CannotSay
 from toolmatrix.facts import lookups
+from toolmatrix.facts.index import Index
 from toolmatrix.facts.versions import SelectorError, key, order
 from toolmatrix.stages import known
+from toolmatrix.stages.expected import Expected
 from toolmatrix.stages.known import Order
+from toolmatrix.stages.model import Plan
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.stages.expected import Expected
-    from toolmatrix.stages.model import Plan
 
 _ORDERS = {"cuda": "nvcc-stages", "rocm": "hipcc-stages"}
 _DEFAULTS = {"cuda": "cuda-default-archs"}

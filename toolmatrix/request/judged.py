@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from toolmatrix.codes.manifests import ManifestFinding
+from toolmatrix.errors import ToolmatrixError
+from toolmatrix.manifests.model import NotRead, ProjectManifest
+from toolmatrix.request.asked import AskedPart
+from toolmatrix.solve.request import Request
 from toolmatrix.value import NamedTuple, Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.codes.manifests import ManifestFinding
-    from toolmatrix.errors import ToolmatrixError
-    from toolmatrix.manifests.model import NotRead, ProjectManifest
-    from toolmatrix.request.asked import AskedPart
-    from toolmatrix.solve.request import Request
 
 FINE, REFUSED, UNKNOWN = "fine", "refused", "unknown"
 

@@ -6,8 +6,10 @@ What the matrix does not know, and what is not said, becomes no line: it is told
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Sequence
 
 from toolmatrix.errors import ToolmatrixError
+from toolmatrix.facts.index import Index
 from toolmatrix.facts.versions import SelectorError
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import (
@@ -18,10 +20,12 @@ from toolmatrix.manifests.model import (
     PYTHON,
     SYSTEM,
     VARIABLE,
+    Asked,
     Item,
     NotRead,
     too_long,
 )
+from toolmatrix.manifests.source_text import Traced
 from toolmatrix.request import spelling
 from toolmatrix.request.asked import (
     ARCH,
@@ -34,14 +38,6 @@ from toolmatrix.request.asked import (
 )
 from toolmatrix.request.names import Names
 from toolmatrix.solve.request import Ask
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.manifests.model import Asked
-    from toolmatrix.manifests.source_text import Traced
 
 BASE = "base-image"
 _CARRIED = ("cuda", "cudnn", "rocm", "distro")

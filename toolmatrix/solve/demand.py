@@ -8,20 +8,16 @@ better, and no other rule says what is enough.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Mapping, Sequence
+
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import MINIMUM
+from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.known import closure, names_releases
-from toolmatrix.solve.parts import EVIDENCE, Statement, expand_rows
+from toolmatrix.solve.parts import EVIDENCE, Statement, TestedRow, Variable, expand_rows
 from toolmatrix.solve.preferences import tested_partners
+from toolmatrix.solve.resolve import JudgedTarget
 from toolmatrix.value import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
-
-    from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.parts import TestedRow, Variable
-    from toolmatrix.solve.resolve import JudgedTarget
 
 _BUILT, _REQUIRED, _TESTED, _LIMITED, _OWN, _RELEASED = range(6)
 """In which way something speaks for a release; but for the second and third an earlier way is heard alone."""
