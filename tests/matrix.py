@@ -54,7 +54,7 @@ def make_folder(kept: Path) -> None:
     os.environ[_OVERLAY] = str(overlay)
     cache_folder = Path(folder(), "toolmatrix")
     cache_folder.mkdir()
-    for index in kept.glob("index-*"):
+    for index in filter(Path.is_dir, kept.glob("index-*")):
         shutil.copytree(index, cache_folder / index.name)
 
 

@@ -177,6 +177,14 @@ def test_old_indexes_are_removed_and_never_that_of_the_matrix_alone(
         home.gcc(str(own))
     assert alone in home.cached()
     assert len(home.cached()) == 1 + 4
+    # As releases before this one wrote them.
+    for number in range(4):
+        (home.cache / f"index-with-{number}.bin").write_bytes(b"")
+        os.utime(home.cache / f"index-with-{number}.bin", (number, number))
+    own = tmp_path / "another.yaml"
+    own.write_text(GCC_9)
+    home.gcc(str(own))
+    assert len(home.cached()) == 1 + 4
     # After a clock was set back the others are of a day to come.
     before = set(home.cached())
     for name in before:

@@ -177,7 +177,8 @@ def _remove_superseded(path: str) -> None:
             and entry.path != path
         )
     for _, superseded in old[: 1 - _KEPT]:
-        rmtree(superseded, ignore_errors=True)
+        # An index of format 9 and before was one file.
+        (rmtree if os.path.isdir(superseded) else os.remove)(superseded)
 
 
 def build_index(source_root: str, destination: str) -> None:
