@@ -43,7 +43,7 @@ FLOORS = (
     {"solve", "stages", "inventory", "lock", "recipes"},
     {"facts", "images", "manifests"},
     {"codes"},
-    {"document_store", "opener", "resources", "finding", "lines", "outputs", "pack", "toml"}
+    {"document_store", "http", "opener", "resources", "finding", "lines", "outputs", "pack", "toml"}
     | {"further_errors"},
     {"errors", "garbage", "processors", "value", "wording", "__init__"},
 )

@@ -56,7 +56,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     (root / "matrix" / "families.yaml").write_text(FAMILIES)
     monkeypatch.setattr(resources, "matrix_root", lambda: str(root))
     monkeypatch.setattr(resources, "builtin_index", lambda: None)
-    monkeypatch.setattr("toolmatrix.images.transport.BACKOFF", 0)
+    monkeypatch.setattr("toolmatrix.http.BACKOFF", 0)
     with hostile.running() as found:
         where = Indexes(urls=(f"{found.url}/simple/",))
         monkeypatch.setattr(families, "indexes", lambda _env: where)

@@ -31,7 +31,7 @@ X86 = "manylinux_2_17_x86_64"
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server that is the index of this machine's user."""
-    monkeypatch.setattr("toolmatrix.images.transport.BACKOFF", 0)
+    monkeypatch.setattr("toolmatrix.http.BACKOFF", 0)
     with hostile.running() as found:
         where = Indexes(urls=(f"{found.url}/simple/",))
         monkeypatch.setattr(families, "indexes", lambda _env: where)

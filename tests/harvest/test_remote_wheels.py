@@ -12,11 +12,11 @@ import pytest
 from tests.harvest import shop
 from tests.images import hostile
 from tests.images.hostile import Reply
+from toolmatrix import http as bounds
 from toolmatrix.errors import HarvestRefused, IndexFailed, ToolmatrixError
 from toolmatrix.harvest import transport, wheel
 from toolmatrix.harvest.transport import Session
 from toolmatrix.harvest.wheel import RemoteWheel
-from toolmatrix.images import transport as bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

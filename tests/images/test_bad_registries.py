@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.amount import examples
 from tests.images import hostile, images, registries
 from tests.images.hostile import Asked, Reply, Server
+from toolmatrix import http
 from toolmatrix.errors import (
     AccessDenied,
     RegistryFailed,
@@ -47,7 +48,7 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(docker_config, "ETC", str(tmp_path / "etc"))
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(transport, "BACKOFF", 0.01)
+    monkeypatch.setattr(http, "BACKOFF", 0.01)
     return tmp_path
 
 
@@ -272,7 +273,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n"
 def test_a_registry_that_stalls_is_left(
     server: Server, path: str, pieces: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(transport._TIMEOUT, "read", 0.5)
+    monkeypatch.setitem(http.TIMEOUT, "read", 0.5)
     server.answers[path] = lambda _: Reply(raw=stalled(server, *pieces))
     assert refused(server).found == "it stopped answering"
 
@@ -305,7 +306,7 @@ def test_a_registry_that_stays_busy_is_left(server: Server, status: int) -> None
     body = itertools.chain([b'{"errors": [{"code": "TOO"}]}'], itertools.repeat(b" " * 4096))
     server.answers[PATH] = lambda _: Reply(status, body=body)
     assert refused(server).found == f"{status}"
-    assert len([one for one in server.asked if one.path == PATH]) == 1 + transport.RETRIES
+    assert len([one for one in server.asked if one.path == PATH]) == 1 + http.RETRIES
 
 
 def test_a_registry_that_asks_for_an_hour_is_left_at_once(server: Server) -> None:
@@ -430,7 +431,7 @@ def test_redirects_in_circles_end(server: Server) -> None:
     server.answers[PATH] = moved(PATH)
     assert refused(server).what == "the registry redirects in circles"
     asked = [one for one in server.asked if one.path == PATH]
-    assert len(asked) == 1 + transport.MOST_REDIRECTS
+    assert len(asked) == 1 + http.MOST_REDIRECTS
 
 
 def test_encryption_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from toolmatrix.errors import IndexFailed, Position, ToolMissing
-from toolmatrix.images.transport import BROKEN, PauseTooLong, reason, retries
+from toolmatrix.http import BROKEN, OutOfBounds, reason, retries
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
@@ -327,11 +327,11 @@ def _size(path: str, url: str) -> int:
 def _reading(url: str) -> Iterator[None]:
     try:
         yield
-    except PauseTooLong as error:
-        raise _failed(url, "to be answered soon", f"it asks to come back in {error} s") from None
+    except OutOfBounds as error:
+        raise _failed(url, error.expected, error.found) from None
     except BROKEN as error:
         # requests' own exceptions are OSErrors, and hold those of urllib3.
-        raise _failed(url, "an answer", reason(error)[0]) from None
+        raise _failed(url, "an answer", reason(error)) from None
 
 
 def _failed(url: str, expected: str, found: str) -> IndexFailed:

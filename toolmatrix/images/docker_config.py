@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import glob
-import ipaddress
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolmatrix.errors import ConfigError, Position
+from toolmatrix.http import bare_host, is_loopback, is_within
 from toolmatrix.opener import opened
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ ETC = "/etc/docker"
 _LARGEST = 1 << 20
 PATIENCE = 20
 """Seconds that a helper may take."""
-# RFC 6890.
-_LOOPBACK = ("127.0.0.0/8", "::1/128")
 # The user's name that marks a secret as an identity token.
 _NO_USER = "<token>"
 
@@ -104,9 +102,10 @@ class DockerConfig:
         """Check whether a host may be asked without encryption: this machine, and what the engine's file allows."""
         listed = _document(os.path.join(ETC, "daemon.json")).get("insecure-registries")
         allowed = listed if isinstance(listed, list) else []
-        name = _bare(host)
+        name = bare_host(host)
         return is_loopback(host) or any(
-            isinstance(one, str) and (one in (host, name) or _within(name, one)) for one in allowed
+            isinstance(one, str) and (one in (host, name) or is_within(name, one))
+            for one in allowed
         )
 
     def trust(self, host: str) -> ssl.SSLContext:
@@ -134,24 +133,6 @@ def _add(context: ssl.SSLContext, path: str) -> None:
             context.load_verify_locations(path)
     except OSError as error:
         raise _unusable(path, "a certificate, and its key beside it", error) from None
-
-
-def is_loopback(host: str) -> bool:
-    """Check whether a host is this machine by its name or address; names are not looked up."""
-    name = _bare(host)
-    return name == "localhost" or any(_within(name, one) for one in _LOOPBACK)
-
-
-def _bare(host: str) -> str:
-    found = re.fullmatch(r"\[(.*)\](?::\d*)?|([^:]*)(?::\d*)?", host)
-    return (found[1] or found[2] or "").lower() if found else host
-
-
-def _within(name: str, network: str) -> bool:
-    try:
-        return ipaddress.ip_address(name) in ipaddress.ip_network(network, strict=False)
-    except ValueError:
-        return False
 
 
 def _host(key: str) -> str:

@@ -10,12 +10,12 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from toolmatrix.errors import Position, SubjectError, ToolMissing
+from toolmatrix.http import causes
 from toolmatrix.images import archive, containerd, names, storage
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.names import this_platform
 from toolmatrix.images.reader import LayerReader
-from toolmatrix.images.transport import causes
 from toolmatrix.images.tree import Tree
 
 if TYPE_CHECKING:

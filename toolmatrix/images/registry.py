@@ -29,6 +29,7 @@ from toolmatrix.errors import (
     ToolmatrixError,
     UsageError,
 )
+from toolmatrix.http import Answer, same_host
 from toolmatrix.images import image as images
 from toolmatrix.images.docker_config import Credential, DockerConfig
 from toolmatrix.images.image import Descriptor, ImageMetadata
@@ -36,7 +37,7 @@ from toolmatrix.images.layer import check_digest
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.streams import BLOCK, Hashed, first
-from toolmatrix.images.transport import Answer, Transport, same_host
+from toolmatrix.images.transport import Transport
 from toolmatrix.images.tree import Tree
 from toolmatrix.resources import registries_path
 from toolmatrix.value import Value
@@ -235,7 +236,7 @@ class Registry:
             )
         joint = "&" if urlsplit(place).query else "?"
         put = partial(
-            self._line.put, "PUT", headers={"Content-Type": "application/octet-stream"}, body=data
+            self._line.send, "PUT", headers={"Content-Type": "application/octet-stream"}, body=data
         )
         self._done(f"{place}{joint}{urlencode({'digest': digest})}", path, put, 201).close()
 
@@ -247,7 +248,7 @@ class Registry:
     def _put(self, method: str, path: str, data: bytes, media: str, wanted: int) -> Answer:
         headers = {"Content-Type": media} if media else {}
         return self._done(
-            "", path, partial(self._line.put, method, headers=headers, body=data), wanted
+            "", path, partial(self._line.send, method, headers=headers, body=data), wanted
         )
 
     def _get(self, path: str, accept: str, start: int = 0) -> Answer:
