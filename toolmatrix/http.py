@@ -158,7 +158,7 @@ class Client:
     ) -> None:
         self.requests = 0
         # Taken where the environment names none for an address.
-        self.other_proxy = ""
+        self.fallback_proxy = ""
         self.failures = failures
         self._ssl_context = ssl_context
         self._may_be_plain = may_be_plain
@@ -189,7 +189,7 @@ class Client:
             # What cannot be joined is no address by itself either.
             with suppress(ValueError):
                 location = urljoin(here, location)
-            url = urldefrag(self.named(location, by=here)).url
+            url = urldefrag(self.check_address(location, by=here)).url
             # Once left out they stay out, or the other host could send them back to where it likes.
             if not same_host(here, url):
                 authorization = ""
@@ -217,7 +217,7 @@ class Client:
                 headers={"User-Agent": "toolmatrix", **headers, **own},
                 body=body,
                 redirect=False,
-                retries=retries(),
+                retries=_retries(),
                 timeout=Timeout(**TIMEOUT),
                 preload_content=False,
                 decode_content=self._decode,
@@ -232,7 +232,7 @@ class Client:
             self.requests += 1
         return Answer(response, url, self, deadline)
 
-    def named(self, url: str, by: str) -> str:
+    def check_address(self, url: str, by: str) -> str:
         """An address that the answer of another names, if it is one that is followed."""
         try:
             parts = urlsplit(url)
@@ -258,10 +258,10 @@ class Client:
             raise ValueError("its address is neither `http://HOST` nor `https://HOST`")
         with self._lock:
             if parts[:2] not in self._managers:
-                self._managers[parts[:2]] = self._connected(parts.scheme, parts.netloc)
+                self._managers[parts[:2]] = self._make_manager(parts.scheme, parts.netloc)
             return self._managers[parts[:2]]
 
-    def _connected(self, scheme: str, host: str) -> urllib3.PoolManager:
+    def _make_manager(self, scheme: str, host: str) -> urllib3.PoolManager:
         proxy = self._proxy(scheme, host)
         context = self._ssl_context(host) if scheme == "https" else None
         if not proxy:
@@ -283,11 +283,10 @@ class Client:
         direct = (is_within(name, one.strip()) for one in known.get("no", "").split(","))
         if is_loopback(host) or proxy_bypass(host) or any(direct):
             return ""
-        return known.get(scheme) or self.other_proxy
+        return known.get(scheme) or self.fallback_proxy
 
 
-def retries() -> BoundedRetry:
-    """How often one question is asked, and how long apart."""
+def _retries() -> BoundedRetry:
     # A broken answer may have cost the other side work, so it is asked for once more and not thrice.
     return BoundedRetry(
         total=RETRIES,

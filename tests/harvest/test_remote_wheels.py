@@ -12,9 +12,9 @@ import pytest
 from tests.harvest import shop
 from tests.images import hostile
 from tests.images.hostile import Reply
-from toolmatrix import http as bounds
+from toolmatrix import http
 from toolmatrix.errors import HarvestRefused, IndexFailed, ToolmatrixError
-from toolmatrix.harvest import transport, wheel
+from toolmatrix.harvest import wheel
 from toolmatrix.harvest.transport import Session
 from toolmatrix.harvest.wheel import RemoteWheel
 
@@ -37,8 +37,8 @@ WHEEL = shop.wheel("app", "1.0", "cp311-cp311-manylinux_2_17_x86_64", members=ME
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(bounds, "BACKOFF", 0)
-    monkeypatch.setattr(bounds, "LONGEST_PAUSE", 1)
+    monkeypatch.setattr(http, "BACKOFF", 0)
+    monkeypatch.setattr(http, "LONGEST_PAUSE", 1)
 
 
 @pytest.fixture
@@ -189,8 +189,8 @@ def test_a_server_that_lies_is_one_error(server: Server, give: Give) -> None:
 
 
 def test_an_answer_that_drips_is_ended(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "PATIENCE", 0.2)
-    monkeypatch.setattr(transport, "SLOWEST", 1 << 20)
+    monkeypatch.setattr(http, "PATIENCE", 0.2)
+    monkeypatch.setattr(http, "SLOWEST", 1 << 20)
 
     def drip(_asked: Asked, data: bytes) -> Reply:
         span = f"bytes {len(data) - wheel.TAIL}-{len(data) - 1}/{len(data)}"
@@ -211,7 +211,7 @@ def test_an_answer_that_drips_is_ended(server: Server, monkeypatch: pytest.Monke
 def test_a_server_that_says_nothing_is_given_up(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport, "_TIMEOUT", (1, 0.2))
+    monkeypatch.setitem(http.TIMEOUT, "read", 0.2)
 
     def silent(_asked: Asked, _data: bytes) -> Reply:
         server.stop.wait(5)

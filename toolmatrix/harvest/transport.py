@@ -1,6 +1,6 @@
-"""HTTP to a package index and to where its files are: bounded in time, size, redirects and attempts, and counted.
+"""HTTP to a package index and to where its files are: whole pages, ranges and downloads, bounded in size and counted.
 
-requests brings what pip's users have set up: netrc, proxies and certificates from the environment.
+What pip's users have set up holds: logins of netrc, proxies, and certificates.
 """
 
 from __future__ import annotations
@@ -9,33 +9,29 @@ import os
 import os.path
 import re
 import shutil
+import ssl
 import threading
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from contextlib import closing, contextmanager, suppress
+from functools import cached_property
+from netrc import NetrcParseError, netrc
 from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies
+
+from urllib3.util import make_headers
 
 from toolmatrix.errors import IndexFailed, Position, ToolMissing
-from toolmatrix.http import BROKEN, OutOfBounds, reason, retries
+from toolmatrix.http import BROKEN, Answer, Client, OutOfBounds, basic, reason, same_host
 from toolmatrix.value import Value
 
-if TYPE_CHECKING:
-    import requests
-
-_TIMEOUT: tuple[float, float] = (10, 30)
-"""Seconds until a connection is there, and between two pieces of an answer."""
-PATIENCE: float = 60
-SLOWEST = 8 << 10
-"""Seconds that one answer may take, and bytes that buy another second."""
-MOST_REDIRECTS = 5
 LARGEST_WHOLE = 64 << 20
 """Bytes of a file that is read whole where its server does not give ranges."""
 _STEP = 64 << 10
 # What servers answer that do not know a range counted from the end.
 _NO_SUFFIX = (400, 405, 416, 501)
-# What requests reads by itself.
+# Where pip's users name certificates, and logins.
 _CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+_NETRC = ("~/.netrc", "~/_netrc")
 _JSON, _HTML = "application/vnd.pypi.simple.v1+json", "text/html"
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
@@ -49,47 +45,52 @@ class Reply(Value):
     url: str
 
 
-class Session:
+class Session(Client):
     """Requests to an index and its files, from several threads; `file:` addresses are read from the disk.
 
-    `cache` is a directory for what can never change, pieces of files by their sha256; "" for none. Every method raises
-    IndexFailed where there is no answer, or one that is not what was asked for.
+    `cache` is a directory for what can never change, pieces of files by their sha256; "" for none. What reads or saves
+    raises IndexFailed where there is no answer, or one that is not what was asked for.
     """
 
-    def __init__(self, cache: str = "", threads: int = 8) -> None:
-        self.requests = 0
+    def __init__(self, cache: str = "") -> None:
+        super().__init__(lambda _: self._make_context(), login=self._netrc_login, decode=True)
         self.bytes = 0
+        self.fallback_proxy = getproxies().get("all", "")
         self._cache = cache
-        self._threads = threads
-        self._lock = threading.Lock()
-        self._made: requests.Session | None = None
-
-    def close(self) -> None:
-        """Give up all connections."""
-        if self._made is not None:
-            self._made.close()
+        self._certificates = next(filter(None, map(os.environ.get, _CERTIFICATES)), "")
 
     def trust(self, certificates: str, proxy: str) -> None:
         """Take a file of certificates and a proxy of pip's settings, where the environment names none."""
-        session = self._session
-        if certificates and not any(os.environ.get(name) for name in _CERTIFICATES):
-            session.verify = certificates
-        if proxy:
-            session.proxies.update({"http": proxy, "https": proxy})
+        self._certificates = self._certificates or certificates
+        self.fallback_proxy = self.fallback_proxy or proxy
 
-    @property
-    def _session(self) -> requests.Session:
-        with self._lock:
-            if self._made is None:
-                self._made = _session(self._threads)
-            return self._made
+    def _make_context(self) -> ssl.SSLContext:
+        path = self._certificates or _certifi()
+        if os.path.isdir(path):
+            return ssl.create_default_context(capath=path)
+        if not os.path.exists(path):
+            raise OSError(f"there are no certificates at {path}")
+        return ssl.create_default_context(cafile=path)
+
+    def _netrc_login(self, host: str) -> str:
+        found = self._netrc and self._netrc.authenticators(host)
+        return basic(f"{found[0] or found[1]}:{found[2]}") if found and any(found) else ""
+
+    @cached_property
+    def _netrc(self) -> netrc | None:
+        named = os.environ.get("NETRC")
+        paths = map(os.path.expanduser, _NETRC if named is None else (named,))
+        # A file that cannot be read is no error: most indexes ask for nothing.
+        with suppress(OSError, ValueError, NetrcParseError):
+            return next((netrc(path) for path in paths if os.path.exists(path)), None)
+        return None
 
     def whole(self, url: str, most: int, accept: str = "*/*") -> Reply | None:
         """All of at most so many bytes at an address, None where nothing is there."""
         path = _path(url)
         if path:
             return _file(path, url, most)
-        reply = self._send(url, {"Accept": accept}, most)
+        reply = self._reply(url, {"Accept": accept}, most)
         if reply.status in (404, 410):
             return None
         if reply.status != 200:
@@ -103,27 +104,21 @@ class Session:
             with _reading(url):
                 shutil.copyfile(local, path)
             return
-        began = time.monotonic()
         have = os.path.getsize(path) if os.path.exists(path) else 0
-        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-        with (
-            _reading(url),
-            self._session.get(url, headers=headers, stream=True, timeout=_TIMEOUT) as response,
-        ):
-            if url.startswith("https:") and not response.url.startswith("https:"):
-                raise _failed(url, "to be sent on to HTTPS alone", "plain HTTP")
+        headers = {"Range": f"bytes={have}-"} if have else {}
+        with _reading(url), closing(self._request(url, headers)) as answer:
             # Nothing is left of a file that is there whole.
-            if have and response.status_code == 416:
+            if have and answer.status == 416:
                 return
-            known = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
-            goes_on = response.status_code == 206 and known is not None and int(known[1]) == have
-            if not goes_on and response.status_code != 200:
-                raise _failed(url, "an answer", f"status {response.status_code}")
+            known = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+            goes_on = answer.status == 206 and known is not None and int(known[1]) == have
+            if not goes_on and answer.status != 200:
+                raise _failed(url, "an answer", f"status {answer.status}")
             with open(path, "ab" if goes_on else "wb") as file:
                 before = file.tell()
-                file.writelines(self._parts(response, url, most - before, began))
+                file.writelines(self._parts(answer, url, most - before))
                 count = file.tell() - before
-            said = response.headers.get("Content-Length", "")
+            said = answer.headers.get("Content-Length", "")
             if said.isdecimal() and int(said) != count:
                 raise _failed(url, f"{said} bytes", str(count))
 
@@ -153,19 +148,16 @@ class Session:
     def _tail(self, url: str, count: int) -> tuple[int, bytes]:
         path = _path(url)
         if path:
-            size = _size(path, url)
+            with _reading(url):
+                size = os.path.getsize(path)
             start = max(0, size - count)
             return start, self._range(url, start, size)
         # Counted from the end, so that the size of the file comes with its last bytes and is no request of its own.
-        reply = self._send(url, {"Range": f"bytes=-{count}"}, count)
+        reply = self._reply(url, {"Range": f"bytes=-{count}"}, count)
         if reply.status in _NO_SUFFIX:
-            known = _RANGE.fullmatch(
-                self._send(url, {"Range": "bytes=0-0"}, 1).headers.get("Content-Range", "")
-            )
-            if not known:
-                raise _failed(url, "ranges of the file", f"status {reply.status}")
-            start = max(0, int(known[3]) - count)
-            return start, self._range(url, start, int(known[3]))
+            size = _span(self._reply(url, {"Range": "bytes=0-0"}, 1), url)[2]
+            start = max(0, size - count)
+            return start, self._range(url, start, size)
         # A server without ranges sends everything.
         if reply.status == 200:
             return 0, reply.data
@@ -182,57 +174,49 @@ class Session:
             with _reading(url), open(path, "rb") as file:
                 file.seek(first)
                 return file.read(stop - first)
-        reply = self._send(url, {"Range": f"bytes={first}-{stop - 1}"}, stop - first)
+        reply = self._reply(url, {"Range": f"bytes={first}-{stop - 1}"}, stop - first)
         start, end = (0, len(reply.data)) if reply.status == 200 else _span(reply, url)[:2]
         if start > first or end < stop or len(reply.data) != end - start:
             found = f"{len(reply.data)} bytes, said to be {start} to {end}"
             raise _failed(url, f"bytes {first} to {stop}", found)
         return reply.data[first - start : stop - start]
 
-    def _send(self, url: str, headers: Mapping[str, str], most: int) -> Reply:
+    def _reply(self, url: str, headers: Mapping[str, str], most: int) -> Reply:
         ranged = "Range" in headers
         # What a range is counted in is the file as it is stored.
-        coding = {"Accept-Encoding": "identity"} if ranged else {}
-        began = time.monotonic()
-        with (
-            _reading(url),
-            self._session.get(
-                url, headers={**headers, **coding}, stream=True, timeout=_TIMEOUT
-            ) as response,
-        ):
-            with self._lock:
-                self.requests += 1 + len(response.history)
-            # requests follows a redirect out of encryption like any other.
-            if url.startswith("https:") and not response.url.startswith("https:"):
-                raise _failed(url, "to be sent on to HTTPS alone", "plain HTTP")
+        packed = {} if ranged else make_headers(accept_encoding=True)
+        with _reading(url), closing(self._request(url, {**headers, **packed})) as answer:
             # A server that knows no ranges sends the whole file: the length of what was asked for is no bound to it.
-            whole = ranged and response.status_code == 200
+            whole = ranged and answer.status == 200
             bound = max(most, LARGEST_WHOLE) if whole else most
             # The page of an error is not read, of whatever size it is.
-            data = b"" if response.status_code >= 400 else self._body(response, url, bound, began)
+            parts = () if answer.status >= 400 else self._parts(answer, url, bound)
             return Reply(
-                status=response.status_code, headers=response.headers, data=data, url=response.url
+                status=answer.status,
+                headers=answer.headers,
+                data=b"".join(parts),
+                url=answer.url,
             )
 
-    def _body(self, response: requests.Response, url: str, most: int, began: float) -> bytes:
-        return b"".join(self._parts(response, url, most, began))
+    def _request(self, url: str, headers: Mapping[str, str]) -> Answer:
+        parts = urlsplit(url)
+        user, _, host = parts.netloc.rpartition("@")
+        plain = parts._replace(netloc=host, fragment="").geturl()
+        answer = self.get(plain, headers, basic(unquote(user)) if ":" in user else "")
+        # What a page names beside itself is asked for as the page was.
+        if same_host(answer.url, plain):
+            answer.url = urlsplit(answer.url)._replace(netloc=parts.netloc).geturl()
+        return answer
 
-    def _parts(
-        self, response: requests.Response, url: str, most: int, began: float
-    ) -> Iterator[bytes]:
-        said = response.headers.get("Content-Length", "")
+    def _parts(self, answer: Answer, url: str, most: int) -> Iterator[bytes]:
+        said = answer.headers.get("Content-Length", "")
         if said.isdecimal() and int(said) > most:
             raise _failed(url, f"at most {most} bytes", f"{said} bytes")
         count = 0
-        while part := response.raw.read1(_STEP, decode_content=True):
+        while part := answer.read(_STEP):
             count += len(part)
             if count > most:
                 raise _failed(url, f"at most {most} bytes", "more than that")
-            # The timeout of requests is that between two pieces: an answer that drips would never come to an end.
-            passed = time.monotonic() - began
-            if passed > PATIENCE + count / SLOWEST:
-                expected = f"at least {SLOWEST >> 10} KiB a second after {PATIENCE:.0f} seconds"
-                raise _failed(url, expected, f"{count} bytes in {passed:.0f} seconds")
             yield part
         with self._lock:
             self.bytes += count
@@ -274,19 +258,12 @@ def missing(package: str) -> ToolMissing:
     )
 
 
-def _session(threads: int) -> requests.Session:
+def _certifi() -> str:
     try:
-        import requests
-        from requests.adapters import HTTPAdapter
+        import certifi
     except ImportError:
-        raise missing("requests") from None
-    made = requests.Session()
-    made.max_redirects = MOST_REDIRECTS
-    made.headers["User-Agent"] = "toolmatrix"
-    adapter = HTTPAdapter(pool_maxsize=threads, max_retries=retries())
-    for scheme in ("http://", "https://"):
-        made.mount(scheme, adapter)
-    return made
+        raise missing("certifi") from None
+    return certifi.where()
 
 
 def _span(reply: Reply, url: str) -> tuple[int, int, int]:
@@ -318,11 +295,6 @@ def _file(path: str, url: str, most: int) -> Reply | None:
     return None
 
 
-def _size(path: str, url: str) -> int:
-    with _reading(url):
-        return os.path.getsize(path)
-
-
 @contextmanager
 def _reading(url: str) -> Iterator[None]:
     try:
@@ -330,7 +302,6 @@ def _reading(url: str) -> Iterator[None]:
     except OutOfBounds as error:
         raise _failed(url, error.expected, error.found) from None
     except BROKEN as error:
-        # requests' own exceptions are OSErrors, and hold those of urllib3.
         raise _failed(url, "an answer", reason(error)) from None
 
 

@@ -317,7 +317,7 @@ class Registry:
         )
 
     def _token(self, asked: Mapping[str, str], credential: Credential, by: str) -> str:
-        realm = self._line.named(asked.get("realm", ""), by=by)
+        realm = self._line.check_address(asked.get("realm", ""), by=by)
         service = urlsplit(realm).netloc
         scope = asked.get("scope") or f"repository:{self._asked.name}:pull"
         fields = {"service": asked.get("service", ""), "client_id": _CLIENT}
