@@ -43,7 +43,7 @@ RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.
 _LIBRARY = RUNTIME[-1]
 _LOCK = "pyodide-lock.json"
 # Rooms of the package that no question of the page enters.
-_LEFT_OUT = ("cli", "harvest", "images", "inventory", "judge", "logs", "__pycache__")
+_LEFT_OUT = ("cli", "harvest", "http.py", "images", "inventory", "judge", "logs", "__pycache__")
 # What Dockerfiles and CPUs are asked of; without what is compiled, which is for this machine.
 _LIBRARIES = ("archspec", "jinja2", "markupsafe", "packaging", "yaml")
 _CARRIED = ("recipes", "dockerfiles")
