@@ -35,8 +35,6 @@ WHEEL = shop.wheel("app", "1.0", "cp311-cp311-manylinux_2_17_x86_64", members=ME
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(http, "BACKOFF", 0)
     monkeypatch.setattr(http, "LONGEST_PAUSE", 1)
 
