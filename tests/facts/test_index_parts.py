@@ -34,7 +34,7 @@ def test_a_record_and_a_source_are_found_by_their_names(files: dict[str, bytes])
     index = Index("", in_memory(files))
     for id in ("", "no such", "~", "app==", "app==9", "no/such", *(id[:-1] for id in whole.ids)):
         assert (index.find(id) is not None) == (id in whole.ids)
-    with pytest.raises(KeyError):
+    with pytest.raises(IndexDamaged):
         index.source("no such")
 
 

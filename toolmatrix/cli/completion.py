@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
 
-from toolmatrix.cli.commands import COMMANDS, Command
-from toolmatrix.cli.context import Context
-from toolmatrix.cli.option import Option
+from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.options import COMMON, OPTIONS
 from toolmatrix.errors import ToolmatrixError, UsageError
-from toolmatrix.facts.index import Index
 from toolmatrix.request.spelling import meant
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from toolmatrix.cli.commands import Command
+    from toolmatrix.cli.context import Context
+    from toolmatrix.cli.option import Option
+    from toolmatrix.facts.index import Index
 
 KINDS = (
     *("target", "accelerator", "from", "component", "release", "fact"),

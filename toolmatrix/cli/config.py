@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from toolmatrix.cli.context import Context
 from toolmatrix.cli.options import OPTIONS
-from toolmatrix.cli.prepare import Origin, unknown_variables
+from toolmatrix.cli.prepare import unknown_variables
 from toolmatrix.report.terminal import columns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from toolmatrix.cli.context import Context
+    from toolmatrix.cli.prepare import Origin
 
 
 def run(context: Context) -> int:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from toolmatrix.cli.context import Context
 from toolmatrix.errors import NothingMatched
 from toolmatrix.report.rules import CodePage, load_rules
-from toolmatrix.report.terminal import Terminal, columns, wrap
+from toolmatrix.report.terminal import columns, wrap
 from toolmatrix.request.spelling import meant
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.cli.context import Context
+    from toolmatrix.report.terminal import Terminal
 
 
 def run(context: Context) -> int:

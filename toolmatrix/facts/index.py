@@ -312,8 +312,12 @@ class Index:
         return {name: SourceRecord._make(told) for name, told in entries}
 
     def source(self, name: str) -> SourceRecord:
-        """One source. Raises KeyError for a name that is not there."""
-        return SourceRecord._make(self._entry("sources.jsonl", name))
+        """One source."""
+        try:
+            return SourceRecord._make(self._entry("sources.jsonl", name))
+        except KeyError as error:
+            # Names of sources stand in records alone, and each of them has one.
+            raise self._damaged("sources.jsonl") from error
 
     def channels(self) -> Iterable[str]:
         """The names of the channels."""
