@@ -331,7 +331,12 @@ def option_row(option: Option) -> list[str]:
         f"`{variable}`" if variable else "",
         f"`{option.key}`" if option.configurable else "",
         f"`{default}`" if default else "",
-        option.help + (f": {choices}" if choices else ""),
+        "; ".join(
+            (
+                option.help + (f": {choices}" if choices else ""),
+                *(f"`{command}`: {text}" for command, text in option.help_of.items()),
+            )
+        ),
     ]
 
 

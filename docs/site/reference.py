@@ -82,7 +82,7 @@ def _command(command: Command, group: str) -> str:
     for title, names in (
         ("Options", command.own),
         ("Options of a request", request),
-        ("Options of every command", COMMON),
+        ("Common options", COMMON),
     ):
         rows = [
             [_option_link(option, command), _said(meaning(option, command))]
@@ -123,6 +123,7 @@ def _option(option: Option) -> str:
         "key of a settings file": f"`{option.key}`" if option.configurable else "",
         "not with": ", ".join(f"`{OPTIONS[name].flags[-1]}`" for name in option.excludes),
         "commands": every,
+        **{f"for `{name}`": _said(text) for name, text in option.help_of.items()},
     }
     return _facts(told)
 

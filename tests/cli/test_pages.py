@@ -47,7 +47,7 @@ def test_short_help_explains_what_is_the_command_s_own(cli: Cli, name: str) -> N
     short, command = cli(name, "-h"), COMMANDS[name]
     assert short == cli("-h", name, "--no-such")
     assert short.code == 0
-    told, _, others = short.out.partition(f"`toolmatrix {name} --help` explains these too: ")
+    told, _, others = short.out.partition(f"`toolmatrix {name} --help` also explains: ")
     assert all(f"  {example}\n" in told for example in command.examples)
     for option in command.options:
         # By whole words: `--format` stands in the title of the forms as well.
@@ -61,7 +61,7 @@ def test_short_help_explains_what_is_the_command_s_own(cli: Cli, name: str) -> N
 def test_help_alone_lists_every_command_in_a_group(cli: Cli) -> None:
     long, short = cli("help"), cli("-h")
     assert cli("--help") == long
-    commands = long.out.partition("Usage:")[2].partition("Options of every command:")[0]
+    commands = long.out.partition("Usage:")[2].partition("Common options:")[0]
     assert commands in short.out
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
     for command in COMMANDS.values():
@@ -121,7 +121,7 @@ def test_the_manual_of_the_program_has_groups_topics_and_exit_codes(cli: Cli) ->
 
 def test_there_is_no_manual_page_of_a_topic(cli: Cli) -> None:
     assert cli("help", "evidence", "--man").err == (
-        "error[TM901]: there is no manual page of `evidence`\n"
+        "error[TM901]: no manual page for `evidence`\n"
         "  expected: a command, or nothing for the program\n"
         "help: `toolmatrix help` lists the commands\n"
     )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolmatrix.cli.context import Context
+    from toolmatrix.cli.option import Option
 
 
 class Command(Value):
@@ -144,7 +145,7 @@ _ALL = (
         module="ask",
         does="filling in the grid",
         for_words=("--rows", "--cols"),
-        summary="Show a grid of what goes with what",
+        summary="Show a grid of compatible releases",
         own=(*_MATRIX_OWN, "online"),
         request=True,
         formats=("text", "json", "csv", *_PICTURES),
@@ -187,7 +188,7 @@ _ALL = (
     Command(
         name="what",
         module="survey",
-        summary="Show what goes with a release, by component",
+        summary="Show what a release is compatible with, by component",
         usage="REQUEST",
         completer="release",
         own=("online",),
@@ -260,7 +261,7 @@ _ALL = (
     Command(
         name="upgrade",
         module="survey",
-        summary="Show what in a lock could be upgraded, and what prevents it",
+        summary="Show possible upgrades of a lock, and what prevents others",
         usage="[LOCK]",
         completer="file",
         formats=("text", "json", *_PICTURES),
@@ -302,7 +303,7 @@ _ALL = (
     ),
     Command(
         name="harvest",
-        summary="Read facts again from their sources",
+        summary="Refresh facts from their sources",
         usage="[NAME...]",
         saves=True,
         own=("from_", "check", "accept", "executor"),
@@ -317,7 +318,7 @@ _ALL = (
     Command(
         name="audit",
         module="reports",
-        summary="Report what the matrix covers, and what in it is wrong, missing or stale",
+        summary="Report coverage of the matrix, and wrong, missing or stale facts",
         usage="[NAME...]",
         completer="component",
         own=("online", "from_", "import_", "python", "write", "jobs", "executor"),
@@ -382,7 +383,7 @@ _ALL = (
         summary="Write the explorer, a static web page",
         saves=True,
         own=("pyodide", "earlier"),
-        does="making the page",
+        does="writing the page",
         examples=(
             "toolmatrix page --output site",
             "toolmatrix page --output site --pyodide node_modules/pyodide",
@@ -497,7 +498,7 @@ _ALL = (
         summary="Check whether this machine is ready",
         own=("target", "only", "list_checks"),
         formats=("text", "json", "junit", "github", *_PICTURES),
-        does="looking at this machine",
+        does="checking this machine",
         examples=(
             "toolmatrix doctor",
             "toolmatrix doctor --lock toolmatrix.lock --target x86",
@@ -563,6 +564,15 @@ _ALL = (
 )
 
 COMMANDS: dict[str, Command] = {command.name: command for command in _ALL}
+
+
+def meanings(option: Option) -> dict[str, list[str]]:
+    """The meanings of an option, each with the names of the commands that it has it for."""
+    found: dict[str, list[str]] = {}
+    for command in _ALL:
+        if option.name in command.options:
+            found.setdefault(option.meaning(command.name), []).append(command.name)
+    return found
 
 
 def every_format() -> tuple[str, ...]:

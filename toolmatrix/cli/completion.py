@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.cli.commands import COMMANDS, meanings
 from toolmatrix.cli.options import COMMON, OPTIONS
 from toolmatrix.errors import ToolmatrixError, UsageError
 from toolmatrix.request.spelling import meant
@@ -243,7 +243,7 @@ def _zsh() -> list[str]:
 
 def _zsh_option(option: Option, command: Command) -> list[str]:
     # In a spec of `_arguments` brackets hold the text, and colons end its parts (zshcompsys(1)).
-    text = option.help.replace("[", "(").replace("]", ")").replace(":", ",")
+    text = option.meaning(command.name).replace("[", "(").replace("]", ")").replace(":", ",")
     star = "*" if option.kind in ("list", "count") else ""
     specs = []
     for flag in _flags(option, command):
@@ -287,15 +287,15 @@ def _fish() -> list[str]:
         if argument := _fish_argument(command):
             lines.append(f"complete -c toolmatrix -n {seen} {argument}")
     for option in OPTIONS.values():
-        takers = [command.name for command in COMMANDS.values() if option.name in command.options]
-        seen = " -n " + _quoted("__fish_seen_subcommand_from " + " ".join(takers))
-        seen = "" if option.group == "common" else seen
-        lines += [f"complete -c toolmatrix{seen}{rest}" for rest in _fish_option(option)]
+        for text, takers in meanings(option).items():
+            seen = " -n " + _quoted("__fish_seen_subcommand_from " + " ".join(takers))
+            seen = "" if option.group == "common" else seen
+            lines += [f"complete -c toolmatrix{seen}{rest}" for rest in _fish_option(option, text)]
     return lines
 
 
-def _fish_option(option: Option) -> list[str]:
-    text = f" -d {_quoted(option.help)}"
+def _fish_option(option: Option, meaning: str) -> list[str]:
+    text = f" -d {_quoted(meaning)}"
     flags = "".join(
         f" -l {flag[2:]}" if flag.startswith("--") else f" -s {flag[1:]}" for flag in option.flags
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from toolmatrix.cli.commands import COMMANDS, every_format
+from toolmatrix.cli.commands import COMMANDS, every_format, meanings
 from toolmatrix.cli.options import OPTIONS
 
 TYPE_CHECKING = False
@@ -48,9 +48,9 @@ def _own() -> Iterator[Findable]:
     for name, command in COMMANDS.items():
         yield entry("command", name, command.summary, "help", name)
     for option in OPTIONS.values():
-        takers = [one.name for one in COMMANDS.values() if option.name in one.options]
-        for flag in (option.flags[-1], *option.shorthand):
-            yield entry("option", flag, option.help, "help", takers[0])
+        for text, takers in meanings(option).items():
+            for flag in (option.flags[-1], *option.shorthand):
+                yield entry("option", flag, text, "help", takers[0])
     for name, topic in topics.load().items():
         yield entry("topic", name, topic.title, "help", name)
     known = formats.known()

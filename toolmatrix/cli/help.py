@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
 
 GROUPS = {
-    "Ask": ("resolve", "explain", "why-not", "matrix"),
-    "Look around": ("list", "search", "show", "what", "plan", "facts", "export"),
-    "Keep an answer, and build it": ("lock", "upgrade", "render", "fetch", "build", "page"),
-    "Look inside": (
+    "Resolve and explain": ("resolve", "explain", "why-not", "matrix"),
+    "Explore the matrix": ("list", "search", "show", "what", "plan", "facts", "export"),
+    "Lock and build": ("lock", "upgrade", "render", "fetch", "build", "page"),
+    "Inspect files, images and machines": (
         "judge",
         "diff",
         "validate",
@@ -31,8 +31,8 @@ GROUPS = {
         "diagnose",
         "stages",
     ),
-    "Keep the matrix": ("check", "audit", "harvest"),
-    "This program": ("mcp", "rule", "config", "completion", "help"),
+    "Maintain the matrix": ("check", "audit", "harvest"),
+    "About this program": ("mcp", "rule", "config", "completion", "help"),
 }
 """The commands as people look for them."""
 TITLE = "which versions of a machine-learning tool chain go together, and why"
@@ -59,7 +59,7 @@ def run(context: Context) -> int:
 def _command_of(name: str) -> Command | None:
     if name and name not in COMMANDS:
         raise UsageError(
-            f"there is no manual page of `{name}`",
+            f"no manual page for `{name}`",
             expected="a command, or nothing for the program",
             help="`toolmatrix help` lists the commands",
         )
@@ -72,7 +72,7 @@ def _topic_lines(name: str, terminal: Terminal) -> list[str]:
     known = topics.load()
     if name == _TOPICS:
         rows = [(f"  {topic}", told.title) for topic, told in known.items()]
-        return ["`toolmatrix help TOPIC` shows one of", "", *columns(rows)]
+        return ["`toolmatrix help TOPIC` shows one of these topics:", "", *columns(rows)]
     if name not in known:
         from toolmatrix.request.spelling import meant
 
@@ -80,7 +80,9 @@ def _topic_lines(name: str, terminal: Terminal) -> list[str]:
         raise UsageError(
             f"unknown command or topic `{name}`",
             help=meant(
-                name, words, "`toolmatrix help` lists the commands and `help topics` topics"
+                name,
+                words,
+                "`toolmatrix help` lists the commands, `toolmatrix help topics` the topics",
             ),
         )
     return [f"{name}: {known[name].title}", *_topic(known[name], terminal), "", _more(known[name])]
@@ -125,9 +127,7 @@ def _program(terminal: Terminal, brief: bool) -> list[str]:
         rows = [f"{f'  {name}':{width}}{COMMANDS[name].summary}" for name in names]
         lines += _section(title, rows, terminal)
     if brief:
-        told = (
-            "`toolmatrix --help` also has options of every command, settings, exit codes and topics"
-        )
+        told = "`toolmatrix --help` also shows common options, settings, exit codes and topics"
         return [*lines, "", *wrap(told, terminal.width)]
     from toolmatrix.cli import topics
 
@@ -136,7 +136,7 @@ def _program(terminal: Terminal, brief: bool) -> list[str]:
     codes = "; ".join(f"{code} {text}" for code, text in topics.EXIT_CODES.items())
     return [
         *lines,
-        *_section("Options of every command", _options(COMMON, terminal, None), terminal),
+        *_section("Common options", _options(COMMON, terminal, None), terminal),
         *_section("Settings", wrap(said.says[0], terminal.width, indent="  "), terminal),
         *_section("Exit codes", wrap(codes, terminal.width, indent="  "), terminal),
         *_section(
@@ -158,15 +158,15 @@ def _command(command: Command, terminal: Terminal, brief: bool) -> list[str]:
     request = REQUEST if command.request else ()
     groups = [("Options", command.own)]
     if not brief:
-        groups += [("Request", request), ("Options of every command", COMMON)]
+        groups += [("Request", request), ("Common options", COMMON)]
     for title, names in groups:
         if names:
             lines += _section(title, _options(names, terminal, command, brief=brief), terminal)
     if brief:
-        lines += _section("Forms (`--format`)", [f"  {', '.join(command.forms)}"], terminal)
+        lines += _section("Formats (`--format`)", [f"  {', '.join(command.forms)}"], terminal)
         names = (*request, *COMMON)
         told = ", ".join(OPTIONS[name].flags[-1] for name in names)
-        more = f"`toolmatrix {command.name} --help` explains these too: {told}"
+        more = f"`toolmatrix {command.name} --help` also explains: {told}"
     else:
         more = "Exit codes and more: `toolmatrix help topics`"
     return [*lines, "", *wrap(more, terminal.width)]
@@ -222,9 +222,9 @@ def _choices(option: Option, command: Command | None) -> tuple[str, ...]:
 def meaning(option: Option, command: Command | None) -> str:
     """What an option does, the words that it takes for a command, and its default."""
     choices = _choices(option, command)
-    text = option.help
+    text = option.meaning(command.name if command else "")
     if option.name == "format" and command is None:
-        return f"{text}, such as {', '.join(choices)}; `toolmatrix help formats` lists those of each command"
+        return f"{text}, such as {', '.join(choices)}; `toolmatrix help formats` lists the formats of each command"
     if choices:
         text += f": {', '.join(choices)}"
     if option.takes_value and option.kind == "text" and option.default:

@@ -25,11 +25,11 @@ _LONGEST = 400
 READER_GONE = 141  # as a shell reports a program that SIGPIPE ended
 
 _GREETING = """\
-toolmatrix says which versions of a machine-learning tool chain go together.
+toolmatrix finds versions of a machine-learning tool chain that work together.
 It answers offline, for x86, ARM and AMD at once, with a source for every line.
-  resolve, explain, why-not   what goes together, why, and why not another
-  lock, diff, matrix          write an answer down, compare two, see a grid
-  facts, check, rule          what it rests on, is that sound, what codes mean
+  resolve, explain, why-not   find versions, and see why these and not others
+  lock, diff, matrix          save an answer, compare two, show a grid
+  facts, check, rule          show the facts, check them, look up a code
 `toolmatrix help` lists all commands, `toolmatrix help resolve` explains one.
 
   toolmatrix resolve tensorflow==2.6.5

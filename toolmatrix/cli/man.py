@@ -49,7 +49,7 @@ def _command(command: Command) -> Iterator[str]:
     if command.choices:
         yield from (".SH ARGUMENTS", _text(f"{command.usage}: {', '.join(command.choices)}"))
     sections = [("OPTIONS", command.own), ("REQUEST", REQUEST if command.request else ())]
-    for title, names in (*sections, ("OPTIONS OF EVERY COMMAND", COMMON)):
+    for title, names in (*sections, ("COMMON OPTIONS", COMMON)):
         if names:
             yield f".SH {title}"
             yield from _options(names, command)
@@ -65,7 +65,7 @@ def _program() -> Iterator[str]:
         for name in names:
             yield from (".TP", f".BR {_text(_name(COMMANDS[name]))} (1)")
             yield from _lines(COMMANDS[name].summary)
-    yield ".SH OPTIONS OF EVERY COMMAND"
+    yield ".SH COMMON OPTIONS"
     yield from _options(COMMON, None)
     for name, topic in topics.load().items():
         yield f".SH {_SECTIONS.get(name) or name.upper()}"

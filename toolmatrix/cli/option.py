@@ -36,6 +36,8 @@ class Option:
 
     flags: tuple[str, ...]
     help: str
+    # The meaning for single commands, by their names, where it is another one.
+    help_of: Mapping[str, str] = {}
     metavar = ""
     group = "common"
     completer = ""
@@ -90,6 +92,10 @@ class Option:
     def takes_value(self) -> bool:
         """True if a flag is followed by a value."""
         return self.kind not in ("flag", "count")
+
+    def meaning(self, command: str = "") -> str:
+        """The meaning of the option for a command."""
+        return self.help_of.get(command, self.help)
 
     def short(self, choices: Iterable[str]) -> tuple[str, ...]:
         """The flags that stand for some of the choices."""

@@ -32,12 +32,22 @@ class Options:
         "--target",
         completer="target",
         help="Where the result runs: x86, arm, amd, or several: x86,arm",
+        help_of={
+            "diff": "Targets of the lock to compare, such as x86,arm",
+            "build": "Build only the images of these targets",
+            "validate": "Target of the lock to check against",
+            "doctor": "Target of the lock to check this machine for",
+        },
     )
     from_: str = of_request(
         "--from",
         metavar="WORD",
         completer="from",
-        help="Build the framework from source or install a wheel; for `harvest` and `audit`: the path to read",
+        help="Build the framework from source, or install a wheel",
+        help_of={
+            "harvest": "Read the sources from this path instead",
+            "audit": "Directory of git clones to check values against",
+        },
     )
     accelerator: str = of_request(
         "--accelerator",
@@ -49,6 +59,7 @@ class Options:
         "--arch",
         completer="arch",
         help="Codegen archs to compile for; the toolkit must support them",
+        help_of={"check": "With `--render`: codegen archs to add"},
     )
     device: tuple[str, ...] = of_request("--device", completer="device", help="Devices to run on")
     cpu: str = of_request("--cpu", help="CPU to compile for")
@@ -58,7 +69,7 @@ class Options:
         metavar="SPEC",
         completer="release",
         split=False,
-        help="What you already have, such as a release that must stay; repeatable",
+        help="Release or range that you already have and want to keep; repeatable",
     )
     prefer: str = of_request(
         "--prefer",
@@ -79,7 +90,10 @@ class Options:
     ascii: bool = of_request("--ascii", help="Draw trees with ASCII characters")
     all: bool = of_request(
         "--all",
-        help="Show entries that are hidden by default; for `validate`: read subjects from files",
+        help="Show entries that are hidden by default",
+        help_of={
+            "validate": "Read the subjects from each argument, such as a file with one per line"
+        },
     )
 
     rows: str = of_command("--rows", completer="component", help="Component in the rows")
@@ -119,7 +133,7 @@ class Options:
         configurable=False,
         help="Use the request and options of this environment in the settings",
     )
-    invert: bool = of_command("--invert", help="Show what depends on it instead")
+    invert: bool = of_command("--invert", help="Show what depends on the component instead")
     source: str = of_command("--source", help="Show only facts from this source")
     stale: int | None = of_command(
         "--stale", metavar="DAYS", help="Report facts that were read more than DAYS days ago"
@@ -146,7 +160,8 @@ class Options:
     online: bool = of_command(
         "--online",
         configurable=False,
-        help="Ask the package index for packages that the matrix lacks; for `audit`: also compare answers with uv",
+        help="Ask the package index for packages that the matrix lacks",
+        help_of={"audit": "Compare the matrix with the package index, and its answers with uv"},
     )
     packages: bool = of_command(
         "--packages",
@@ -180,7 +195,13 @@ class Options:
         metavar="NAME",
         completer="only",
         configurable=False,
-        help="Only these: codegen archs for `stages`, checks by name or kind, files of facts; repeatable",
+        help="Restrict the command to these items; repeatable",
+        help_of={
+            "check": "Check only these files of facts; repeatable",
+            "stages": "Include only stages that serve these codegen archs; repeatable",
+            "validate": "Run only these checks, by name or kind; repeatable",
+            "doctor": "Run only these checks; repeatable",
+        },
     )
     since: str = of_command(
         "--since",
@@ -202,7 +223,12 @@ class Options:
     timeout: int | None = of_command(
         "--timeout",
         metavar="SECONDS",
-        help="Time limit in seconds for a driver, a subject [default: 3600] or an answer to an assistant [default: 60]",
+        help="Time limit in seconds",
+        help_of={
+            "stages": "Time limit for a driver, in seconds",
+            "validate": "Time limit for a subject, in seconds [default: 3600]",
+            "mcp": "Time limit for an answer, in seconds [default: 60]",
+        },
     )
     cpu_time: int | None = of_command(
         "--cpu-time",
@@ -284,7 +310,7 @@ class Options:
         "--base",
         metavar="IMAGE=STAND-IN",
         split=False,
-        help="Replace a base image by another one; repeatable",
+        help="Replace a base image with another one; repeatable",
     )
     mirror: tuple[str, ...] = of_command(
         "--mirror",
@@ -321,7 +347,8 @@ class Options:
     )
     strict: bool = of_command(
         "--strict",
-        help="Treat warnings as errors; for `render`: refuse unpinned images, packages and files",
+        help="Treat warnings as errors",
+        help_of={"render": "Refuse unpinned images, packages and files"},
     )
     option_: tuple[str, ...] = of_command(
         "--option",
@@ -373,6 +400,7 @@ class Options:
         shape="path",
         configurable=False,
         help="Append results to FILE, and skip subjects that are already in it",
+        help_of={"build": "Append results to FILE, and skip images that an earlier run built"},
     )
 
     shard: str = of_command(
@@ -397,7 +425,7 @@ class Options:
         help="List of subjects that the results must cover, as for `validate --all`; repeatable",
     )
 
-    man: bool = of_command("--man", only_flag=True, help="Write it as a manual page for `man -l`")
+    man: bool = of_command("--man", only_flag=True, help="Write a manual page for `man -l`")
 
     help: bool = option(
         "-h",
@@ -448,7 +476,7 @@ class Options:
         "--matrix",
         shape="path",
         split=False,
-        help="Matrix of your own, added to the built-in one; repeatable",
+        help="Your own matrix, on top of the built-in one; repeatable",
     )
     lock: str = option(
         "-l", "--lock", shape="path", default="toolmatrix.lock", help="Lock to read or write"
@@ -472,7 +500,7 @@ class Options:
         help="Refuse answers with weaker evidence than this",
     )
     exit_zero: bool = option("--exit-zero", help="Exit with 0 if the answer is no")
-    unknown_ok: bool = option("--unknown-ok", help="Exit with 0 if no fact decides")
+    unknown_ok: bool = option("--unknown-ok", help="Exit with 0 if the answer is unknown")
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
         given = values or {}

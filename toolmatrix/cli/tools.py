@@ -217,22 +217,23 @@ def _wrong(name: str, bad: BadValue) -> ToolmatrixError:
 
 _COMPONENT = _Positional(help="a component, or one of its releases: `cuda`, `torch==2.7.1`")
 _WANTED = _Positional(
-    help="what is wanted, each a component with or without versions: `torch`, `tensorflow==2.6.5`, `cuda>=12,<13`",
+    help="the request: components with or without versions: `torch`, `tensorflow==2.6.5`, `cuda>=12,<13`",
     several=True,
 )
 
 _ALL = (
     Tool(
         name="resolve",
-        about="Which versions of a machine-learning tool chain go together (framework, Python, compiler, CUDA, ROCm, "
-        "cuDNN, flags), with the command that installs them and the evidence and source of each; or why none do.",
+        about="Find versions of a machine-learning tool chain that work together (framework, Python, compiler, CUDA, "
+        "ROCm, cuDNN, flags), with the command that installs them and the evidence and source of each; or explain why "
+        "none do.",
         first={"request": _WANTED},
         options=OF_REQUEST,
         documents=("resolution", "conflict"),
     ),
     Tool(
         name="why_not",
-        about="What forbids a combination of versions and which changes allow it, each of them solved; or that "
+        about="Show what forbids a combination of versions, and changes that allow it, each of them solved; or that "
         "nothing forbids it.",
         first={"request": _WANTED},
         options=OF_REQUEST,
@@ -240,21 +241,21 @@ _ALL = (
     ),
     Tool(
         name="explain",
-        about="Why a component is at its version in the answer to a request, and what was refused.",
+        about="Explain why an answer has this version of a component, and which versions were refused.",
         first={"name": _COMPONENT, "request": _WANTED.replace(needed=False)},
         options=("invert", *OF_REQUEST),
         documents=("explanation", "conflict"),
     ),
     Tool(
         name="show",
-        about="A component at a glance: its releases with their days, its builds, and what facts say.",
+        about="Show a component: its releases with their dates, its builds and its facts.",
         first={"subject": _COMPONENT},
         options=("at",),
         documents=("component",),
     ),
     Tool(
         name="diagnose",
-        about="Known failures in the log of a build or a program, the facts behind them, and the way out.",
+        about="Find known failures in the log of a build or a program, with the facts behind them and the remedies.",
         first={"log": _Positional(help="the path of the log, or its lines", text=True)},
         options=("lock", "limit"),
         documents=("findings",),
