@@ -1,4 +1,4 @@
-"""Whole outputs kept as files; `UPDATE_GOLDEN=1 ./tests/run -k golden` writes them anew, and git shows what moved."""
+"""Whole outputs kept as files; `UPDATE_GOLDEN=1 ./tests/run -k golden` updates them, and git shows what moved."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def test_a_place_that_nobody_knows_is_refused() -> None:
 
 def test_a_place_without_fsspec_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
-    with pytest.raises(UsageError, match="a store that is no folder needs fsspec"):
+    with pytest.raises(UsageError, match="a store that is not a folder needs fsspec"):
         document_store.opened("s3://bucket/folder")
 
 

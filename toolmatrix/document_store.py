@@ -113,7 +113,7 @@ def opened(place: str, size: int = SIZE) -> DocumentStore:
         import fsspec  # type: ignore[import-untyped]
     except ImportError:
         raise UsageError(
-            "a store that is no folder needs fsspec",
+            "a store that is not a folder needs fsspec",
             found=f"`{place}`",
             help="install it: `pip install 'toolmatrix[fsspec]'`, and what its page names for this kind of place",
         ) from None

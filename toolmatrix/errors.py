@@ -150,7 +150,7 @@ class BeyondMatrix(NothingMatched, code="TM121", exit_code=4):
 
 
 class ReleasedLater(NothingMatched, code="TM303"):
-    """A release that was not out on the day of `--at`."""
+    """A release that was not yet released on the day of `--at`."""
 
 
 class CannotSay(ToolmatrixError, code="TM120", exit_code=4):

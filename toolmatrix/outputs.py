@@ -116,7 +116,7 @@ class KeptLines:
 
         # What a device such as /dev/full gives has no end, and a pipe keeps nothing.
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file")
+            raise OSError(errno.EINVAL, "it is not a plain file")
         try:
             # Of this process alone, as workers that outlive it for a moment would else keep it from the next run.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -165,7 +165,7 @@ class KeptLines:
 
     def _refuse(self, number: int) -> NoReturn:
         raise UsageError(
-            "this is no file of results",
+            "this is not a file of results",
             where=Position(self.path, number),
             expected=f"lines of `{self.schema}`",
             help="name a file that `--resume` wrote, or a new one",

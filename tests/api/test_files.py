@@ -111,7 +111,7 @@ def test_a_lock_remembers_how_it_was_rendered(here: Path) -> None:
     (here / "out/arm.Dockerfile").write_text("# mine\n")
     changed, kept = again.differences("out")
     assert ([*changed], kept) == (["out/arm.Dockerfile"], True)
-    with pytest.raises(OutputError, match="a file there was not written by toolmatrix"):
+    with pytest.raises(OutputError, match="an existing file was not written by toolmatrix"):
         again.write("out")
     assert again.write("out", force=True)["out/arm.Dockerfile"]
 
@@ -136,7 +136,7 @@ def test_what_cannot_be_rendered_is_refused(here: Path) -> None:
         render(held, dialect="new")
     with pytest.raises(UsageError, match="bad value for `format`"):
         render(held, format="dockerfile,paper")
-    with pytest.raises(UsageError, match="no file starts from"):
+    with pytest.raises(UsageError, match="no file uses the base image"):
         render(held, base=["alpine=debian:12"])
     with pytest.raises(LockError, match="there is no lock"):
         render(here / "none.lock")

@@ -80,7 +80,7 @@ def test_an_earlier_matrix_is_a_folder_an_archive_or_a_front_page(
     archive.write_bytes(open_matrix(path).to_bytes()[:300])
     monkeypatch.setattr("toolmatrix.facts.index.FORMAT", "toolmatrix-index/0")
     for damaged in (archive, folder):
-        with pytest.raises(MatrixError, match="damaged or of another version"):
+        with pytest.raises(MatrixError, match="damaged or from another version"):
             earlier(damaged)
     with pytest.raises(MatrixError):
         earlier(tmp_path / "nothing.yaml")

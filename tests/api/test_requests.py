@@ -136,11 +136,11 @@ def test_what_nobody_forbids_is_told_from_what_facts_support() -> None:
         ({"target": "x87"}, UsageError, "bad value for `target`"),
         ({"target": 1}, UsageError, "bad value for `target`"),
         ({"cpu": ["a"]}, UsageError, "bad value for `cpu`"),
-        ({"distro": "ubuntu99"}, NothingMatched, "`--distro ubuntu99`: no distro is called that"),
+        ({"distro": "ubuntu99"}, NothingMatched, "`--distro ubuntu99`: unknown distro"),
         (
             {"matrix": b"no index"},
             MatrixError,
-            "the matrix in bytes is damaged or of another version",
+            "the bytes of the matrix are damaged or from another version",
         ),
         ({"matrix": "none.yaml"}, MatrixError, "the matrix file cannot be read"),
         ({"keep": "none.lock"}, ToolmatrixError, "there is no lock"),
@@ -227,7 +227,7 @@ def test_damage_in_bytes_is_found_when_they_are_opened() -> None:
     ):
         with pytest.raises(MatrixError) as caught:
             toolmatrix.open_matrix(damaged)
-        assert caught.value.what == "the matrix in bytes is damaged or of another version"
+        assert caught.value.what == "the bytes of the matrix are damaged or from another version"
 
 
 def test_the_folder_of_an_index_is_a_matrix(monkeypatch: pytest.MonkeyPatch) -> None:

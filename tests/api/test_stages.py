@@ -97,7 +97,7 @@ def test_a_cost_prints_as_the_command_does(log: str, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_refused(log: str) -> None:
-    with pytest.raises(LogError, match="no driver speaks in this log"):
+    with pytest.raises(LogError, match="no output of a driver in this log"):
         stages("not\na log\n")
     with pytest.raises(LogError, match="cannot read the log"):
         stages("missing.log")

@@ -468,7 +468,7 @@ class TestInsideWheels:
         """Wheels of torch 1.10 are for Python 3.6: the matrix begins later, which is no reason for a no."""
         document = asked(real, f"resolve '{line}", 4)
         assert [part["text"] for part in document["outside"]] == [
-            f"releases of {word} may do, and the matrix knows none of them"
+            f"releases of {word} may fit, but the matrix knows none of them"
         ]
         assert document["cores"]
 
@@ -622,7 +622,7 @@ class TestInsideWheels:
         assert texts == [
             (
                 "deepspeed 0.18.2 has no wheel: it is published as a source archive, "
-                "which pip builds where it is installed"
+                "which pip builds during installation"
             )
         ]
 

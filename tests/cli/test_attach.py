@@ -181,12 +181,12 @@ def test_a_registry_that_takes_no_verdicts_costs_none(
         quiet = cli(*WORDS, "--quiet", one, DOCKER_CONFIG=str(tmp_path))
     assert (alone.code, alone.json()["outcome"]) == (0, "yes")
     assert alone.err.startswith(
-        f"note: the verdicts of {one} are not kept in the registry: {reason}"
+        f"note: the verdicts of {one} are not stored in the registry: {reason}"
     )
     assert alone.err.count("\n") == 1
     assert [one["outcome"] for one in both.json()["subjects"]] == ["yes", "no"]
     assert both.code == 1
-    assert both.err.startswith(f"note: the verdicts of {one} and of 1 other are not kept")
+    assert both.err.startswith(f"note: the verdicts of {one} and of 1 other are not stored")
     assert both.err.count("\n") == 1
     assert (quiet.code, quiet.err) == (0, "")
 

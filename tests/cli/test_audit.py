@@ -184,8 +184,8 @@ def _refused_wheel(planted: Planted) -> None:
 PLANTED: tuple[tuple[Callable[[Planted], None], str, str, int], ...] = (
     (_wrong_pin, "TM325", "uv does not resolve the answer for app 2.0 on x86 as wheel", 1),
     (_missing_release, "TM322", "the index lists app `3.0`, which the matrix does not know", 0),
-    (_vanished_row, "TM323", "the index does not list app 1.0 any more, which was read there", 1),
-    (_not_at_its_source, "TM326", "`1.0` does not stand in vendor/app:versions.txt@", 0),
+    (_vanished_row, "TM323", "the index no longer lists app 1.0, which was read there", 1),
+    (_not_at_its_source, "TM326", "vendor/app:versions.txt@", 0),
     (_refused_wheel, "TM324", "the index has wheels of app 1.0 for Python 3.12 on x86_64", 1),
 )
 
@@ -226,7 +226,7 @@ def test_a_package_that_is_gone_is_withdrawn_as_a_whole(cli: Cli, planted: Plant
     del planted.index.answers["/simple/tool/"]
     ended, found = ask(cli, planted)
     assert ended == 1
-    assert found["TM323"] == "the index does not list tool any more, which was read there"
+    assert found["TM323"] == "the index no longer lists tool, which was read there"
 
 
 @pytest.mark.process
@@ -245,7 +245,7 @@ def test_an_index_that_fails_is_told_once(cli: Cli, planted: Planted) -> None:
 def test_a_component_nobody_knows_is_refused(cli: Cli) -> None:
     run = cli("audit", "nothing-like-it")
     assert run.code == 3
-    assert run.err.startswith("error[TM110]: no component is called `nothing-like-it`")
+    assert run.err.startswith("error[TM110]: unknown component `nothing-like-it`")
 
 
 HEAD = """\

@@ -326,7 +326,7 @@ def test_what_fails_in_the_program_itself_says_nothing_about_packages(
         (
             ("lib",),
             3,
-            "error[TM110]: nothing is known that could be run with lib\n  expected: one of app\n",
+            "error[TM110]: no operation is known for lib\n  expected: one of app\n",
         ),
         (("wish",), 3, "error[TM110]: "),
         (("app", "--python", "/bin/true"), 2, "error[TM901]: no Python can be started there\n"),

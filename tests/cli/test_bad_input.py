@@ -50,7 +50,7 @@ def nearest(title: str, name: str, near: str) -> str:
 
 MESSAGES = {
     "resolve tensorflo==2.6.5": nearest(
-        "no component is called `tensorflo`",
+        "unknown component `tensorflo`",
         "tensorflo",
         "`tensorflow`, `tensorflow-io`, `tensorflow-gpu`",
     )
@@ -68,8 +68,8 @@ MESSAGES = {
         "help: `toolmatrix matrix --rows gcc` lists its releases\n"
     ),
     "resolve 'tensorflow>=3,<2'": (
-        "error[TM901]: `tensorflow>=3,<2` can never hold\n"
-        "  expected: bounds that leave something between them\n"
+        "error[TM901]: `tensorflow>=3,<2` matches nothing\n"
+        "  expected: bounds with something between them\n"
         "  found: `tensorflow>=3,<2`\n"
     ),
     "resolve tensorflow==": (
@@ -99,46 +99,46 @@ MESSAGES = {
         "error[TM901]: a request needs a component\n  expected: `name==version`\n  found: ``\n"
     ),
     "resolve from==wheel tensorflow": (
-        "error[TM901]: `from==wheel` is no part of an answer\n"
+        "error[TM901]: `from==wheel` is not part of an answer\n"
         "  expected: the option `--from`\n"
         "  found: `from==wheel`\n"
         "help: `toolmatrix help resolve` shows what `--from` takes\n"
     ),
     "resolve glibc": (
-        "error[TM901]: `glibc` alone makes no answer\n"
+        "error[TM901]: `glibc` alone is not enough for an answer\n"
         "  expected: a component that an answer shows, such as `tensorflow` or `gcc`\n"
         "  found: `glibc`\n"
         "help: name it in `--with glibc`\n"
     ),
     "resolve tensorflow --arch sm_87x": nearest(
-        "`--arch sm_87x`: no codegen arch is called that", "sm_87x", "`sm_87`, `sm_89`, `sm_88`"
+        "`--arch sm_87x`: unknown codegen arch", "sm_87x", "`sm_87`, `sm_89`, `sm_88`"
     ),
     "resolve tensorflow --distro ubuntu20.05": nearest(
-        "`--distro ubuntu20.05`: no distro is called that",
+        "`--distro ubuntu20.05`: unknown distro",
         "ubuntu20.05",
         "`ubuntu20.04`, `ubuntu26.04`, `ubuntu25.04`",
     )
     + "help: `toolmatrix matrix --rows distro` lists them\n",
     "resolve tensorflow --cpu neoverse-n9": nearest(
-        "`--cpu neoverse-n9`: nobody knows this CPU",
+        "`--cpu neoverse-n9`: unknown CPU",
         "neoverse-n9",
         "`neoverse-n3`, `neoverse-n2`, `neoverse-n1`",
     )
-    + "help: names are those of archspec and of -mcpu\n",
+    + "help: use a name of archspec or of -mcpu\n",
     "resolve tensorflow --device MI300Z": nearest(
-        "`--device MI300Z`: nobody knows this device",
+        "`--device MI300Z`: unknown device",
         "MI300Z",
         "`MI300A`, `MI300X`, `Instinct MI300A`",
     )
     + "help: a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)\n",
     "resolve tensorflow --device 'RTX 3091'": nearest(
-        "`--device RTX 3091`: nobody knows this device",
+        "`--device RTX 3091`: unknown device",
         "RTX 3091",
         "`GeForce RTX 3090`, `GeForce RTX 3090 Ti`, `Quadro RTX 3000`",
     )
     + "help: a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)\n",
     "resolve tensorflow --align pithon": nearest(
-        "no component is called `pithon`", "pithon", "`python`, `triton`, `cuda-python`"
+        "unknown component `pithon`", "pithon", "`python`, `triton`, `cuda-python`"
     )
     + "help: `toolmatrix list` shows the components; `--matrix FILE` adds some of your own\n",
     "resolve tensorflow --target amr": (
@@ -167,18 +167,18 @@ MESSAGES = {
         "help: `toolmatrix explain cuda tensorflow==2.6.5`\n"
     ),
     "matrix": (
-        "error[TM901]: nothing to lay out\n"
+        "error[TM901]: no rows to show\n"
         "  expected: `--rows NAME`, and `--cols NAME` for a grid\n"
         "  found: neither\n"
         "help: `toolmatrix matrix --rows cuda --cols arch --where 'cuda>=10.2,<=13'`\n"
     ),
     "matrix --rows cuda --cols cuda": (
-        "error[TM901]: the sides of a grid are the same\n"
+        "error[TM901]: rows and columns are the same component\n"
         "  expected: another name in `--cols` than in `--rows`\n"
         "  found: `cuda` on both\n"
     ),
     "matrix --rows cuda --cols arch,python": (
-        "error[TM901]: a grid has two sides\n"
+        "error[TM901]: too many components for a grid\n"
         "  expected: one name in `--cols`\n"
         "  found: arch,python\n"
         "help: `--cells` takes several\n"

@@ -109,7 +109,7 @@ def test_one_target_of_several_environments_is_built_by_the_names_of_its_images(
     refused(
         real("build", "out", "--target", "amd", PATH=path),
         3,
-        "error[TM110]: there is no Dockerfile of this lock\n",
+        "error[TM110]: no Dockerfile for this lock\n",
     )
 
 
@@ -121,7 +121,7 @@ def test_a_docker_that_needs_buildx_and_lacks_it_is_a_missing_tool(
     real: Cli, here: Path, out: Path
 ) -> None:
     outcome = real("build", str(out), PATH=engine(here, "docker", BUILDKIT_ALONE))
-    refused(outcome, 5, "error[TM500]: this docker builds by its plugin buildx alone\n")
+    refused(outcome, 5, "error[TM500]: this docker needs its plugin buildx to build\n")
     assert calls(here) == []
 
 
@@ -144,7 +144,7 @@ def test_a_builder_elsewhere_needs_no_engine_here(real: Cli, here: Path, out: Pa
     outcome = real("build", str(out), PATH=engine(here, "docker", failing))
     assert outcome.code == 5
     assert outcome.err.endswith(
-        "error[TM500]: `docker` cannot reach its engine\n"
+        "error[TM500]: `docker` cannot connect to its engine\n"
         "  found: Cannot connect\n"
         "help: start it, or name another: `docker context use`, DOCKER_HOST\n"
     )
@@ -320,7 +320,7 @@ def refused(outcome: Outcome, code: int, error: str) -> None:
 
 def test_without_an_engine_it_says_what_to_install(real: Cli, here: Path, out: Path) -> None:
     outcome = real("build", "out", PATH=os.devnull)
-    refused(outcome, 5, "error[TM500]: nothing here can build images\n")
+    refused(outcome, 5, "error[TM500]: this machine cannot build images\n")
     assert "help: install docker" in outcome.err
     assert out.is_dir()
     assert here.is_dir()
@@ -332,9 +332,7 @@ def test_a_directory_without_a_lock_or_dockerfile_is_told(real: Cli, here: Path,
     refused(real("build", ".", PATH=path), 2, "error[TM904]: there is no lock\n")
     for file in out.glob("*.Dockerfile"):
         file.unlink()
-    refused(
-        real("build", "out", PATH=path), 3, "error[TM110]: there is no Dockerfile of this lock\n"
-    )
+    refused(real("build", "out", PATH=path), 3, "error[TM110]: no Dockerfile for this lock\n")
 
 
 @pytest.mark.process
@@ -424,6 +422,6 @@ def test_what_is_not_the_same_is_built_again(
 def test_a_file_of_other_results_is_refused(real: Cli, here: Path, out: Path, keeping: str) -> None:
     (here / "builds.jsonl").write_text('{"run": "1"}\n')
     outcome = real("build", "out", "--resume", "builds.jsonl", PATH=keeping)
-    refused(outcome, 2, "error[TM901]: this is no file of results\n  --> builds.jsonl:1\n")
+    refused(outcome, 2, "error[TM901]: this is not a file of results\n  --> builds.jsonl:1\n")
     assert built(here) == []
     assert out.is_dir()

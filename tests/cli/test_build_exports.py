@@ -134,7 +134,7 @@ def test_a_registry_that_refuses_an_index_is_told_with_the_command(
     parts = " ".join(f"a.example/b-{target}@{DIGEST}" for target in ("x86", "arm"))
     assert outcome.code == 5
     assert outcome.err.endswith(
-        "error[TM500]: no index `a.example/b` can be made of the images that were pushed\n"
+        "error[TM500]: cannot make the index `a.example/b` from the pushed images\n"
         "  found: denied\n"
         f"help: `docker buildx imagetools create --tag a.example/b {parts}` makes it\n"
     )
@@ -275,7 +275,9 @@ def test_what_only_buildkit_can_do_is_not_done_without_it(
     real: Cli, here: Path, out: Path, option: tuple[str, ...]
 ) -> None:
     missing = without_buildx(real, here, option)
-    refused(missing, 5, f"error[TM500]: `{option[0]}` needs BuildKit as docker's plugin buildx")
+    refused(
+        missing, 5, f"error[TM500]: `{option[0]}` needs BuildKit through docker's plugin buildx"
+    )
     (out / "docker-bake.json").unlink()
     path = engine(here, "docker", METADATA)
     refused(

@@ -58,14 +58,14 @@ def test_a_sound_matrix_says_yes_last(cli: Cli, sound: str) -> None:
         "  app does not go with machine aarch64 (only x86_64) (artifact) [1]\n"
         "info[TM104]: no answer for lib 1.0 on x86 and arm from source\n"
         "  lib does not go with from source (only wheel) (stated) [1]\n"
-        "info[TM301]: sources disagree about tool for app 2.0: tested (reported) says\n"
-        "  otherwise than apps (artifact), which decides\n"
+        "info[TM301]: sources disagree about tool for app 2.0: apps (artifact) decides\n"
+        "  over tested (reported)\n"
         f"  --> {sound.replace('front', 'facts')}:{line}:28\n"
         "\n"
         "[1] vendor:page@1  Vendor, read 2026-01-01\n"
         "\n"
         "solved 3 releases of frameworks in 8 ways: 12 answers, 8 refusals, 0 unknown\n"
-        "reached 8 of 8 releases\n"
+        "answers cover 8 of 8 releases\n"
         "yes: the matrix has 4 infos\n"
     )
 
@@ -273,7 +273,7 @@ def test_files_of_facts_are_completed(cli: Cli, cache: str) -> None:
     [
         ("fakts.yaml", "did you mean `{}facts.yaml`?"),
         ("zzzz", "`toolmatrix facts` shows the file of each fact"),
-        ("new.yaml", "list it under `files` of the front page, or add it by `--matrix FILE`"),
+        ("new.yaml", "list it under `files` on the front page, or add it with `--matrix FILE`"),
     ],
 )
 def test_a_file_that_is_not_in_force_is_refused(
@@ -284,7 +284,7 @@ def test_a_file_that_is_not_in_force_is_refused(
     assert run.code == 2
     assert run.out == ""
     assert run.err == (
-        "error[TM901]: no file of facts in force is called so\n"
+        "error[TM901]: no such file of facts is in force\n"
         "  expected: a file that the front page lists\n"
         f"  found: `--only {name}`\n"
         f"help: {help.format(sound.removesuffix('front.yaml'))}\n"

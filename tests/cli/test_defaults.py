@@ -64,7 +64,9 @@ def test_a_driver_that_nobody_listed_is_as_good_as_the_one_below(real: Cli) -> N
 def test_a_release_after_the_day_of_at_is_told_as_such(real: Cli) -> None:
     outcome = real("resolve", "tensorflow==2.6.5", "--at", "2020-01-01")
     assert (outcome.code, outcome.out) == (3, "")
-    assert outcome.err.startswith("error[TM303]: `tensorflow==2.6.5` was not out on 2020-01-01\n")
+    assert outcome.err.startswith(
+        "error[TM303]: `tensorflow==2.6.5` was not yet released on 2020-01-01\n"
+    )
 
 
 def test_what_was_out_before_the_first_known_release_nobody_says(real: Cli) -> None:
@@ -79,7 +81,7 @@ def test_what_was_out_before_the_first_known_release_nobody_says(real: Cli) -> N
 def test_a_cpu_of_another_machine_is_refused(real: Cli) -> None:
     outcome = real("resolve", "tensorflow==2.6.5", "--target", "arm", "--cpu", "zen3")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "`--cpu zen3` is no CPU of aarch64" in outcome.err
+    assert "`--cpu zen3` is not a CPU of aarch64" in outcome.err
 
 
 def test_clang_may_come_from_another_repository_than_the_distribution(real: Cli) -> None:

@@ -90,7 +90,7 @@ def test_a_port_turned_round_has_the_same_components(diff: Cli) -> None:
         (["three.lock"], 2, "`diff` needs two locks, or two targets of one"),
         (["new.lock"], 2, "`diff` needs two locks, or two targets of one"),
         (["three.lock", "--target", "x86"], 2, "two targets are compared"),
-        (["new.lock", "--target", "x86,arm"], 3, "new.lock holds no target `arm`"),
+        (["new.lock", "--target", "x86,arm"], 3, "new.lock has no target `arm`"),
     ],
 )
 def test_targets_that_cannot_be_compared(
@@ -169,7 +169,7 @@ def test_a_lock_that_is_none_is_refused(diff: Cli, here: Path) -> None:
         2,
         "",
         (
-            "error[TM904]: this is no lock\n"
+            "error[TM904]: this is not a lock\n"
             "  --> cargo.lock:1\n"
             '  expected: `schema = "toolmatrix.lock/1"`\n'
             "  found: another file\n"

@@ -296,12 +296,12 @@ def test_validate_takes_machines_and_locks(
     ("words", "code", "said"),
     [
         (["archive:x86.tar"], 2, "`diff` needs two subjects"),
-        (["archive:x86.tar", "a.lock"], 2, "a lock is compared by one target"),
-        (["archive:x86.tar", "dcker:a"], 2, "this is no subject"),
-        (["host:1", "archive:x86.tar"], 2, "this is no subject"),
+        (["archive:x86.tar", "a.lock"], 2, "a lock is compared for one target"),
+        (["archive:x86.tar", "dcker:a"], 2, "this is not a subject"),
+        (["host:1", "archive:x86.tar"], 2, "this is not a subject"),
         (["host", "archive:none.tar"], 2, "cannot read the image"),
-        (["archive:x86.tar", "lock:a.lock"], 2, "a lock is compared by one target"),
-        (["archive:x86.tar", "lock:a.lock#amd"], 3, "a.lock holds no target `amd`"),
+        (["archive:x86.tar", "lock:a.lock"], 2, "a lock is compared for one target"),
+        (["archive:x86.tar", "lock:a.lock#amd"], 3, "a.lock has no target `amd`"),
         (["archive:x86.tar", "lock:none.lock"], 2, "there is no lock"),
         (["archive:x86.tar", "archive:arm.tar", "--lock", "none.lock"], 2, "there is no lock"),
         (
@@ -312,7 +312,7 @@ def test_validate_takes_machines_and_locks(
         (
             ["archive:x86.tar", "archive:arm.tar", "--lock", "a.lock", "--target", "x86,amd"],
             3,
-            "a.lock holds no target `amd`",
+            "a.lock has no target `amd`",
         ),
     ],
 )

@@ -91,7 +91,7 @@ def test_a_name_that_nobody_knows_is_refused(small: Cli, here: Path) -> None:
     assert run.code == 3
     assert run.out == ""
     assert run.err == (
-        "error[TM110]: no component is called `pythn`\n"
+        "error[TM110]: unknown component `pythn`\n"
         "  expected: perhaps `python`\n"
         "  found: `pythn`\n"
         "help: `toolmatrix list` shows the components; `--matrix FILE` adds some of your own\n"

@@ -95,7 +95,7 @@ def test_downloads_lie_by_host_and_path_and_the_files_take_them(
         f"fetched out/{place}/tool-1.0\nfetched out/{place}/notes_raw_1\n"
         f"no checksum: out/{place}/notes_raw_1\n"
         f"out/fetched: 2 files, {len(TOOL) + 5} bytes, 2 of them new\n"
-        "not fetched, x86: apt: gcc-12 g++-12 make; `--base` takes an image that has them\n"
+        "not fetched, x86: apt: gcc-12 g++-12 make; `--base` names an image that has them\n"
     )
     assert (rendered / place / "tool-1.0").read_bytes() == TOOL
     text = (rendered / "x86.Dockerfile").read_text()
@@ -141,7 +141,7 @@ def test_another_file_than_the_one_wanted_is_refused(
     outcome = run("fetch", "out")
     assert outcome.code == 5
     found = hashlib.sha256(b"swapped").hexdigest()
-    assert outcome.err.startswith("error[TM512]: what was fetched is another file\n")
+    assert outcome.err.startswith("error[TM512]: a fetched file differs from the expected one\n")
     assert f"  expected: sha256 {SUM}\n  found: {found}\n" in outcome.err
     assert not [*rendered.rglob("tool-1.0*")]
 
@@ -210,7 +210,7 @@ def test_a_lock_that_names_no_folder_gets_one_and_a_hint(run: Cli) -> None:
     run("render", "--output", "out")
     outcome = run("fetch", "out")
     assert outcome.out.endswith(
-        "hint: `toolmatrix render --output out --fetched fetched` takes them from there\n"
+        "hint: `toolmatrix render --output out --fetched fetched` uses them\n"
     )
     assert run("render", "--output", "out", "--fetched", "fetched").code == 0
     assert "hint" not in run("fetch", "out").out
@@ -242,7 +242,7 @@ def test_the_driver_of_a_release_is_fetched_by_hash_and_found(
     wheel = shop.File(next(iter(facts)), held.getvalue())
     shop.stock(server, "nvidia-cuda-nvcc", [wheel])
     env = {"UV_DEFAULT_INDEX": f"{server.url}/simple", "XDG_CACHE_HOME": str(tmp_path), "PATH": ""}
-    with pytest.raises(IndexFailed, match="another file"):
+    with pytest.raises(IndexFailed, match="a fetched file differs"):
         driver_fetches.fetch("cuda==13.0.1", env, index)
     assert not list(tmp_path.rglob("nvcc"))
     monkeypatch.setattr(driver_fetches, "files", lambda *_: iter([(wheel.name, wheel.sha256)]))
@@ -256,4 +256,4 @@ def test_the_driver_of_a_release_is_fetched_by_hash_and_found(
 def test_a_driver_without_wheels_is_refused(run: Cli) -> None:
     outcome = run("fetch", "cuda==12.4.1")
     assert outcome.code == 3
-    assert "no wheels hold the driver of cuda 12.4.1" in outcome.err
+    assert "no wheels contain the driver of cuda 12.4.1" in outcome.err

@@ -160,7 +160,7 @@ def test_nothing_is_an_answer_of_its_own(real: Cli) -> None:
     outcome = real("search", "zzqqxx")
     assert outcome.code == 3
     assert outcome.err == (
-        "error[TM110]: nothing is called that, or like it\n"
+        "error[TM110]: nothing found\n"
         "  found: `zzqqxx`\n"
         "help: `toolmatrix list` shows the components\n"
     )

@@ -133,11 +133,11 @@ def test_rows_that_vanish_are_kept_until_that_is_accepted(
     outcome = harvest(cli, "--output", "out")
     assert outcome.code == 2
     assert outcome.err == (
-        "error[TM308]: 1 row is not at its source any more\n"
+        "error[TM308]: 1 row is no longer at its source\n"
         "  --> out/lib.yaml\n"
         "  expected: every row that was read before\n"
         "  found: nothing of lib-releases/1.0\n"
-        "help: the file is as it was; `--accept` writes it without them, once you know why they went\n"
+        "help: the file is unchanged; once you know why they disappeared, `--accept` writes it without them\n"
     )
     assert (here / "out" / "lib.yaml").read_text() == WRITTEN
     assert harvest(cli, "--output", "out", "--accept").code == 0
@@ -177,7 +177,7 @@ def test_an_installed_package_is_not_written_to(
     monkeypatch.setattr(resources, "builtin_index", lambda: "index")
     outcome = harvest(cli, "lib")
     assert outcome.code == 2
-    assert "the matrix of an installed package is not written to" in outcome.err
+    assert "the matrix of an installed package is read-only" in outcome.err
 
 
 def test_two_at_once_are_one_too_many(cli: Cli, saved: Path, here: Path) -> None:
@@ -187,7 +187,7 @@ def test_two_at_once_are_one_too_many(cli: Cli, saved: Path, here: Path) -> None
         fcntl.flock(held, fcntl.LOCK_EX)
         outcome = harvest(cli, "--output", "out")
     assert outcome.code == 2
-    assert "another harvest writes there" in outcome.err
+    assert "another harvest is writing there" in outcome.err
     assert harvest(cli, "--output", "out").code == 0
 
 

@@ -99,10 +99,10 @@ def test_nothing_that_an_image_says_reaches_a_terminal_raw(cli: Cli, subjects: P
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["none.tar"], 2, "error[TM901]: this is no subject"),
-        (["debian:12"], 2, "error[TM901]: this is no subject"),
-        ([""], 2, "error[TM901]: this is no subject"),
-        (["archive:"], 2, "error[TM901]: this is no subject"),
+        (["none.tar"], 2, "error[TM901]: this is not a subject"),
+        (["debian:12"], 2, "error[TM901]: this is not a subject"),
+        ([""], 2, "error[TM901]: this is not a subject"),
+        (["archive:"], 2, "error[TM901]: this is not a subject"),
         (["archive:none.tar"], 2, "error[TM907]: cannot read the image"),
         (["archive:root"], 2, "error[TM907]: cannot read the image"),
         (["oci:root"], 2, "error[TM907]: cannot read the image"),
@@ -130,7 +130,7 @@ def test_a_store_changes_nothing_but_what_it_takes(cli: Cli, subjects: Path, sub
     for place, why in (("file/below", "Not a directory"), ("damaged", "File exists")):
         run = cli("inventory", subject, "--json", "--store", place)
         assert (run.code, run.out) == (plain.code, plain.out)
-        assert run.err == f"{plain.err}note: nothing is kept in `{place}`: {why}\n"
+        assert run.err == f"{plain.err}note: nothing is cached in `{place}`: {why}\n"
     kept = sorted(path for path in (subjects / "readings").rglob("*.tmx"))
     assert kept
     for path in kept:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
 REQUIREMENTS = "torch==2.5.0\ntorchaudio==2.2.0\nnumba==0.59.1; python_version < '3.12'\n"
-REFUSED = "torch==2.5.0 and torchaudio==2.2.0 do not go together"
+REFUSED = "torch==2.5.0 and torchaudio==2.2.0 conflict"
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_refusal_is_told_with_its_places_its_fact_and_the_edit(real: Cli, file
         "  --> requirements.txt:2:1  torchaudio==2.2.0\n"
         "    | torchaudio 2.2.0 does not go with torch 2.5.0 (only 2.2.0) (artifact) [1]\n"
         "\n"
-        "the smallest edit found, with which nothing is refused:\n"
+        "the smallest edit found that resolves every conflict:\n"
         "\n"
         "--- requirements.txt\n"
         "+++ requirements.txt\n"
@@ -61,7 +61,7 @@ def test_a_refusal_is_told_with_its_places_its_fact_and_the_edit(real: Cli, file
         "[1] package torchaudio, final releases 0.12.0 to 2.11.0\n"
         "    Python package index, torchaudio: file lists, METADATA and contents, read 2026-11-22\n"
         "\n"
-        "requirements.txt: facts forbid it; of 1 pair 1 refused, 0 fine and 0 of which no fact speaks\n"
+        "requirements.txt: facts forbid it; of 1 pair 1 refused, 0 fine and 0 not covered by facts\n"
     )
 
 
@@ -87,14 +87,14 @@ def test_lines_of_one_package_and_a_release_that_is_not_there_have_their_reasons
     run = real("judge", file.name, COLUMNS="100")
     assert run.code == 1
     assert run.out.startswith(
-        "error[TM108]: torch==2.1.7 cannot be had\n"
+        "error[TM108]: torch==2.1.7 is not available\n"
         "  --> requirements.txt:3:1  torch==2.1.7\n"
         "    | the package index has no torch 2.1.7, but 2.1.2 and 2.2.0 (read 2026-11-20)\n"
         "\n"
-        "error[TM106]: numpy==1.26.4 and numpy<1.24 do not go together\n"
+        "error[TM106]: numpy==1.26.4 and numpy<1.24 conflict\n"
         "  --> requirements.txt:1:1  numpy==1.26.4\n"
         "  --> requirements.txt:2:1  numpy<1.24\n"
-        "    | together they leave no release of numpy\n"
+        "    | no release of numpy satisfies all of them\n"
     )
     jsonschema.validate(real("judge", file.name, "--json").json(), schema())
 
@@ -134,8 +134,8 @@ def test_ci_systems_see_the_line(real: Cli, file: Path) -> None:
     ("text", "code", "last"),
     [
         ("torch==2.5.0\ntorchaudio==2.5.0\n", 0, "nothing forbids it; of 1 pair 0 refused, 1 fine"),
-        ("requests==2\n", 4, "nobody can say; nothing to judge"),
-        ("", 4, "nobody can say; nothing to judge"),
+        ("requests==2\n", 4, "cannot say; nothing to judge"),
+        ("", 4, "cannot say; nothing to judge"),
     ],
 )
 def test_the_exit_code_says_what_came_of_it(
@@ -152,7 +152,7 @@ def test_what_the_matrix_does_not_know_is_told(real: Cli, here: Path) -> None:
     out = real("judge", "Dockerfile", COLUMNS="100").out
     assert out.startswith(
         "the matrix does not know\n"
-        "  Dockerfile:1:6   example/image:1: nobody read what this image holds\n"
+        "  Dockerfile:1:6   example/image:1: the contents of this image are unknown\n"
         "  Dockerfile:2:17  torch==0.1.0: the matrix knows no torch ==0.1.0, but 1.12.0 to "
     )
 
@@ -163,7 +163,7 @@ def test_a_folder_is_all_its_files_and_a_template_is_not_read(real: Cli, file: P
     assert run.code == 1
     assert run.out.splitlines()[-3:] == [
         "./environment.yml: not read",
-        "./requirements.txt: facts forbid it; of 1 pair 1 refused, 0 fine and 0 of which no fact speaks",
+        "./requirements.txt: facts forbid it; of 1 pair 1 refused, 0 fine and 0 not covered by facts",
         "2 files: 1 refused and 1 not read",
     ]
     jsonschema.validate(real("judge", ".", "--json").json(), schema())
@@ -176,11 +176,11 @@ def test_what_cannot_be_judged_is_one_error(real: Cli, here: Path) -> None:
     run = real("judge", "notes.md")
     assert (run.code, run.out) == (2, "")
     assert run.err == (
-        "error[TM909]: nobody knows what this file is\n"
+        "error[TM909]: unknown kind of file\n"
         "  --> notes.md\n"
         f"  expected: {read.KINDS}\n"
         "  found: `notes.md`\n"
-        "help: name it as its tool does\n"
+        "help: use the file name that its tool expects\n"
     )
 
 

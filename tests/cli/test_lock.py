@@ -178,7 +178,7 @@ def test_a_check_tells_what_moved(lock: Cli, here: Path, ours: str) -> None:
     assert lines[1].startswith("~ numpy  1.19.5 -> 1.19.99  ")
     assert lines[-1].startswith("0 added, 1 changed, 0 removed, ")
     assert outcome.err == (
-        "hint: `toolmatrix lock` writes it anew; `--upgrade NAME` lets only NAME move\n"
+        "hint: `toolmatrix lock` updates it; `--upgrade NAME` changes only NAME\n"
     )
     assert (here / "toolmatrix.lock").read_bytes() == before
     assert lock("--check", "--matrix", ours, "--exit-zero").code == 0
@@ -197,7 +197,7 @@ def test_another_matrix_with_the_same_answer_is_fresh(lock: Cli, here: Path, our
     assert outcome.out.startswith("toolmatrix.lock is up to date: 1 target, ")
     date = held(here).matrix_date
     assert outcome.err == (
-        f"the matrix is another one ({date}, the lock has {date}); the answer is the same\n"
+        f"the matrix changed ({date}, the lock has {date}); the answer is the same\n"
     )
 
 
@@ -210,12 +210,12 @@ def test_a_request_that_moved_is_stale(lock: Cli, here: Path) -> None:
     assert outcome.code == 1
     assert outcome.out.splitlines()[:2] == [
         "toolmatrix.lock is stale",
-        f"the request is `tensorflow~=2.6.5`, the lock answers `{TF}`",
+        f"the request is `tensorflow~=2.6.5`, but the lock is for `{TF}`",
     ]
     assert document(lock("--check", "--json"), 1)["differences"] == []
     outcome = lock("--check", TF, "--target", "arm")
     assert outcome.code == 1
-    assert f"the request is `{TF} --target=arm`, the lock answers `{TF}`\n" in outcome.out
+    assert f"the request is `{TF} --target=arm`, but the lock is for `{TF}`\n" in outcome.out
 
 
 def test_several_environments_stand_in_one_lock(lock: Cli, here: Path) -> None:
@@ -244,9 +244,9 @@ def test_several_environments_stand_in_one_lock(lock: Cli, here: Path) -> None:
     assert outcome.code == 1
     assert outcome.out.splitlines()[:4] == [
         "toolmatrix.lock is stale",
-        "environment `move`: the lock lacks it",
-        "environment `old`: the request is `tensorflow==2.5.0`, the lock answers `tensorflow==2.4.0`",
-        "environment `port`: nothing asks for it",
+        "environment `move`: missing from the lock",
+        "environment `old`: the request is `tensorflow==2.5.0`, but the lock is for `tensorflow==2.4.0`",
+        "environment `port`: no longer requested",
     ]
     path.unlink()
     assert lock("--check").code == 0
@@ -284,7 +284,7 @@ def test_keep_takes_what_is_still_possible(lock: Cli, here: Path) -> None:
     outcome = lock("--check")
     assert outcome.code == 0
     assert outcome.err == (
-        "1 component kept from an earlier lock; the request alone gives others\n"
+        "1 component kept from an earlier lock; the request alone gives other releases\n"
     )
     assert lock("tensorflow==2.16.1", "--keep", "old.lock").code == 0
     assert versions(here)["python"] != "3.8"
@@ -391,7 +391,7 @@ def test_a_broken_lock_is_refused(lock: Cli, here: Path, argv: list[str]) -> Non
         "  --> toolmatrix.lock\n"
         "  expected: what `toolmatrix lock` wrote\n"
         "  found: lines whose digest is not that of its seal\n"
-        "help: write it anew with `toolmatrix lock`, or restore it from version control\n"
+        "help: write it again with `toolmatrix lock`, or restore it from version control\n"
     )
     assert lock(TF).code == 0
     assert path.read_text() == text
@@ -403,7 +403,7 @@ def test_nothing_to_lock_and_nothing_to_check(lock: Cli) -> None:
         "",
         (
             "error[TM901]: no request to lock\n"
-            "  expected: a request, `request` in toolmatrix.toml, or a lock to make again\n"
+            "  expected: a request, `request` in toolmatrix.toml, or a lock to update\n"
             f"help: `toolmatrix lock {TF} --target x86,arm`\n"
         ),
     )
@@ -421,7 +421,7 @@ def test_what_never_was_a_lock_is_not_replaced(lock: Cli, here: Path) -> None:
     path.write_text("version = 4\n")
     outcome = lock("numpy", "-l", "other.lock")
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith("error[TM904]: this is no lock\n  --> other.lock:1\n")
+    assert outcome.err.startswith("error[TM904]: this is not a lock\n  --> other.lock:1\n")
     assert path.read_text() == "version = 4\n"
     for text in ("", '# x\nschema = "toolmatrix.lock/2"\n', "<<<<\ntoolmatrix.lock/1\n"):
         path.write_text(text)

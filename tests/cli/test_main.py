@@ -174,8 +174,8 @@ def test_a_defect_shows_its_traceback_only_with_vv(cli: Cli, facts_command: Inst
     facts_command(failing(KeyError("cuda")))
     assert cli("facts").err == (
         "error[TM900]: internal error: KeyError: 'cuda'\n"
-        "help: this is a defect of toolmatrix; please report it with what the same command and "
-        "`-vv` print\n"
+        "help: this is a bug in toolmatrix; please report it with the output of the same command "
+        "with `-vv`\n"
     )
     assert "Traceback" in cli("facts", "-vv").err
 

@@ -62,7 +62,7 @@ def test_a_client_that_cannot_be_told_is_said(cache: str) -> None:
         )
     assert ended.returncode == 2
     assert ended.stderr.decode().splitlines() == [
-        "error[TM905]: cannot speak with the client",
+        "error[TM905]: cannot communicate with the client",
         "  found: No space left on device",
     ]
 
@@ -102,7 +102,7 @@ async def _asked(real: Cli, cache: str, here: Path) -> None:
             await _is_the_command(real, client, name, given, [*asked, *own])
         refused = await client.call_tool("resolve", {"request": ["tensorfow"]})
         assert refused.is_error
-        assert _text(refused).startswith("error[TM110]: no component is called `tensorfow`\n")
+        assert _text(refused).startswith("error[TM110]: unknown component `tensorfow`\n")
         assert refused.structured_content["error"]["code"] == "TM110"
         # Questions at once wait for each other, and none for one that never ends.
         logs = ("endless.log", log, log)

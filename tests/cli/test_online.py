@@ -92,9 +92,9 @@ def test_a_package_is_harvested_and_the_answer_says_so(run: Cli, store: Path) ->
         "[1] package lib, final releases 1.0 to 1.1\n"
         "    Python package index, lib: file list and METADATA, read 2026-01-02\n"
         "Resolved 2 components from 2 facts, weakest evidence: artifact\n"
-        "lib is no component of the matrix: it was harvested from the index on 2026-01-02\n"
-        "  (package lib, final releases 1.0 to 1.1), and nobody has reviewed it\n"
-        "not covered: lib 1.1 also requires absent<3; other[fast]>=1.5 (no components of\n"
+        "lib is not a component of the matrix: it was harvested from the index on\n"
+        "  2026-01-02 (package lib, final releases 1.0 to 1.1), and is unreviewed\n"
+        "not covered: lib 1.1 also requires absent<3; other[fast]>=1.5 (not components of\n"
         "  the matrix)\n"
     )
     assert outcome.err.startswith("harvested lib just now, unreviewed (5 requests, 0.0 MB, ")
@@ -147,7 +147,7 @@ def test_without_the_option_no_index_is_asked_and_the_error_names_it(
 def test_what_the_matrix_has_or_understands_is_not_asked_for(run: Cli, server: Server) -> None:
     assert run("resolve", "tool", "--online").code == 0
     assert "did you mean `cuda==" in run("resolve", "cuda12", "--online").err
-    assert "is no component" in run("resolve", "tool", ">=1", "--online").err
+    assert "is not a component" in run("resolve", "tool", ">=1", "--online").err
     assert server.asked == []
 
 
@@ -159,7 +159,7 @@ def test_a_package_that_is_nowhere_is_an_unknown_component(run: Cli, store: Path
     outcome = run("resolve", "lib", "Nobody_knows", "--online")
     assert outcome.code == 3
     assert outcome.err.startswith(
-        "error[TM110]: no component is called `nobody-knows`, and no package of the index is\n"
+        "error[TM110]: unknown component `nobody-knows`, which is not a package of the index either\n"
     )
     assert kept(store) == []
 
@@ -187,7 +187,7 @@ def test_an_index_that_fails_is_one_error_that_says_what_to_set(
     assert outcome.code == 5
     assert outcome.err.startswith("error[TM512]: the package index ")
     assert found in outcome.err
-    assert "`PIP_INDEX_URL` or `UV_DEFAULT_INDEX` names another one" in outcome.err
+    assert "`PIP_INDEX_URL` or `UV_DEFAULT_INDEX` sets another one" in outcome.err
     assert kept(store) == []
 
 
@@ -270,7 +270,7 @@ def test_a_lock_is_asked_again_with_the_facts_beside_it(
     (path,) = kept(store)
     assert outcome.out == (
         "wrote toolmatrix.lock: 1 target, 2 components\n"
-        f"wrote {path.name}: the facts harvested for it, for `--matrix`\n"
+        f"wrote {path.name}: the harvested facts, for `--matrix`\n"
     )
     assert (here / path.name).read_bytes() == path.read_bytes()
     server.asked.clear()
@@ -340,7 +340,7 @@ def test_where_nothing_can_be_kept_it_is_said(run: Cli, store: Path) -> None:
     (store / "toolmatrix" / "online").write_text("a file in the way")
     outcome = run("resolve", "lib", "--online")
     assert (outcome.code, outcome.err.partition("\n")[0]) == (
-        *(2, "error[TM905]: cannot keep what was harvested"),
+        *(2, "error[TM905]: cannot store the harvested facts"),
     )
 
 

@@ -185,7 +185,7 @@ def test_locks_are_compared_package_by_package(run: Cli, server: Server) -> None
         ),
         (
             [made("humanfriendly", "10.0", "py3-none-any", "numpy>=2")],
-            "error[TM605]: the Python packages of the answer do not go together\n",
+            "error[TM605]: the Python packages of the answer conflict\n",
         ),
         (
             [
@@ -220,7 +220,7 @@ def test_without_uv_or_an_index_nothing_is_written(
     outcome = run("lock", *REQUEST, "--packages")
     assert outcome.code == 5
     assert outcome.err == (
-        "error[TM500]: uv is needed to judge answers by a resolver\n"
+        "error[TM500]: uv is needed to check answers with a resolver\n"
         "  expected: `uv` on PATH\n"
         "help: `pip install uv`, or leave `--packages` out\n"
     )
@@ -332,7 +332,7 @@ def test_sources_are_built_with_what_the_lock_names_and_leave_no_compiler(
     for one in (source, *tools):
         shop.stock(server, one.name.split("-")[0], [one])
     outcome = run("lock", *REQUEST, "--packages")
-    assert outcome.out.endswith(", 5 packages, 1 of them out of source archives (humanfriendly)\n")
+    assert outcome.out.endswith(", 5 packages, 1 of them from source archives (humanfriendly)\n")
     assert run("render", "--output", "out", "--dialect", "classic").code == 0
     text = (here / "out/arm.Dockerfile").read_text()
     lines = [line.strip().removesuffix("; \\") for line in text.splitlines()]
@@ -354,7 +354,7 @@ def test_strict_wants_the_packages_of_a_wheel_image_in_the_lock(run: Cli, here: 
     outcome = run("render", "--output", "out", *base, "--strict")
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err == (
-        "error[TM603]: something would be taken as it comes\n"
+        "error[TM603]: some inputs are not pinned\n"
         "  expected: images by digest, packages of a snapshot, files and Python packages by checksum, git by commit\n"
         "  found: arm: pip install onnxruntime==1.18.1 numpy==1.26.4 protobuf==5.27.5\n"
         "help: `toolmatrix lock --packages` pins the Python packages of an answer\n"

@@ -188,7 +188,7 @@ def test_builds_are_told_apart_by_what_they_run_on() -> None:
 def test_what_cannot_be_planned_is_said() -> None:
     with pytest.raises(UsageError, match="no device to plan for"):
         toolmatrix.plan()
-    with pytest.raises(UsageError, match="a plan finds the codegen archs"):
+    with pytest.raises(UsageError, match="`plan` chooses the codegen archs"):
         toolmatrix.plan(device="8.0", arch="sm_80")
 
 

@@ -133,7 +133,7 @@ def test_each_thing_that_nothing_pins_is_named(real: Cli) -> None:
     outcome = real("render", *words, "--snapshot", "2026-11-20", "--strict", "--stdout")
     assert outcome.code == 1
     assert outcome.err.splitlines() == [
-        "error[TM603]: something would be taken as it comes",
+        "error[TM603]: some inputs are not pinned",
         "  expected: images by digest, packages of a snapshot, files and Python packages by checksum, git by commit",
         "  found: x86: debian:12",
         "  found: x86: docker/dockerfile:1",
@@ -233,7 +233,7 @@ def test_an_edit_by_hand_is_a_difference(real: Cli, here: Path) -> None:
     assert outcome.out.startswith("--- out/x86.Dockerfile\n+++ out/x86.Dockerfile\n@@")
     assert [line[0] for line in outcome.out.splitlines() if "install -y" in line] == ["-", "+"]
     assert re.fullmatch(
-        r"of \d+ files 1 would change; `toolmatrix render --force` writes them anew\n", outcome.err
+        r"1 of \d+ files would change; `toolmatrix render --force` updates them\n", outcome.err
     )
     (here / "out/x86.check.sh").unlink()
     assert "--- /dev/null\n+++ out/x86.check.sh\n" in real("render", "--check", "-o", "out").out
@@ -296,7 +296,7 @@ def test_a_file_that_was_edited_by_hand_is_kept(
         assert outcome.err.startswith("error[TM904]: the lock was edited since it was written\n")
     else:
         assert outcome.err == (
-            "error[TM905]: a file there was edited by hand since toolmatrix wrote it\n"
+            "error[TM905]: an existing file was edited by hand since toolmatrix wrote it\n"
             f"  --> out/{name}\n"
             "help: `--check` shows the edit, `--force` drops it, a recipe of your own keeps it;"
             " nothing was written\n"
@@ -328,10 +328,10 @@ def test_several_files_of_others_are_one_error(real: Cli, here: Path) -> None:
         (here / "out" / name).write_text("# by hand, not by toolmatrix\n")
     outcome = real("render", *DEBIAN, "--output", "out")
     assert outcome.err == (
-        "error[TM905]: a file there was not written by toolmatrix\n"
+        "error[TM905]: an existing file was not written by toolmatrix\n"
         "  --> out/arm.Dockerfile\n"
         "  found: out/toolmatrix.lock, out/x86.Dockerfile\n"
-        "help: `--output` names another directory, `--force` replaces the file; nothing was written\n"
+        "help: name another directory with `--output`, or replace the file with `--force`; nothing was written\n"
     )
     assert len(names(here / "out")) == 3
     assert real("render", *DEBIAN, "--output", "out", "--force").code == 0
@@ -344,7 +344,7 @@ def test_a_lock_that_was_edited_by_hand_is_kept(real: Cli, here: Path) -> None:
     before = written(here / "out")
     outcome = real("render", *DEBIAN, "--output", "out")
     assert outcome.err.startswith(
-        "error[TM905]: a file there was edited by hand since toolmatrix wrote it\n"
+        "error[TM905]: an existing file was edited by hand since toolmatrix wrote it\n"
         "  --> out/toolmatrix.lock\n"
     )
     assert written(here / "out") == before
@@ -437,10 +437,10 @@ def test_options_in_a_lock_that_nobody_knows_are_refused(
     outcome = real("render", "--output", "out")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
-        f"error[TM904]: the lock says something odd about `render.{name}`\n"
+        f"error[TM904]: the lock has an invalid `render.{name}`\n"
         "  --> out/toolmatrix.lock:9\n"
         f"  expected: {expected}\n"
-        "help: use the toolmatrix that wrote it, or write it anew with `toolmatrix lock`\n"
+        "help: use the toolmatrix that wrote it, or write it again with `toolmatrix lock`\n"
     )
 
 
@@ -557,7 +557,10 @@ def test_a_lock_without_a_recipe_can_be_rendered(real: Cli, here: Path, line: st
 
 
 def test_a_lock_that_makes_no_image_says_so(real: Cli) -> None:
-    assert "`toolmatrix render` makes no image of this answer: x86: " in real("lock", "cuda").err
+    assert (
+        "`toolmatrix render` cannot make an image from this answer: x86: "
+        in real("lock", "cuda").err
+    )
     assert real("render", "--output", "out").code == 1
 
 
@@ -615,11 +618,11 @@ def test_a_resealed_lock_with_what_the_matrix_does_not_know_is_refused_with_its_
     line = place_of(lock.read_text(), keys, new if place else f"[{keys}]")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
-        f"error[TM904]: the lock says something odd about `{keys}{'.' if place else ''}{place}`\n"
+        f"error[TM904]: the lock has an invalid `{keys}{'.' if place else ''}{place}`\n"
         f"  --> out/toolmatrix.lock:{line}\n"
         f"  expected: {expected}\n"
         f"  found: `{found}`\n"
-        "help: use the toolmatrix that wrote it, or write it anew with `toolmatrix lock`\n"
+        "help: use the toolmatrix that wrote it, or write it again with `toolmatrix lock`\n"
     )
     assert not (here / "new").exists()
 
@@ -636,7 +639,7 @@ def of_another_matrix(real: Cli, here: Path, old: str = "", new: str = "") -> st
     reseal(path, f'"{held.matrix_digest}"', '"sha256:0"')
     reseal(path, old, new)
     days = f"2025-01-02, this is {held.matrix_date}"
-    return f"the lock is of another matrix ({days}): `toolmatrix lock --check` says what moved\n"
+    return f"the lock was made with another matrix ({days}); `toolmatrix lock --check` shows the changes\n"
 
 
 def test_a_lock_of_another_matrix_is_rendered_from_what_it_holds(real: Cli, here: Path) -> None:
@@ -670,8 +673,7 @@ def test_what_no_matrix_could_know_is_refused_with_its_line(real: Cli, here: Pat
     line = place_of((here / "toolmatrix.lock").read_text(), keys, "gcc = {")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith(
-        f"error[TM904]: the lock says something odd about `{keys}.gcc`\n"
-        f"  --> toolmatrix.lock:{line}\n"
+        f"error[TM904]: the lock has an invalid `{keys}.gcc`\n  --> toolmatrix.lock:{line}\n"
     )
 
 
@@ -695,7 +697,7 @@ def test_every_release_of_a_lock_is_looked_up(real: Cli, here: Path) -> None:
             reseal(lock, one, f'{one.partition(chr(34))[0]}"{word}"')
             outcome = real("render", "--lock", "odd.lock", "--output", "new")
             assert outcome.code == 2, (one, word)
-            assert outcome.err.startswith("error[TM904]: the lock says something odd about `env")
+            assert outcome.err.startswith("error[TM904]: the lock has an invalid `env")
             assert re.search(r"\n  --> odd\.lock:[1-9]\d*\n", outcome.err)
     assert not (here / "new").exists()
 
@@ -706,7 +708,7 @@ LOCK = ("--lock", str(FIXTURES / "debian.lock"))
 @pytest.mark.parametrize(
     ("said", "code", "error"),
     [
-        (DEBIAN, 2, "error[TM901]: nothing says where to write\n"),
+        (DEBIAN, 2, "error[TM901]: no output directory\n"),
         ((*DEBIAN, "--stdout", "--check"), 2, "error[TM901]: `--stdout` and `--check` contradict"),
         (
             (*DEBIAN, "-o", "out", "--recipe", "none"),
@@ -743,7 +745,7 @@ LOCK = ("--lock", str(FIXTURES / "debian.lock"))
         (
             (*DEBIAN, "-o", "out", "--base", "debian:21=local/debian"),
             2,
-            "error[TM901]: no file starts from `debian:21`\n",
+            "error[TM901]: no file uses the base image `debian:21`\n",
         ),
         (
             (*DEBIAN, "-o", "out", "--base", "debian:12=a b"),
@@ -765,11 +767,11 @@ LOCK = ("--lock", str(FIXTURES / "debian.lock"))
             2,
             "error[TM901]: `--snapshot 20261120` is not a time\n",
         ),
-        ((*DEBIAN, "-o", "out", "--strict"), 1, "error[TM603]: something would be taken as it"),
+        ((*DEBIAN, "-o", "out", "--strict"), 1, "error[TM603]: some inputs are not pinned"),
         (("-o", "out"), 2, "error[TM904]: there is no lock\n"),
         ((*DEBIAN, "-o", "out", "--format", "dockerfil"), 2, "error[TM901]: bad value for"),
         ((*DEBIAN, "-o", "out", "--format", "html"), 2, "error[TM901]: `render` has no format"),
-        (("gccc", "-o", "out"), 3, "error[TM110]: no component is called `gccc`\n"),
+        (("gccc", "-o", "out"), 3, "error[TM110]: unknown component `gccc`\n"),
     ],
 )
 def test_bad_input_is_one_error_and_nothing_is_written(
@@ -787,7 +789,7 @@ def test_a_lock_for_another_target_is_told(real: Cli, here: Path) -> None:
     outcome = real("render", "--lock", "out/toolmatrix.lock", "--target", "amd", "--output", "new")
     assert outcome.code == 1
     assert outcome.err.startswith(
-        "error[TM604]: the recipe `toolchain` makes no image of this lock"
+        "error[TM604]: the recipe `toolchain` cannot make an image from this lock"
     )
     assert "amd: the lock has no answer for it" in outcome.err
     assert not (here / "new").exists()
@@ -813,7 +815,7 @@ def test_what_somebody_else_wrote_is_not_replaced(real: Cli, here: Path) -> None
     (here / "out/x86.Dockerfile").write_text("FROM scratch\n")
     outcome = real("render", *DEBIAN, "--output", "out")
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith("error[TM905]: a file there was not written by toolmatrix\n")
+    assert outcome.err.startswith("error[TM905]: an existing file was not written by toolmatrix\n")
     assert names(here / "out") == ["x86.Dockerfile"]
     assert (here / "out/x86.Dockerfile").read_text() == "FROM scratch\n"
 
@@ -821,7 +823,7 @@ def test_what_somebody_else_wrote_is_not_replaced(real: Cli, here: Path) -> None
 def test_files_of_an_earlier_render_are_told(real: Cli, here: Path) -> None:
     real("render", *DEBIAN, "--output", "out")
     outcome = real("render", *DEBIAN[:4], "--target", "x86", "--output", "out")
-    assert "left as they were: arm.Dockerfile, arm.cdx.json, arm.check.sh" in outcome.err
+    assert "left unchanged: arm.Dockerfile, arm.cdx.json, arm.check.sh" in outcome.err
     (here / "out/notes.env.sh").write_text("mine\n")
     assert "notes" not in real("render", "--output", "out").err
 

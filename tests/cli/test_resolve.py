@@ -182,7 +182,7 @@ def test_an_image_is_named_once_and_a_flag_is_known_as_well_as_its_arch(real: Cl
 def test_what_an_option_did_not_do_is_said(small: Cli) -> None:
     line = ("resolve", "app==2.1.3", "--accelerator", "none")
     assert small(*line, "--json").json()["caveats"] == []
-    newest = "--prefer newest: combinations that somebody tested were not preferred"
+    newest = "--prefer newest: tested combinations were not preferred"
     assert small(*line, "--prefer", "newest").out.endswith(f"\n{newest}\n")
     run = small(*line, "--prefer", "newest", "--json").json()
     assert run["caveats"] == [{"kind": "tested-not-preferred", "text": newest, "components": []}]
@@ -198,7 +198,7 @@ def test_a_minimum_of_evidence_is_what_an_answer_is_worth_at_least(small: Cli) -
     )
     refused = small(*line, "--min-evidence", "derived")
     assert refused.code == 1
-    assert "and no fact speaks for tool at --min-evidence derived\n" in refused.out
+    assert "and no fact supports tool at --min-evidence derived\n" in refused.out
 
 
 @pytest.mark.parametrize("name", ["numpy", "h5py"])

@@ -119,12 +119,12 @@ def one_error(outcome: Outcome, found: str, where: str = "x.log") -> None:
     """That a run ended with the error of a log in which nobody speaks, and nothing else."""
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
-        "error[TM906]: no driver speaks in this log\n"
+        "error[TM906]: no output of a driver in this log\n"
         f"  --> {where}\n"
         "  expected: lines that begin with `#$ ` (nvcc --dryrun), or commands in quotes "
         "(hipcc -###, clang -###)\n"
         f"  found: {found}\n"
-        "help: drivers speak on stderr: `nvcc --dryrun ... 2> FILE`, `hipcc -### ... 2> FILE`; a build with nvcc: "
+        "help: drivers print to stderr: `nvcc --dryrun ... 2> FILE`, `hipcc -### ... 2> FILE`; a build with nvcc: "
         "`NVCC_APPEND_FLAGS=--dryrun make 2>&1 | toolmatrix stages --from-log -`\n"
     )
 
@@ -235,21 +235,21 @@ def test_half_a_log_shows_what_was_understood(real: Cli, here: Path) -> None:
             "--from-log seed.log k.cu",
             (
                 "error[TM901]: `--from-log` and `k.cu` contradict each other\n"
-                "help: a log tells of what a driver was asked; leave out one of them\n"
+                "help: a log already records the flags of the driver; leave out one of them\n"
             ),
         ),
         (
             "--from-log seed.log -- -c",
             (
                 "error[TM901]: `--from-log` and `--` contradict each other\n"
-                "help: a log tells of what a driver was asked; leave out one of them\n"
+                "help: a log already records the flags of the driver; leave out one of them\n"
             ),
         ),
         (
             "--from-log seed.log --arch sm_86",
             (
                 "error[TM901]: `--from-log` and `--arch sm_86` contradict each other\n"
-                "help: a log tells of what a driver was asked; leave out one of them\n"
+                "help: a log already records the flags of the driver; leave out one of them\n"
             ),
         ),
         (
@@ -257,7 +257,7 @@ def test_half_a_log_shows_what_was_understood(real: Cli, here: Path) -> None:
             (
                 "error[TM901]: `stages diff` needs OLD NEW\n"
                 "  expected: two logs, or two drivers and a source\n"
-                "help: a source that is called `diff` is `./diff`\n"
+                "help: write a source named `diff` as `./diff`\n"
             ),
         ),
         ("diff - -", "error[TM901]: only one of the two logs can be `-`\n"),
@@ -268,8 +268,8 @@ def test_half_a_log_shows_what_was_understood(real: Cli, here: Path) -> None:
         (
             "--from-log make.log --ninja",
             (
-                "error[TM901]: the log tells of 4 runs of a driver\n"
-                "  expected: one, to replay or to cost it\nhelp: save the log of one run\n"
+                "error[TM901]: the log has 4 runs of a driver\n"
+                "  expected: one run, to replay it or to compute its cost\nhelp: save the log of one run\n"
             ),
         ),
         (

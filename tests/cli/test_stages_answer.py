@@ -121,9 +121,11 @@ def test_a_release_that_is_not_here_is_planned_by_captures(run: Cli) -> None:
     outcome = run("stages", "k.cu", "--lock", "t.lock", "--", "-c")
     assert outcome.code == 0
     first, *_ = outcome.out.splitlines()
-    assert first.startswith("nvcc 11.2.152: k.cu -> k.o, host compiler gnu 7, planned by captures")
+    assert first.startswith(
+        "nvcc 11.2.152: k.cu -> k.o, host compiler gnu 7, planned from captures"
+    )
     assert (
-        "info[TM225]: no nvcc of cuda 11.2.2 is on this machine: planned as captures" in outcome.out
+        "info[TM225]: this machine has no nvcc of cuda 11.2.2: planned from captures" in outcome.out
     )
     lock = asked(run, "k.cu", "--lock", "t.lock", "--json", "--", "-c")
     assert lock["answer"]["planned_by"] == {
@@ -138,7 +140,7 @@ def test_a_release_that_is_not_here_is_planned_by_captures(run: Cli) -> None:
     for words in (["--raw"], ["--script"], ["--ninja"], ["--run"]):
         refused = run("stages", "k.cu", "--lock", "t.lock", *words, "--", "-c")
         assert refused.code == 5, words
-        assert "a driver, which alone tells its commands word for word" in refused.err
+        assert "a driver, because only a driver prints its commands word for word" in refused.err
     assert run("stages", "k.cu", "--lock", "t.lock", "--", "-ptx").code == 5
     assert run("stages", "k.o", "--lock", "t.lock").code == 5
     missing = asked(run, "none.cu", "--lock", "t.lock", "--json", "--", "-c")

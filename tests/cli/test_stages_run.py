@@ -124,10 +124,10 @@ def test_times_of_nvcc_are_a_cost(real: Cli, here: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("nothing\n", "error[TM901]: this is no table of nvcc's times\n  --> times"),
-        ('{"plans": []}', "error[TM906]: this is no run of one plan\n  --> times\n"),
-        ('{"plans": [{}]}', "error[TM906]: this is no run of one plan\n"),
-        ("{", "error[TM906]: this is no run of one plan\n"),
+        ("nothing\n", "error[TM901]: this is not a table of nvcc's times\n  --> times"),
+        ('{"plans": []}', "error[TM906]: this is not a run of one plan\n  --> times\n"),
+        ('{"plans": [{}]}', "error[TM906]: this is not a run of one plan\n"),
+        ("{", "error[TM906]: this is not a run of one plan\n"),
         (None, "error[TM906]: cannot read the times\n  --> times\n  found: No such file"),
     ],
 )
@@ -214,8 +214,8 @@ def test_an_arch_that_the_driver_refuses_is_told_with_the_last_that_took_it(
     outcome = real(*ask, "--", "-arch=sm_35", **path())
     assert outcome.code == 5
     assert " ".join(outcome.out.split()).startswith(
-        "error[TM201]: cuda 13.0.1 to 13.0.3 does not take the arch `compute_35` any more:"
-        " nvcc 11.8.89 was the last that did "
+        "error[TM201]: cuda 13.0.1 to 13.0.3 does not support the arch `compute_35` any more:"
+        " nvcc 11.8.89 was the last to support it "
     )
     assert outcome.err.startswith("error[TM500]: `nvcc` failed with exit code 1\n")
     document = real(*ask, "--json", "--", "-arch=sm_35", **path())
@@ -242,7 +242,7 @@ echo '#$ g++ "gone.o" -o "app"'"""
             "k.cu",
             5,
             (
-                "error[TM500]: nothing was run: the program `no-such-cicc` is not found\n"
+                "error[TM500]: nothing was run: the program `no-such-cicc` was not found\n"
                 "help: install it, or put its directory on PATH\n"
             ),
         ),
@@ -251,8 +251,8 @@ echo '#$ g++ "gone.o" -o "app"'"""
             "gone.o",
             2,
             (
-                "error[TM901]: nothing was run: the object `gone.o` is not there\n"
-                "help: look at the name and the working directory\n"
+                "error[TM901]: nothing was run: the object `gone.o` does not exist\n"
+                "help: check the name and the working directory\n"
             ),
         ),
     ],
@@ -276,7 +276,7 @@ def test_a_program_that_a_log_names_and_this_machine_has_not_is_told_before_a_ru
     (here / "x.log").write_text(COPY + '#$ /no/such/cuda/bin/ptxas "three.o" -o "k.cubin"\n')
     outcome = real("stages", "--from-log", "x.log", "--run", **path())
     assert outcome.code == 5
-    assert "nothing was run: the program `/no/such/cuda/bin/ptxas` is not found" in outcome.err
+    assert "nothing was run: the program `/no/such/cuda/bin/ptxas` was not found" in outcome.err
     assert sorted(one.name for one in here.iterdir()) == ["one.cu", "x.log"]
 
 
@@ -293,7 +293,7 @@ esac"""
     outcome = real("stages", "k.cu", "--driver", program, "--verify", **path())
     assert outcome.code == 1
     assert (
-        "k.o: unknown, for the driver's own differs from run to run, first at byte 0\n"
+        "k.o: unknown, as the driver's own output differs from run to run, first at byte 0\n"
         in outcome.out
     )
 

@@ -116,7 +116,7 @@ def test_schemas_refuse_another_document(standing: SessionDefaults) -> None:
         pytest.param(
             {"request": ["tensorfow"]},
             [
-                "error[TM110]: no component is called `tensorfow`",
+                "error[TM110]: unknown component `tensorfow`",
                 "  expected: perhaps `tensorflow`, `tensorflow-io`, `tensorflow-gpu`",
                 "  found: `tensorfow`",
                 "help: `toolmatrix list` shows the components; `--matrix FILE` adds some of your own",
@@ -202,7 +202,7 @@ def test_what_no_tool_takes_is_named(standing: SessionDefaults) -> None:
         "  found: `taget`",
     ]
     assert refused("harvest", {}, standing) == [
-        "error[TM901]: no tool is called `harvest`",
+        "error[TM901]: unknown tool `harvest`",
         "  expected: resolve, why_not, explain, show, diagnose",
     ]
 
@@ -223,7 +223,7 @@ def test_a_defect_is_told_without_a_traceback(
     monkeypatch.setattr(toolmatrix, "show", broken, raising=False)
     assert refused("show", {"subject": "cuda"}, standing) == [
         "error[TM900]: internal error: ZeroDivisionError: nobody expected this",
-        "help: this is a defect of toolmatrix; please report it with what the same command and `-vv` print",
+        "help: this is a bug in toolmatrix; please report it with the output of the same command with `-vv`",
     ]
 
 
@@ -305,7 +305,7 @@ def test_no_question_leaves_the_folder_of_the_server(
         if directory == os.sep and way == "a device":
             continue
         told = refused(tool, given, standing.replace(directory=directory))
-        assert told[0] == "error[TM901]: this is no file that a question may name"
+        assert told[0] == "error[TM901]: a question may not name this file"
 
 
 def codes(told: ToolReply) -> list[str]:

@@ -184,9 +184,7 @@ def test_every_form_says_the_same(real: Cli, images: Path) -> None:
     assert "TM401" in summary.read_text()
     full = ask("--format", "github", GITHUB_STEP_SUMMARY="/dev/full")
     assert (full.code, full.out) == (1, github.out)
-    assert full.err == (
-        "note: the summary of the step is not written: /dev/full: No space left on device\n"
-    )
+    assert full.err == ("note: cannot write the step summary: /dev/full: No space left on device\n")
     page = ask("--format", "html", "--output", "page.html")
     assert (page.code, page.out) == (1, "")
     assert "1.24.4" in (images / "page.html").read_text()
@@ -261,7 +259,7 @@ def test_what_only_another_lock_wants_is_told_apart(real: Cli, here: Path) -> No
     found = real("validate", "layout", "--json").json()["verdicts"]
     distro = next(one for one in found if one["name"] == "distro")
     assert (distro["verdict"], distro["help"]) == ("FAIL", None)
-    assert distro["reason"] == "the lock in the image wants it so"
+    assert distro["reason"] == "the lock in the image requires it"
 
 
 def test_a_lock_inside_that_was_edited_is_refused(real: Cli, here: Path) -> None:
@@ -364,7 +362,7 @@ def test_results_are_kept_in_a_plain_file_alone(real: Cli, images: Path, place: 
     assert run.err == (
         "error[TM905]: cannot keep the results\n"
         f"  --> {place}\n"
-        "  found: it is no plain file\n"
+        "  found: it is not a plain file\n"
         "help: what is there stays: make room and run it again, or name a file elsewhere\n"
     )
 
@@ -410,7 +408,7 @@ def test_a_process_that_dies_takes_one_subject_with_it(
         ("inventory:broken.json", "unknown"),
     ]
     assert [(one["verdicts"][0]["code"], one["verdicts"][0]["reason"]) for one in found[1::2]] == [
-        ("TM908", "the system killed the process that read it, as it does where memory runs out"),
+        ("TM908", "the system killed the process that read it, as it does when memory runs out"),
         ("TM900", "the process that read it ended, found exit code 9"),
     ]
 

@@ -122,7 +122,7 @@ def test_a_subject_that_takes_too_much_is_unknown_by_the_bound_and_the_others_ar
     ]
     (told,) = found[1]["verdicts"]
     assert (told["code"], told["reason"]) == ("TM908", reason)
-    assert told["help"] == f"raise the bound with `{bound[0]}`"
+    assert told["help"] == f"raise the limit with `{bound[0]}`"
     assert many.returncode == 4
 
 
@@ -137,7 +137,7 @@ def test_a_single_subject_that_takes_too_long_is_unknown_as_well(
         "unknown  subject      it takes longer than 2 seconds  TM908\n"
         "1 checked, 1 unknown\n"
         "\n"
-        "help: subject: raise the bound with `--timeout`\n"
+        "help: subject: raise the limit with `--timeout`\n"
     )
 
 
@@ -192,8 +192,8 @@ def test_what_the_system_does_not_give_is_a_bound_and_no_defect(tmp_path: Path, 
     )
     assert (seen.returncode, seen.stdout) == (4, "")
     assert seen.stderr == (
-        "error[TM908]: the memory of this process does not suffice\n"
-        "help: raise what limits it (`ulimit -a`), or take a machine that has more\n"
+        "error[TM908]: out of memory\n"
+        "help: raise the limit (`ulimit -a`), or use a machine with more memory\n"
     )
 
 
@@ -268,10 +268,10 @@ def again(folder: Path, cache: str) -> None:
     [
         (
             signal.SIGKILL,
-            "the system killed the process that read it, as it does where memory runs out",
+            "the system killed the process that read it, as it does when memory runs out",
         ),
-        (signal.SIGTERM, "somebody ended the process that read it, found SIGTERM"),
-        (signal.SIGHUP, "somebody ended the process that read it, found SIGHUP"),
+        (signal.SIGTERM, "the process that read it was ended from outside, found SIGTERM"),
+        (signal.SIGHUP, "the process that read it was ended from outside, found SIGHUP"),
     ],
 )
 def test_a_worker_that_is_killed_costs_its_subject_alone_and_that_once(

@@ -42,10 +42,10 @@ def test_a_warning_stands_beside_the_checks_and_changes_no_exit_code(real: Cli) 
     lines = [" ".join(line.split()) for line in run.out.splitlines() if line.startswith("warn")]
     assert lines == [
         "warn foreign-program amd64 a program for another processor TM412",
-        "warn secret DB_PASSWORD a secret that everybody can read who has the image TM416",
+        "warn secret DB_PASSWORD a secret that everybody with the image can read TM416",
     ]
     assert "2 warned" in run.out
-    assert "help: foreign-program: take the program of the platform of the image" in run.out
+    assert "help: foreign-program: use the program for the platform of the image" in run.out
 
 
 @pytest.mark.usefixtures("images")

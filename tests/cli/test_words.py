@@ -145,62 +145,62 @@ def test_the_same_is_said_of_what_one_holds(real: Cli, line: str) -> None:
 
 ERRORS = {
     "resolve tensorflow@2.6.5": (
-        "error[TM110]: no component is called `tensorflow@2.6.5`\n"
+        "error[TM110]: unknown component `tensorflow@2.6.5`\n"
         "  found: `tensorflow@2.6.5`\n"
         "help: did you mean `tensorflow==2.6.5`?\n"
     ),
     "resolve tensorflow == 2.6.5": (
-        "error[TM901]: `==` is no component\n"
+        "error[TM901]: `==` is not a component\n"
         "  expected: `name==version` in one word\n"
         "  found: `tensorflow == 2.6.5`\n"
         "help: did you mean `tensorflow==2.6.5`?\n"
     ),
     "resolve 2.6.5": (
-        "error[TM901]: `2.6.5` is no component\n"
+        "error[TM901]: `2.6.5` is not a component\n"
         "  expected: `name==version` in one word\n"
         "  found: `2.6.5`\n"
         "help: did you mean `NAME==VERSION`?\n"
     ),
     "resolve torch latest": (
-        "error[TM110]: no component is called `latest`\n"
+        "error[TM110]: unknown component `latest`\n"
         "  found: `latest`\n"
-        "help: a component alone is at its newest release that fits\n"
+        "help: a component without a version means its newest release that fits\n"
     ),
     "resolve torch --align cuda==12.4": (
-        "error[TM110]: no component is called `cuda==12.4`\n"
+        "error[TM110]: unknown component `cuda==12.4`\n"
         "  found: `cuda==12.4`\n"
         "help: did you mean `cuda`?\n"
     ),
     "resolve scikit-learn": (
-        "error[TM110]: no component is called `scikit-learn`\n"
+        "error[TM110]: unknown component `scikit-learn`\n"
         "  expected: perhaps `tensorrt-lean`\n"
         "  found: `scikit-learn`\n"
         f"help: {ADDED}, and `toolmatrix resolve scikit-learn --online` a package of the index\n"
     ),
     "resolve torch==2.6.0+cu999": (
-        "error[TM110]: the matrix knows no build of torch that `torch==2.6.0+cu999` names\n"
+        "error[TM110]: the matrix knows no build of torch for `torch==2.6.0+cu999`\n"
         "  expected: one of the lines cpu, cu118, cu124, cu126, rocm6.1, rocm6.2.4\n"
         "  found: `torch==2.6.0+cu999`\n"
     ),
     "resolve torch[cuda12]==2.6.0": (
-        "error[TM110]: the matrix knows no build of torch that `torch[cuda12]==2.6.0` names\n"
+        "error[TM110]: the matrix knows no build of torch for `torch[cuda12]==2.6.0`\n"
         "  expected: one of the lines cpu, cu118, cu124, cu126, rocm6.1, rocm6.2.4, as in `torch==2.6.0+cu124`\n"
         "  found: `torch[cuda12]==2.6.0`\n"
     ),
     "resolve torch --arch h100": (
-        "error[TM110]: `--arch h100`: no codegen arch is called that\n"
+        "error[TM110]: `--arch h100`: unknown codegen arch\n"
         "  expected: a codegen arch\n"
         "  found: `h100`, which is a device\n"
         "help: did you mean `--device h100`?\n"
     ),
     "resolve torch --arch 8.6": (
-        "error[TM110]: `--arch 8.6`: no codegen arch is called that\n"
+        "error[TM110]: `--arch 8.6`: unknown codegen arch\n"
         "  expected: perhaps `sm_86`\n"
         "  found: `8.6`\n"
-        "help: `--device 8.6` says what code runs on\n"
+        "help: `--device 8.6` names the device that code runs on\n"
     ),
     "resolve torch --device 'AMD Radeon Graphics'": (
-        "error[TM110]: `--device AMD Radeon Graphics`: nobody knows this device\n"
+        "error[TM110]: `--device AMD Radeon Graphics`: unknown device\n"
         "  expected: perhaps `Radeon 780M Graphics`, `Radeon RX 460 Graphics`, `Radeon RX 470 Graphics`\n"
         "  found: `AMD Radeon Graphics`\n"
         "help: a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)\n"
@@ -212,7 +212,7 @@ ERRORS = {
         "help: name the device\n"
     ),
     "resolve torch --distro rhel9": (
-        "error[TM110]: `--distro rhel9`: no distro is called that\n"
+        "error[TM110]: `--distro rhel9`: unknown distro\n"
         "  expected: perhaps `almalinux9`, `ubi9`, `oraclelinux9`, `rockylinux9`\n"
         "  found: `rhel9`\n"
         "help: `toolmatrix matrix --rows distro` lists them\n"
@@ -258,13 +258,13 @@ ERRORS = {
         "error[TM901]: unknown option `--tagret`\nhelp: did you mean `--target`?\n"
     ),
     "resolve torch --distro alpine3.20": (
-        "error[TM120]: `--distro alpine3.20`: no fact speaks of it\n"
+        "error[TM120]: `--distro alpine3.20`: no fact covers it\n"
         "  expected: a distribution, as `toolmatrix matrix --rows distro` lists\n"
         "  found: `alpine3.20`\n"
-        "help: facts of your own can: `--matrix FILE`\n"
+        "help: add facts of your own with `--matrix FILE`\n"
     ),
     "resolve torch --distro debian": (
-        "error[TM110]: `--distro debian`: no distro is called that\n"
+        "error[TM110]: `--distro debian`: unknown distro\n"
         "  expected: perhaps `debian13`, `debian12`, `debian11`, `debian10`, `debian-sid`\n"
         "  found: `debian`\n"
         "help: `toolmatrix matrix --rows distro` lists them\n"
@@ -296,10 +296,10 @@ def test_machines_of_which_no_fact_speaks_are_unknown(real: Cli, machine: str) -
     outcome = real("resolve", "torch", "--target", machine)
     assert (outcome.code, outcome.out) == (4, "")
     assert outcome.err == (
-        f"error[TM120]: `--target {machine}`: no fact speaks of it\n"
+        f"error[TM120]: `--target {machine}`: no fact covers it\n"
         "  expected: one of x86, arm, amd\n"
         f"  found: `{machine}`\n"
-        "help: facts of your own can: `--matrix FILE`\n"
+        "help: add facts of your own with `--matrix FILE`\n"
     )
     assert real("resolve", "torch", TOOLMATRIX_TARGET=machine).code == 4
 

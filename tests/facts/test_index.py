@@ -138,7 +138,7 @@ def test_releases_in_rows_of_a_table_that_was_read_whole_are_complete(
 def test_every_truncation_is_noticed(tiny: dict[str, bytes]) -> None:
     for name, data in tiny.items():
         for length in range(len(data)):
-            with pytest.raises(IndexDamaged, match="damaged or of another version"):
+            with pytest.raises(IndexDamaged, match="damaged or from another version"):
                 everything(opened({**tiny, name: data[:length]}))
 
 
@@ -156,7 +156,7 @@ def test_a_file_that_is_missing_is_damage(tiny: dict[str, bytes]) -> None:
     for name in tiny:
         files = {**tiny}
         del files[name]
-        with pytest.raises(IndexDamaged, match="damaged or of another version"):
+        with pytest.raises(IndexDamaged, match="damaged or from another version"):
             everything(opened(files))
 
 

@@ -65,7 +65,9 @@ def test_packages_get_what_they_pin(request_: str, wanted: dict[str, str]) -> No
     [
         (
             "0.55.2",
-            ["not covered: numba 0.55.2 also requires setuptools<82 (no components of the matrix)"],
+            [
+                "not covered: numba 0.55.2 also requires setuptools<82 (not components of the matrix)"
+            ],
         ),
         ("0.56.4", []),
     ],

@@ -226,7 +226,7 @@ def test_a_damaged_file_is_one_error_that_names_it(home: Home) -> None:
     with pytest.raises(MatrixError) as caught:
         store.open_index((), home.env).component("gcc")
     assert said(caught.value) == (
-        f"{file}: the compiled matrix is damaged or of another version; expected {FORMAT}; found ; "
+        f"{file}: the compiled matrix is damaged or from another version; expected {FORMAT}; found ; "
         "run the command again; where that fails as well, remove the folder of this file"
     )
 

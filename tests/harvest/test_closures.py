@@ -95,7 +95,7 @@ def test_a_build_that_its_index_lacks_is_not_taken_from_another_one(server: Serv
     elsewhere(server, "torch", [shop.wheel("torch", "2.8.0", TAGS)])
     with pytest.raises(Unresolved) as refused:
         packages(server, asked(server))
-    assert refused.value.what == "the Python packages of the answer do not go together"
+    assert refused.value.what == "the Python packages of the answer conflict"
     assert "torch==2.9.1" in refused.value.found
 
 

@@ -243,7 +243,9 @@ HOSTILE = [
 def test_a_member_that_lies_is_one_clear_error(
     members: dict[str, str], rule: dict[str, str], found: str
 ) -> None:
-    with pytest.raises(HarvestRefused, match="does not tell `x` as its family says") as caught:
+    with pytest.raises(
+        HarvestRefused, match="does not have `x` in the form that its family describes"
+    ) as caught:
         told(members, **rule)
     assert found in caught.value.found
     assert str(caught.value.where) == f"a-1.0-py3-none-any.whl:{rule['member']}"

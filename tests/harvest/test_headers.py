@@ -93,7 +93,7 @@ def test_microsofts_compiler_is_asked_on_windows() -> None:
     assert found.msvc == ">=1910,<1950"
 
 
-GUARD = "the header is no guard against host compilers"
+GUARD = "the header is not a guard against host compilers"
 READ = "the header cannot be read"
 
 

@@ -184,7 +184,7 @@ def test_a_second_harvest_is_the_same(place: Path) -> None:
 @pytest.mark.parametrize(
     ("host_config", "what"),
     [
-        (b"int main;\n", "the header is no guard against host compilers"),
+        (b"int main;\n", "the header is not a guard against host compilers"),
         (header("__GNUC__ > 9", before='#include "crt/gone.h"'), "the header cannot be read"),
     ],
 )

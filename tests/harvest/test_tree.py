@@ -160,7 +160,7 @@ def test_a_clone_that_ends_early_says_nothing_of_later_tables(repo: GitRepo) -> 
     assert [table["id"] for table in harvested(repo.place, both)["tables"]] == ["project-bazel"]
     alone = FAMILY.replace("      cells:", "      releases: '>=1.11'\n      cells:")
     assert refusal(repo.place, alone) == (
-        f"no table tells of its releases; at {repo.place}; expected a newer clone; found 1.10.0"
+        f"no table has its releases; at {repo.place}; expected a newer clone; found 1.10.0"
     )
 
 
@@ -214,7 +214,7 @@ def test_another_project_is_refused(tmp_path: Path) -> None:
     other = GitRepo(tmp_path / "other")
     other.release("v1.0", {"README": ""})
     assert refusal(other.place) == (
-        f"this is no tree of owner/project; at {other.place}; expected setup.py; found no setup.py"
+        f"this is not a tree of owner/project; at {other.place}; expected setup.py; found no setup.py"
     )
 
 
@@ -269,7 +269,7 @@ def test_a_file_that_a_release_lacks_is_refused(repo: GitRepo) -> None:
 def test_a_value_that_is_not_there_is_refused(repo: GitRepo, text: str, found: str) -> None:
     repo.release("v1.11.0", {".bazelversion": text})
     assert refusal(repo.place) == (
-        "a value does not stand where it did; at v1.11.0:.bazelversion; "
+        "a value is no longer where it was; at v1.11.0:.bazelversion; "
         rf"expected bazel: \A(?P<whole>[0-9.]+)\n\Z; found {found}"
     )
 
@@ -304,7 +304,8 @@ def test_a_release_that_is_read_twice_is_refused(repo: GitRepo) -> None:
 def test_a_file_that_is_no_text_is_refused(repo: GitRepo, garbage: bytes) -> None:
     repo.release("v1.11.0", {".bazelversion": garbage})
     assert (
-        refusal(repo.place) == "a file is no text; at v1.11.0:.bazelversion; expected text in UTF-8"
+        refusal(repo.place)
+        == "a file is not text; at v1.11.0:.bazelversion; expected text in UTF-8"
     )
 
 
@@ -595,7 +596,7 @@ def test_many_files_of_one_commit_are_read(tmp_path: Path) -> None:
     assert found["sources"][source]["at"] == f"owner/recipes@{commit}"
     made.release("later", {"dist/ubuntu/devel/Dockerfile": "FROM base:12.4.1\n# riscv64\n"})
     assert refusal(made.place, PATHS) == (
-        "a value does not stand where it did; at HEAD:dist/ubuntu/devel/Dockerfile; "
+        "a value is no longer where it was; at HEAD:dist/ubuntu/devel/Dockerfile; "
         "expected machine: (?<=# )[0-9a-z]+; found `riscv64`, and not one of amd64, arm64"
     )
     made.git("rm", "-r", "--quiet", "dist")

@@ -51,11 +51,11 @@ def test_the_tree_tells_its_release(folder: Path) -> None:
 
 def test_a_tree_that_does_not_tell_its_release_is_refused(folder: Path) -> None:
     assert refusal(folder) == (
-        f"this tree does not tell its release; at {folder}; expected a clone with its tags"
+        f"this tree does not show its release; at {folder}; expected a clone with its tags"
     )
     (folder / "version.py").write_text("_version = f'{1}.9.0'\n")
     assert refusal(folder, UNPACKED) == (
-        f"a value does not stand where it did; at {folder}/version.py; "
+        f"a value is no longer where it was; at {folder}/version.py; "
         "expected release: assignment _version; found nothing"
     )
 
@@ -68,7 +68,7 @@ def test_another_project_and_half_a_copy_are_refused(folder: Path) -> None:
     )
     (folder / "setup.py").unlink()
     assert refusal(folder, UNPACKED) == (
-        f"this is no tree of owner/project; at {folder}; expected setup.py; found no setup.py"
+        f"this is not a tree of owner/project; at {folder}; expected setup.py; found no setup.py"
     )
 
 
@@ -144,7 +144,7 @@ def test_one_release_does_not_take_the_place_of_all(folder: Path, tmp_path: Path
     first = beside(folder, tmp_path)
     text = first.text.replace("1.9.0", "1.8.0")
     there.write_text(text)
-    with pytest.raises(HarvestRefused, match="1 row is not at its source any more"):
+    with pytest.raises(HarvestRefused, match="1 row is no longer at its source"):
         Harvested([beside(folder, tmp_path)], NONE).write()
     assert there.read_text() == text
 

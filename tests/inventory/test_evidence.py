@@ -243,7 +243,7 @@ def test_a_secret_is_compared_with_nothing(cache: str) -> None:
     found, *_ = images.judge(inventory, [of_word(f"env==DB_PASSWORD={BAKED}")], index)
     assert (found.word, found.reason) == (
         "unknown",
-        "it holds a secret, which is compared with nothing",
+        "it contains a secret, which is never compared",
     )
 
 

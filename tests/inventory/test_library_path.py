@@ -105,7 +105,7 @@ def test_too_many_directories_are_refused_with_how_many_there_may_be() -> None:
         path({"etc/ld.so.conf": b"".join(lines)})
     error = caught.value
     assert (error.what, error.expected, error.found) == (
-        "the loader is told to look in too many places",
+        "the loader has too many search paths",
         "at most 1000 directories and files below ld.so.conf",
         "more than that",
     )

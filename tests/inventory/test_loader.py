@@ -386,4 +386,4 @@ def test_files_that_include_each_other_on_every_line_are_read_once() -> None:
 def test_a_configuration_of_the_loader_without_end_is_refused(line: bytes) -> None:
     with pytest.raises(SubjectError) as caught:
         seen({"etc/ld.so.conf": b"".join(line % number for number in range(1000))})
-    assert str(caught.value) == "the loader is told to look in too many places"
+    assert str(caught.value) == "the loader has too many search paths"

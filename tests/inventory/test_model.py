@@ -57,5 +57,5 @@ def test_a_field_of_a_later_version_is_passed_over() -> None:
 def test_a_text_is_no_list_of_texts() -> None:
     body = document()
     body["sonames"][0]["others"] = "liba.so.2"
-    with pytest.raises(TypeError, match=r"^`liba\.so\.2`, which is no list$"):
+    with pytest.raises(TypeError, match=r"^`liba\.so\.2`, which is not a list$"):
         Inventory.from_json(body)

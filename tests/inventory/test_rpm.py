@@ -122,7 +122,7 @@ def test_what_cannot_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reason.startswith("/var/lib/rpm/Packages: the database is damaged")
     assert rpm.read(b"\0" * 13 + b"\6\x15\x61\0\0\x87\0\0\0\0!").damaged
     (reason,) = reasons(seen({"var/lib/rpm/Basenames": b"x"}))
-    assert reason == "/var/lib/rpm holds no database that is known"
+    assert reason == "/var/lib/rpm has no known database"
     monkeypatch.setattr(rpm, "LARGEST", 4096)
     (reason,) = reasons(seen({"var/lib/rpm/Packages": FILES["berkeley"]}))
     assert "too large" in reason

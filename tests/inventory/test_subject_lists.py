@@ -78,7 +78,7 @@ def test_bytes_that_are_no_text_are_told_with_their_line() -> None:
     with pytest.raises(UsageError) as caught:
         read("list", b"docker:a\ndocker:\xff\n")
     assert str(caught.value.where) == "list:2"
-    assert caught.value.found == "the byte 0xff, which is no UTF-8"
+    assert caught.value.found == "the byte 0xff, which is not UTF-8"
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_an_image_that_cannot_be_told_is_refused(
     [
         (COMPOSE.replace(b":-3", b""), "the name of an image has a variable without a value", 3),
         (b"containers:\n- image: '{{ .Values.image }}'\n", "the name of an image has a var", 2),
-        (b"a: [\n", "the list of subjects is no YAML", 2),
-        (PODS.replace(b"*side", b"*none"), "the list of subjects is no YAML", 14),
-        (b"\xff\xfe\x00", "the list of subjects is no YAML", 0),
+        (b"a: [\n", "the list of subjects is not YAML", 2),
+        (PODS.replace(b"*side", b"*none"), "the list of subjects is not YAML", 14),
+        (b"\xff\xfe\x00", "the list of subjects is not YAML", 0),
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_place(data: bytes, what: str, line: int) -> None:

@@ -157,7 +157,7 @@ def test_what_has_a_release_for_each_series_is_counted_by_series(
 @pytest.mark.parametrize(
     ("old", "new", "line", "what"),
     [
-        ("default: 90, ", "", 6, "there is no floor for all others"),
+        ("default: 90, ", "", 6, "there is no default floor"),
         ('"^vendor:"', '"("', 3, "a pattern cannot be read"),
         ("days: 30", "days: soon", 3, "days must be a whole number"),
         ("glibc", "libc", 5, "the rules of the audit has an unknown key"),

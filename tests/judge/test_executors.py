@@ -134,10 +134,10 @@ def test_bounds_hold_there(validator: Validator) -> None:
 def test_another_program_or_matrix_judges_nothing(validator: Validator) -> None:
     error = done(piece(validator, key="0" * 64)).error
     assert isinstance(error, UsageError)
-    assert error.what.startswith("the machine of an executor has another matrix")
+    assert error.what.startswith("an executor machine has another matrix")
     error = done(piece(validator, release="0.0.1", fields={"later": 1})).error
     assert isinstance(error, UsageError)
-    assert error.what == "the machine of an executor has another toolmatrix"
+    assert error.what == "an executor machine has another version of toolmatrix"
     assert (error.expected, error.found) == ("0.0.1 on all", __version__)
 
 
@@ -158,7 +158,7 @@ def test_a_killed_executor_leaves_each_subject_unknown(
     there = verdicts(Executed("any", validator, (), BOUNDS, 1), validator.key)
     assert {one["outcome"] for one in there} == {"unknown"}
     told = {one["verdicts"][0]["reason"] for one in there}
-    assert any("the process of the executor that worked on it ended" in text for text in told)
+    assert any("the executor process that worked on it ended" in text for text in told)
 
 
 def _killed(_: bytes) -> bytes:
@@ -170,7 +170,7 @@ def _killed(_: bytes) -> bytes:
     "subject", ["host", "archive:-", "-", "docker:app", "podman:app", "containerd:app"]
 )
 def test_what_is_of_this_machine_is_refused_early(subject: str) -> None:
-    with pytest.raises(UsageError, match="is of this machine"):
+    with pytest.raises(UsageError, match="is on this machine"):
         results.reachable(["registry://localhost:1/a", subject])
 
 
@@ -369,7 +369,7 @@ def test_what_is_no_scheduler_is_told_and_nothing_else(
     )
     told = ended.stderr.splitlines()
     assert (ended.returncode, ended.stdout, len(told)) == (5, "", 3)
-    assert told[0] == "error[TM500]: the scheduler of Dask does not answer"
+    assert told[0] == "error[TM500]: the Dask scheduler does not answer"
     assert told[1] == f"  expected: one at {address}"
 
 

@@ -25,7 +25,7 @@ def of(*managers: str) -> Inventory:
         ("rpm", "libxyz.so.3", "`dnf install 'libxyz.so.3()(64bit)'`"),
         ("apk", "libxyz.so.3", "`apk add so:libxyz.so.3`"),
         ("dpkg", "libxyz.so.3", "libxyz3 of the distribution"),
-        ("", "libxyz.so.3", "the package that brings libxyz.so.3"),
+        ("", "libxyz.so.3", "the package that provides libxyz.so.3"),
         ("apk", "/lib64/ld-linux-x86-64.so.2", "C library of this image"),
     ],
 )

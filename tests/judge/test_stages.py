@@ -365,7 +365,7 @@ def test_a_file_of_the_command_line_is_sought() -> None:
         ("gone.o",),
         0,
     )
-    assert found.sentence(IndexWords(index())) == "the object `gone.o` is not there"
+    assert found.sentence(IndexWords(index())) == "the object `gone.o` does not exist"
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_what_was_mended_stays_so(asker: Asker, law: str, line: str) -> None:
 def test_a_reason_is_told_where_a_release_was_withdrawn_or_is_of_later(asker: Asker) -> None:
     for line, word in (
         ("torchaudio>=2.0.0,<2.0.1", "was withdrawn"),
-        ("torch python==3.12 --from=wheel --at=2023-10-20", "was not out on 2023-10-20"),
+        ("torch python==3.12 --from=wheel --at=2023-10-20", "was not yet released on 2023-10-20"),
     ):
         assert word in str(asker.ask(Fields(**given(line.split()))).refusal)
 

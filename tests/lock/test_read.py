@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.lock.model import Lock
 
-ANEW = "write it anew with `toolmatrix lock`, or restore it from version control"
+ANEW = "write it again with `toolmatrix lock`, or restore it from version control"
 
 
 def refused(data: str | bytes) -> LockError:
@@ -78,7 +78,7 @@ def test_every_changed_letter_is_an_edit(small: Lock) -> None:
         error = refused(text[:place] + ("y" if letter == "x" else "x") + text[place + 1 :])
         damaged = place >= text.index("\n# seal ")
         expected = (EDITED, "the lock is cut short") if damaged else (EDITED,)
-        assert error.what in (*expected, "the lock is of another schema")
+        assert error.what in (*expected, "the lock has another schema")
 
 
 @given(st.data())
@@ -146,7 +146,7 @@ def test_another_schema_is_told_before_its_seal(small: Lock) -> None:
         '# new\nschema = "toolmatrix.lock/2"\n',
     ):
         error = refused(text)
-        assert error.what == "the lock is of another schema"
+        assert error.what == "the lock has another schema"
         assert (str(error.where), error.expected, error.found) == (
             "x.lock:2",
             "`toolmatrix.lock/1`",
@@ -157,9 +157,9 @@ def test_another_schema_is_told_before_its_seal(small: Lock) -> None:
 @pytest.mark.parametrize(
     ("data", "what", "where"),
     [
-        (b"", "this is no lock", "x.lock:1"),
-        (b'version = 4\n[[package]]\nname = "a"\n', "this is no lock", "x.lock:1"),
-        (b'[metadata]\nschema = "toolmatrix.lock/2"\n', "this is no lock", "x.lock:1"),
+        (b"", "this is not a lock", "x.lock:1"),
+        (b'version = 4\n[[package]]\nname = "a"\n', "this is not a lock", "x.lock:1"),
+        (b'[metadata]\nschema = "toolmatrix.lock/2"\n', "this is not a lock", "x.lock:1"),
         (b'a = 1\nb = "\n', "the lock is not TOML", "x.lock:2:6"),
         (b"a = " + b"[" * 100_000, "the lock is not TOML", "x.lock"),
         (b"a = 1\n\xff\n", "the lock is not text", "x.lock:2"),
@@ -200,7 +200,7 @@ def test_a_sealed_lock_that_says_something_odd(
     small: Lock, old: str, new: str, where: int, expected: str
 ) -> None:
     error = refused(resealed(write.text(small), old, new))
-    assert error.what.startswith("the lock says something odd about ")
+    assert error.what.startswith("the lock has an invalid ")
     assert (line_of(error), error.expected) == (where, expected)
 
 

@@ -99,7 +99,7 @@ REFUSED = {
     "mappings merged": (
         "compose.yaml",
         doubled("services:\n  a0: &a0 {{}}\n", "  a{0}: &a{0} {{<<: [*a{1}, *a{1}]}}\n", "", 39),
-        "stands for too much",
+        "expands to too much",
     ),
     "digits of a number": ("pyproject.toml", f"a = {'9' * 100_000}", "too long"),
     "digits of another base": ("pyproject.toml", f"a = 0x{'f' * 100_000}", "too long"),
@@ -193,9 +193,9 @@ def test_no_link_leads_out_of_what_is_judged(
     path, folder = str(tmp_path / "p/requirements.txt"), str(tmp_path / "p")
     named = folder if by_its_folder else ""
     if target == "out.txt":
-        with pytest.raises(ManifestError, match="a link that leads out"):
+        with pytest.raises(ManifestError, match="a link to outside"):
             names(path, named)
-        assert "a link that leads out" in judged(matrix.index(), [folder], edit=False).text()
+        assert "a link to outside" in judged(matrix.index(), [folder], edit=False).text()
     else:
         assert names(path, named) == (set() if target in OUT.values() else {"numpy"})
 

@@ -64,7 +64,7 @@ def test_a_stage_has_what_the_stage_it_starts_from_has() -> None:
         "pip transformers==4.30.0 14",
         "pip xformers==0.0.22 18",
     ]
-    assert unread(STAGES) == ["${BASE}: nobody says what ${BASE} is"]
+    assert unread(STAGES) == ["${BASE}: ${BASE} is unknown"]
     assert [one.name for one in asked(STAGES).environments] == ["build", "2"]
 
 
@@ -95,11 +95,11 @@ def test_what_a_variable_brings_stands_where_its_value_is() -> None:
         ("RUN X=2.0; pip install torch==$X", ["pip torch==2.0 2"], []),
         ("RUN X=2.0 && pip install torch==${X}", ["pip torch==2.0 2"], []),
         ("RUN pip install torch==${X:-2.0}", ["pip torch==2.0 2"], []),
-        ("RUN pip install torch==$X", [], ["torch==$X: nobody says what $X is"]),
+        ("RUN pip install torch==$X", [], ["torch==$X: $X is unknown"]),
         (
             "RUN pip install torch==$(cat version)",
             [],
-            ["torch==$(cat version): nobody says what $(...) is"],
+            ["torch==$(cat version): $(...) is unknown"],
         ),
         (
             'RUN if [ "$A" = 1 ]; then pip install torch==1; else pip install torch==2; fi',

@@ -69,7 +69,7 @@ def test_requirements_are_read_as_pip_does() -> None:
         'tensorflow==2.6; python_version < "3.10": its marker asks for the Python',
         "y @ git+https://example.org/y: an address or a path",
         "${NAME}==1: a variable of the environment",
-        "==1: no requirement that pip would take",
+        "==1: not a requirement that pip accepts",
     ]
     torch, _, jax, wheel = asked("requirements.txt", REQUIREMENTS).environments[0].items
     assert torch.version is not None
@@ -156,7 +156,7 @@ def test_services_are_environments_and_aliases_are_followed() -> None:
     }
     assert unread("compose.yaml", COMPOSE) == [
         "three: it is built: judge its Dockerfile",
-        "${IMAGE}: nobody says what ${IMAGE} is",
+        "${IMAGE}: ${IMAGE} is unknown",
     ]
 
 
@@ -207,7 +207,7 @@ def test_each_extra_and_group_is_an_environment_with_what_all_need() -> None:
         (True, True),
     ]
     assert (gpu.items[3].indexes, gpu.items[3].alone) == (("https://example.org/all",), False)
-    assert unread("pyproject.toml", PROJECT) == ["own: a source that is no index"]
+    assert unread("pyproject.toml", PROJECT) == ["own: a source that is not an index"]
 
 
 POETRY = """\
@@ -300,7 +300,7 @@ def test_a_devcontainer_may_have_comments_and_commas() -> None:
     [
         ("environment.yml", "a: [", "the file is not YAML", "environment.yml:2:1"),
         ("pyproject.toml", "a = ", "the file is not TOML", "pyproject.toml:1"),
-        ("notes.md", "hello", "nobody knows what this file is", "notes.md"),
+        ("notes.md", "hello", "unknown kind of file", "notes.md"),
     ],
 )
 def test_what_is_no_such_file_is_refused_with_its_place(
@@ -316,7 +316,7 @@ def test_what_cannot_be_opened_is_refused(tmp_path: Path) -> None:
         files.opened(str(tmp_path))
     for data, what in (
         (b"\xff", "not UTF-8"),
-        (b"a\0", "no text"),
+        (b"a\0", "not text"),
         (b"a" * (1 << 21), "too large"),
     ):
         with pytest.raises(ManifestError, match=what):

@@ -67,7 +67,7 @@ def test_a_value_that_the_answer_lacks_is_told_with_its_place() -> None:
     step = BuildStep(
         name="one", stage="build", run=("echo {cuda}",), at=Position("mine.yaml", 3, 5)
     )
-    with pytest.raises(RecipeError, match="the answer holds no cuda") as caught:
+    with pytest.raises(RecipeError, match="the answer has no cuda") as caught:
         PICKER.fill(step)
     assert str(caught.value.where) == "mine.yaml:3:5"
 

@@ -233,29 +233,29 @@ def test_a_stand_in_replaces_the_reference_alone() -> None:
 def test_a_target_without_what_was_requested_is_excluded() -> None:
     with pytest.raises(NoImage) as caught:
         job(lock("tensorflow"), recipe="numpy", targets=("x86",))
-    assert "does not bring tensorflow, which was requested" in str(caught.value.found)
+    assert "does not install tensorflow, which was requested" in str(caught.value.found)
     # As an answer of several targets that has nothing of it on one of them.
     held = lock("debian").environments["default"].replace(request=("vllm",))
     with pytest.raises(NoImage) as caught:
         job(lock("debian").replace(environments={"default": held}), targets=("x86",))
-    assert "the answer holds no vllm, which was requested" in str(caught.value.found)
+    assert "the answer has no vllm, which was requested" in str(caught.value.found)
 
 
 def test_a_target_without_a_base_image_is_excluded_where_others_remain() -> None:
     made = job(changed("tensorflow", "amd", components={"base-image": None}))
     assert [one.target for one in made.images] == ["arm", "x86"]
     assert made.excluded == (
-        ("amd", "the answer holds no base-image, which the recipe `toolchain` needs"),
+        ("amd", "the answer has no base-image, which the recipe `toolchain` needs"),
     )
 
 
 @pytest.mark.parametrize(
     ("components", "reason"),
     [
-        ({"distro": component("centos7")}, "nothing says how packages get into centos7"),
+        ({"distro": component("centos7")}, "there is no known way to install packages in centos7"),
         (
             {"cuda": component("11.1.1")},
-            "nothing says how cuda 11.1.1 gets into debian12",
+            "there is no known way to install cuda 11.1.1 in debian12",
         ),
     ],
 )
@@ -274,7 +274,7 @@ def test_a_target_that_the_lock_lacks_is_told() -> None:
 
 
 def test_a_recipe_for_other_targets_excludes() -> None:
-    with pytest.raises(NoImage, match="makes no image") as caught:
+    with pytest.raises(NoImage, match="cannot make an image") as caught:
         job(lock("debian"), recipe=recipe("targets: [amd]\n"))
     assert caught.value.found == (
         "arm: the recipe `mine` is made for amd; x86: the recipe `mine` is made for amd"
@@ -286,7 +286,7 @@ def test_a_step_that_holds_nowhere_excludes() -> None:
         "steps:\n  - {name: one, stage: build, source: here, run: [make], when: {machine: x86_64}}\n"
     )
     assert job(lock("debian"), recipe=made).excluded == (
-        ("arm", "no step of the recipe `mine` holds for this answer"),
+        ("arm", "no step of the recipe `mine` applies to this answer"),
     )
 
 
@@ -299,7 +299,7 @@ def test_what_a_recipe_refuses_is_excluded_with_its_reason() -> None:
 
 def test_a_value_that_the_answer_lacks_is_an_error() -> None:
     made = recipe("steps:\n  - {name: one, stage: build, source: here, run: ['echo {cuda}']}\n")
-    with pytest.raises(RecipeError, match="the answer holds no cuda"):
+    with pytest.raises(RecipeError, match="the answer has no cuda"):
         job(lock("debian"), recipe=made)
 
 
@@ -338,7 +338,7 @@ def test_no_arch_of_a_lock_can_be_a_command(text: str) -> None:
 
 
 def test_a_platform_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(RenderError, match="nobody knows this platform"):
+    with pytest.raises(RenderError, match="unknown platform"):
         job(changed("debian", "x86", platform="linux/riscv64"))
 
 

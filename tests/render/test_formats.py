@@ -296,7 +296,7 @@ def test_a_platform_without_a_machine_is_refused() -> None:
     with pytest.raises(RenderError) as refused:
         outside.runner("github", "linux/s390x")
     assert (refused.value.what, refused.value.expected, refused.value.found) == (
-        "nobody knows a machine of github for this platform",
+        "github has no known machine for this platform",
         "linux/amd64 or linux/arm64",
         "`linux/s390x`",
     )

@@ -69,10 +69,10 @@ def test_what_is_no_time_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "target", "day", "reason"),
     [
-        ("rocky", "x86", DAY, "nothing keeps the packages of rockylinux9 as they were on a day"),
+        ("rocky", "x86", DAY, "there is no snapshot of the packages of rockylinux9"),
         (
             *("tensorflow", "x86", "20230228T235959Z"),
-            "the packages of ubuntu20.04 are kept from 2023-03-01 on",
+            "snapshots of the packages of ubuntu20.04 start at 2023-03-01",
         ),
     ],
 )

@@ -88,7 +88,7 @@ def test_what_is_lacking_is_told() -> None:
     (text,) = spack.files(with_answer("rocm", (), rocm="5.0.2", numpy="1.19.5")).values()
     assert "# rocm 5.0.2: Spack packages ROCm from 5.7 on" in text.splitlines()
     assert (
-        "# no arch was asked for, and packages of Spack for a GPU want one: `--arch` says which"
+        "# no arch was requested, and GPU packages of Spack need one: set it with `--arch`"
         in text.splitlines()
     )
     assert specs(with_answer("none", (), rocm="5.0.2", numpy="1.19.5")) == {

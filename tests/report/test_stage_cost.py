@@ -62,8 +62,8 @@ def test_computed_figures_stand_beside_the_measured_one_and_the_load() -> None:
         "    4    3.75 s   1.53x  768 MB",
         "    8    3.75 s   1.53x  768 MB",
         "   16    3.75 s   1.53x  768 MB",
-        "computed from the CPU seconds of this run, as if each stage had a core to itself",
-        "and nothing else ran: no promise",
+        "computed from the CPU seconds of this run, assuming that each stage has a core",
+        "to itself and nothing else runs: an estimate",
     ]
 
 
@@ -82,8 +82,8 @@ def test_nvccs_own_times_have_neither_memory_nor_a_measured_run() -> None:
         "cores  computed  faster",
         "    1    5.75 s   1.00x",
         "    2    3.75 s   1.53x",
-        "computed from nvcc's own seconds for each phase, as if each stage had a core to itself and nothing",
-        "else ran: no promise",
+        "computed from nvcc's own seconds for each phase, assuming that each stage has a core to itself and",
+        "nothing else runs: an estimate",
     ]
 
 
@@ -118,7 +118,7 @@ def test_verdicts_say_identical_or_where_the_difference_begins() -> None:
         "  theirs: tmpxft_2",
         "  the names of temp files got into it",
         "d.o: identical, byte for byte, to the driver's own, given -cuid=1f as in its dry run",
-        "c.o: unknown, for the driver's own differs from run to run, first at byte 0",
+        "c.o: unknown, as the driver's own output differs from run to run, first at byte 0",
         "  ours:   1",
         "  theirs: 2",
     ]
@@ -129,7 +129,7 @@ def test_a_part_says_what_it_leaves_out_and_needs() -> None:
     kinds = {one.id: one.kind for one in PLAN.stages}
     assert left_out_lines(part, kinds, Terminal()) == [
         "left out: 1 preprocess, 2 cicc, 3 cicc",
-        "has to be there already: w/8.ptx, w/9.ptx",
+        "must exist already: w/8.ptx, w/9.ptx",
         "note: the shell expands words of stage 4, as it does under nvcc itself",
     ]
 

@@ -26,9 +26,9 @@ def test_devices_are_answered_with_the_reason() -> None:
     assert printed("nvcc-13.0.88__c-one-arch", "8.6", "9.0", "7.5") == (
         """\
 device 8.6  yes      by the code for `sm_80` (stated) [1]
-device 9.0  yes      by PTX `compute_80`, which the driver compiles when it is
-                     loaded: it needs a driver of cuda 13.0 or later, with which
-                     580.65.06 came (stated) [2][3]
+device 9.0  yes      by PTX `compute_80`, which the driver compiles at load
+                     time; requires a driver of cuda 13.0 or later (driver
+                     580.65.06) (stated) [2][3]
 device 7.5  no       no code for it: `sm_80` is for another major version;
                      `compute_80` is PTX for a newer device (stated) [1]
 
@@ -42,8 +42,8 @@ def test_several_invocations_are_answered_together() -> None:
         """\
 device 9.0  yes      2 of 2 invocations with device code run on it
                      invocations 1 and 2: by PTX `compute_80`, which the driver
-                     compiles when it is loaded: it needs a driver of cuda 13.0
-                     or later, with which 580.65.06 came (stated) [1][2]
+                     compiles at load time; requires a driver of cuda 13.0 or
+                     later (driver 580.65.06) (stated) [1][2]
 
 runs on 9.0"""
     )
@@ -52,7 +52,7 @@ runs on 9.0"""
 def test_nothing_to_load_is_said() -> None:
     assert printed("nvcc-13.0.88__preprocess-E", "9.0") == (
         """\
-device 9.0  unknown  nothing here holds code that a device could load
+device 9.0  unknown  there is no code that a device could load
 
 not known for 9.0
 """
@@ -62,15 +62,15 @@ not known for 9.0
 def test_what_is_worst_comes_first_with_its_place_and_a_way_out() -> None:
     assert printed("nvcc-11.8.89__deprecated-arch") == (
         """\
-error[TM210]: cuda 11.8.0 does not take gcc 12.2.0 as host compiler, only gcc
+error[TM210]: cuda 11.8.0 does not support gcc 12.2.0 as host compiler, only gcc
   <=11 (artifact) [1]
   --> nvcc-11.8.89__deprecated-arch.log:14 (stage 2)
   help: name another with `-ccbin` (gcc <=11), or switch the check off with
         `--allow-unsupported-compiler`
 warning[TM202]: cuda 11.8.0 will drop `compute_35` and `sm_35` (ran) [2]
   --> nvcc-11.8.89__deprecated-arch.log:13 (stage 1)
-  help: leave it out, or keep PTX of it for old devices as long as the toolkit
-        takes it"""
+  help: leave it out, or keep PTX of it for old devices while the toolkit
+        supports it"""
     )
 
 
@@ -84,10 +84,10 @@ def test_nothing_found_is_nothing_said() -> None:
         (
             "13.0.88",
             "sm_70",
-            "cuda 13.0.1 to 13.0.3 {} any more: nvcc 12.9.86 was the last that did",
+            "cuda 13.0.1 to 13.0.3 {} any more: nvcc 12.9.86 was the last to support it",
         ),
-        ("11.2.152", "sm_90", "cuda 11.2.2 {} yet: nvcc 11.8.89 was the first"),
-        ("10.1.243", "sm_20", "cuda 10.1.243 {} any more: nvcc 7.5.18 was the last that did"),
+        ("11.2.152", "sm_90", "cuda 11.2.2 {} yet: nvcc 11.8.89 is the first to support it"),
+        ("10.1.243", "sm_20", "cuda 10.1.243 {} any more: nvcc 7.5.18 was the last to support it"),
     ],
 )
 def test_what_a_toolkit_takes_is_said_with_who_took_it(version: str, arch: str, said: str) -> None:
@@ -96,7 +96,7 @@ def test_what_a_toolkit_takes_is_said_with_who_took_it(version: str, arch: str, 
     )
     (found,) = [one for one in of_plan(held, index()) if one.code == "TM201"]
     assert found.sentence(words.IndexWords(index())) == said.format(
-        f"does not take the arch `{arch}`"
+        f"does not support the arch `{arch}`"
     )
 
 

@@ -129,7 +129,7 @@ def test_what_is_set_around_holds_unless_words_say_otherwise(cache: str) -> None
 @pytest.mark.parametrize(
     ("words", "kind", "message"),
     [
-        (["cuda", "--lock", "x"], UsageError, "`--lock` is no option of a request"),
+        (["cuda", "--lock", "x"], UsageError, "`--lock` is not an option of a request"),
         (["cuda", "--target"], BadValue, "bad value for `--target`"),
         (
             ["cuda", "--from", "wheel", "--from=source"],
@@ -139,8 +139,8 @@ def test_what_is_set_around_holds_unless_words_say_otherwise(cache: str) -> None
         (["cuda", "--target", "x87"], BadValue, "bad value for `target`"),
         (["cuda", "--prefer", "best"], BadValue, "bad value for `prefer`"),
         (["cuda", "--at", "2026-13-01"], BadValue, "bad value for `at`"),
-        (["cuda", "--target", "riscv64"], CannotSay, "`--target riscv64`: no fact speaks of it"),
-        (["cudda"], NothingMatched, "no component is called `cudda`"),
+        (["cuda", "--target", "riscv64"], CannotSay, "`--target riscv64`: no fact covers it"),
+        (["cudda"], NothingMatched, "unknown component `cudda`"),
     ],
 )
 def test_words_that_cannot_be_read(

@@ -195,7 +195,7 @@ def test_hipcc_for_nvidia_is_asked_as_nvcc_is(tmp_path: Path) -> None:
 def test_a_found_driver_is_named(tmp_path: Path) -> None:
     place = path_with(tmp_path / "bin", "nvcc")
     dry = dry_run(["k.cu"], environ={"PATH": f"{place}:{os.environ['PATH']}"})
-    assert dry.notes == (f"`{place}/nvcc` was asked: the first of its kind on PATH",)
+    assert dry.notes == (f"`{place}/nvcc` was run: the first of its kind on PATH",)
 
 
 @pytest.mark.process

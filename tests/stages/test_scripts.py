@@ -93,7 +93,7 @@ build k.o: stage w/k.ptx
 
 def test_a_part_says_what_it_leaves_out_and_looks_for_what_it_needs() -> None:
     text = script(replay(PAIR, work="w", since="ptxas"))
-    assert "# Left out: stage 1.\n# Has to be there already: w/k.ptx.\n" in text
+    assert "# Left out: stage 1.\n# Must exist already: w/k.ptx.\n" in text
     assert "step='looking for w/k.ptx'\ntest -e w/k.ptx\n" in text
 
 

@@ -229,7 +229,7 @@ def explained(
     if not choices:
         listed = ", ".join(dict.fromkeys(choice.component for choice in held))
         raise NothingMatched(
-            f"the answer holds no {component}",
+            f"the answer has no {component}",
             expected=f"one of {listed}",
             found=f"`{component}`",
             help="`toolmatrix resolve` shows the whole answer",

@@ -83,7 +83,7 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
     # Otherwise a path with a slip in it would read as if every value stood in its source.
     if not there:
         raise NothingMatched(
-            f"no clone of a source lies in {clones}",
+            f"no clone of a source in {clones}",
             expected="directories such as " + ", ".join(sorted(asked)[:3]),
             help="`git clone --bare` them to `DIR/owner/name`",
         )
@@ -232,7 +232,7 @@ def _work(index: Index, names: Sequence[str]) -> list[Release]:
     for name in names:
         if name not in components:
             help = "`toolmatrix facts` lists them"
-            raise NothingMatched(f"no component is called `{name}`", help=help)
+            raise NothingMatched(f"unknown component `{name}`", help=help)
     return [
         release
         for release in sweep.releases(index)

@@ -136,9 +136,9 @@ def _file(name: str, files: Sequence[str]) -> str:
     near = closest(os.path.basename(wanted), list(known))
     help = f"did you mean `{lints.shortened(Position(known[near])).path}`?" if near else ""
     if wanted.endswith((".yaml", ".yml")) and os.path.isfile(wanted):
-        help = "list it under `files` of the front page, or add it by `--matrix FILE`"
+        help = "list it under `files` on the front page, or add it with `--matrix FILE`"
     raise UsageError(
-        "no file of facts in force is called so",
+        "no such file of facts is in force",
         expected="a file that the front page lists",
         found=f"`--only {name}`",
         help=help or "`toolmatrix facts` shows the file of each fact",

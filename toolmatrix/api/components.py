@@ -113,7 +113,7 @@ def hits(index: Index, text: str, limit: int = MOST, more: Iterable[Findable] = 
     found = report.find_matches(index, text, more)
     if not found:
         raise NothingMatched(
-            "nothing is called that, or like it",
+            "nothing found",
             found=f"`{text}`",
             help="`toolmatrix list` shows the components",
         )
@@ -147,10 +147,10 @@ def subject_of(index: Index, subject: str) -> str:
     component = Names(index).asks(subject)[-1].component
     if index.header["components"][component]["given"]:
         raise UsageError(
-            f"`{subject}` is where a result runs, and no component to look around",
+            f"`{subject}` is a property of a target, not a component",
             expected="a component such as `cuda` or `python`",
             found=f"`{subject}`",
-            help="`toolmatrix help what` shows the options that say where",
+            help="`toolmatrix help what` shows the options for targets",
         )
     return component
 
@@ -183,7 +183,7 @@ def what_goes_with(
         lines = tuple(ask for ask in first.asks if ask.option not in every)
         asking = " ".join(first.replace(asks=lines).words())
         raise NothingMatched(
-            f"no release of {component} that was named can be there",
+            f"none of the named releases of {component} is possible",
             found=asking,
             help=f"`toolmatrix why-not {asking}` says why",
         )

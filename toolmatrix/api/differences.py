@@ -62,7 +62,7 @@ def of_locks(held: Sequence[Named], said: Sequence[str], index: Index) -> Report
         raise UsageError(
             "`diff` needs two locks, or two targets of one",
             expected="another lock, or `--target ONE,OTHER`",
-            found=f"`{held[0][0]}`, which holds {', '.join(held[0][1].held) or 'no target'}",
+            found=f"`{held[0][0]}`, which has {', '.join(held[0][1].held) or 'no target'}",
         )
     old, new = held
     found = compare.locks(old[1], new[1])
@@ -105,7 +105,7 @@ def _port(index: Index, held: Sequence[Named], targets: Sequence[str]) -> Report
         known = lock.held
         if name not in known:
             raise NothingMatched(
-                f"{path} holds no target `{name}`", expected=", ".join(known), found=f"`{name}`"
+                f"{path} has no target `{name}`", expected=", ".join(known), found=f"`{name}`"
             )
         sides.append(port.Side(name=name, path=path, lock=lock, target=known[name]))
     document = port.document(index, *sides)

@@ -54,12 +54,12 @@ def fetch(
     cache = cache_folder(env)
     if not wheels:
         raise NothingMatched(
-            f"no wheels hold the driver of {component} {release} for {platform.machine()}",
-            expected=f"a release of {_COMPONENT} that table {_TABLE} has",
+            f"no wheels contain the driver of {component} {release} for {platform.machine()}",
+            expected=f"a release of {_COMPONENT} in table {_TABLE}",
             help="install that toolkit; `toolmatrix stages` finds it on PATH, in CUDA_HOME or ROCM_PATH",
         )
     if not cache:
-        raise OutputError("there is no place for a cache", expected="HOME or XDG_CACHE_HOME")
+        raise OutputError("no directory for a cache", expected="HOME or XDG_CACHE_HOME")
     to = os.path.join(cache, "drivers", f"{component}-{release}")
     session = Session()
     found = []
@@ -76,7 +76,7 @@ def fetch(
         session.close()
     for one in found:
         _unpack(one.path, to)
-    hint = "hint: `toolmatrix stages FILE --lock LOCK` asks it where the lock has that release"
+    hint = "hint: `toolmatrix stages FILE --lock LOCK` uses it if the lock has that release"
     return Fetched(folder=to, files=tuple(found), left=(), hint=hint)
 
 

@@ -93,7 +93,7 @@ class Explorer:
         found = locks.lock(*wanted, **said, recipe=recipe, matrix=self.matrix)
         if isinstance(found, NoAnswer):
             raise NothingMatched(
-                f"there is no answer of which the recipe `{recipe}` makes an image",
+                f"no answer that the recipe `{recipe}` can build an image from",
                 found=" ".join(words),
                 help=f"`{self._command('why-not', words, recipe)}` says why",
             )
@@ -205,9 +205,7 @@ class Explorer:
 def _wanted(said: Document) -> tuple[str, ...]:
     found: tuple[str, ...] = said.pop("wanted")
     if not found:
-        raise UsageError(
-            "nothing is asked for", expected="a component, such as `tensorflow` or `cuda==12.4`"
-        )
+        raise UsageError("no request", expected="a component, such as `tensorflow` or `cuda==12.4`")
     return found
 
 

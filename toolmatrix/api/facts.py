@@ -47,7 +47,7 @@ def found(
     pages = Pages(index)
     if source and source not in pages.sources:
         raise NothingMatched(
-            f"no source is called `{source}`",
+            f"unknown source `{source}`",
             expected=_nearest(source, pages.sources),
             found=f"`{source}`",
             help="`toolmatrix facts` lists the sources",

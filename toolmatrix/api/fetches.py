@@ -127,7 +127,7 @@ def fetch(
         # A build takes the folder as it is, and none is no folder.
         with os_errors_as("cannot make the folder", archives):
             os.makedirs(archives, exist_ok=True)
-    hint = f"hint: `toolmatrix render --output {folder} --fetched {FOLDER}` takes them from there"
+    hint = f"hint: `toolmatrix render --output {folder} --fetched {FOLDER}` uses them"
     return Fetched(
         folder=to, files=tuple(found), left=tuple(_left(job)), hint="" if named else hint
     )
@@ -161,15 +161,15 @@ def _left(job: Job) -> Iterator[tuple[str, str]]:
         packages = " ".join(dict.fromkeys((*image.packages, *image.runtime.packages)))
         if packages:
             manager = image.distro.manager
-            yield image.name, f"{manager}: {packages}; `--base` takes an image that has them"
+            yield image.name, f"{manager}: {packages}; `--base` names an image that has them"
         for one in dict.fromkeys((*image.repositories, *image.runtime.repositories)):
-            yield image.name, f"the key and the lists of {one.uri}; `--mirror` says where else"
+            yield image.name, f"the key and the lists of {one.uri}; `--mirror` names another source"
         if (image.pip or image.builds) and image.closure is None:
             yield image.name, "Python packages; `toolmatrix lock --packages` names their files"
         if folder.has_archives(image):
             yield (
                 image.name,
-                f"archives that Bazel takes by their names out of `{folder.ARCHIVES}` there",
+                f"archives that Bazel reads by name from `{folder.ARCHIVES}` there",
             )
         if any(step.run for step in image.steps):
             yield image.name, f"what the steps of `{image.recipe.name}` fetch by themselves"
@@ -204,7 +204,7 @@ class FileGetter:
 
     def _bring(self, wanted: WantedFile, path: str) -> str:
         beside = path + ".part"
-        with os_errors_as("cannot write what was fetched", path):
+        with os_errors_as("cannot write a fetched file", path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             if wanted.sha256 in self.known:
                 shutil.copyfile(self.known[wanted.sha256], beside)
@@ -214,11 +214,11 @@ class FileGetter:
             if digest != (wanted.sha256 or digest):
                 os.remove(beside)
                 raise IndexFailed(
-                    "what was fetched is another file",
+                    "a fetched file differs from the expected one",
                     where=Position(path),
                     expected=f"sha256 {wanted.sha256}",
                     found=digest,
-                    help="nothing was kept of it; the others stay, and the same command goes on",
+                    help="it was not kept, but the others were; run the same command again to continue",
                 )
             os.replace(beside, path)
         return digest
@@ -232,7 +232,7 @@ class FileGetter:
                 where=failed.where,
                 expected=failed.expected,
                 found=failed.found,
-                help="the same command goes on where it ended",
+                help="run the same command again to continue",
             ) from None
 
     def _address(self, wanted: WantedFile) -> str:
@@ -249,13 +249,13 @@ class FileGetter:
             return self.pages[key][name]
         except KeyError:
             raise NothingMatched(
-                f"no index has `{printable(name)}` any more",
+                f"no index has `{printable(name)}` any longer",
                 where=Position(wanted.package),
                 expected="the file that the lock names",
-                help="`toolmatrix lock --packages --upgrade` takes one that is there",
+                help="`toolmatrix lock --packages --upgrade` locks one that exists",
             ) from None
 
 
 def _digest(path: str) -> str:
-    with os_errors_as("cannot read what was fetched", path):
+    with os_errors_as("cannot read a fetched file", path):
         return file_digest(path)

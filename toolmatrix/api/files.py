@@ -38,11 +38,11 @@ _PER_IMAGE = (
     *(".cdx.json", ".spack.yaml", ".requirements.txt"),
 )
 
-_FOREIGN = "a file there was not written by toolmatrix"
-_EDITED = "a file there was edited by hand since toolmatrix wrote it"
+_FOREIGN = "an existing file was not written by toolmatrix"
+_EDITED = "an existing file was edited by hand since toolmatrix wrote it"
 # Why a file is kept, and what its owner can do.
 _WAYS_ON = {
-    _FOREIGN: "`--output` names another directory, `--force` replaces the file; nothing was written",
+    _FOREIGN: "name another directory with `--output`, or replace the file with `--force`; nothing was written",
     _EDITED: "`--check` shows the edit, `--force` drops it, a recipe of your own keeps it; nothing was written",
 }
 
@@ -330,7 +330,7 @@ def _no_image(lock: Lock, index: Index) -> str:
         why = error.found or f"{error}: {error.help}"
     else:
         why = "; ".join(f"{target}: {why}" for target, why in made.excluded)
-    return why and f"`toolmatrix render` makes no image of this answer: {why}"
+    return why and f"`toolmatrix render` cannot make an image from this answer: {why}"
 
 
 def _by_recipe(
@@ -390,7 +390,7 @@ def rendered(
         from toolmatrix.render import unpinned
 
         raise Unpinned(
-            "something would be taken as it comes",
+            "some inputs are not pinned",
             expected="images by digest, packages of a snapshot, files and Python packages by checksum, git by commit",
             each=tuple(f"{name}: {one.what}" for name, one in loose),
             help=unpinned.pinning_advice(one for _, one in loose),
@@ -404,7 +404,7 @@ def _used(job: Job) -> None:
     for name in job.choices.stand_ins:
         if name not in used:
             raise UsageError(
-                f"no file starts from `{name}`",
+                f"no file uses the base image `{name}`",
                 expected="one of " + ", ".join(sorted(used)),
                 found=f"`--base {name}=...`",
             )
@@ -419,7 +419,7 @@ def _used(job: Job) -> None:
             raise UsageError(
                 f"no address of these files begins with `{old}`",
                 expected="a beginning of "
-                + (", ".join(sorted(fetched)) or "an address; they name none"),
+                + (", ".join(sorted(fetched)) or "an address; the files have none"),
                 found=f"`--mirror {old}=...`",
             )
 
@@ -439,14 +439,16 @@ def moved(lock: Lock, path: str, index: Index) -> list[str]:
     if own:
         return []
     days = f"{lock.matrix_date}, this is {index.header['date']}"
-    told = [f"the lock is of another matrix ({days}): `toolmatrix lock --check` says what moved"]
+    told = [
+        f"the lock was made with another matrix ({days}); `toolmatrix lock --check` shows the changes"
+    ]
     if unheard:
         told.append(f"this matrix does not know {listing(unheard)}")
     return told
 
 
 def _read_rendered(path: str) -> str | None:
-    with os_errors_as("cannot read what was rendered", path):
+    with os_errors_as("cannot read a rendered file", path):
         try:
             with opened(path) as file:
                 return file.read().decode("utf-8", "replace")

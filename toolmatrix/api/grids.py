@@ -25,20 +25,20 @@ def sides(index: Index, rows: str, cols: str, *, several: bool = False) -> tuple
     found = tuple(names.component(word) for word in (rows, *cols.split(",")) if word)
     if not found:
         raise UsageError(
-            "nothing to lay out",
+            "no rows to show",
             expected="`--rows NAME`, and `--cols NAME` for a grid",
             found="neither",
             help="`toolmatrix matrix --rows cuda --cols arch --where 'cuda>=10.2,<=13'`",
         )
     if len(set(found)) < len(found):
         raise UsageError(
-            "the sides of a grid are the same",
+            "rows and columns are the same component",
             expected="another name in `--cols` than in `--rows`",
             found=f"`{found[0]}` on both",
         )
     if len(found) > 2 and not several:
         raise UsageError(
-            "a grid has two sides",
+            "too many components for a grid",
             expected="one name in `--cols`",
             found=cols,
             help="`--cells` takes several",
@@ -103,7 +103,7 @@ class ReleaseTable(Outcome):
         assembly = Assembly(self.context.index, self.request)
         found = grid(assembly, self.request.targets[0], self.rows, self.columns)
         if not found.rows or not found.columns:
-            raise NothingMatched("no releases to lay out", found=" ".join(self.where))
+            raise NothingMatched("no releases to show", found=" ".join(self.where))
         laid = report.lay_out(
             assembly,
             found,

@@ -258,10 +258,10 @@ def locked(folder: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise UsageError(
-                "another harvest writes there",
-                expected="one harvest at a time for a directory",
+                "another harvest is writing there",
+                expected="one harvest at a time per directory",
                 found=folder,
-                help="wait for it, or name another directory by `--output`",
+                help="wait for it, or name another directory with `--output`",
             ) from None
         yield
 
@@ -293,7 +293,7 @@ def folder_of(output: str = "") -> str:
     # An installed package is its packager's: what is harvested there goes elsewhere.
     if not output and resources.builtin_index():
         raise UsageError(
-            "the matrix of an installed package is not written to",
+            "the matrix of an installed package is read-only",
             expected="`--output DIR`",
             help="`--matrix FILE` puts a file from there on top of the built-in matrix",
         )

@@ -101,7 +101,7 @@ def imported_releases(
     ]
     if not there:
         raise NothingMatched(
-            "no Python that the matrix knows is installed", help="name one by `--python PATH`"
+            "no installed Python is known to the matrix", help="name one with `--python PATH`"
         )
     own = published.packages(loaded(paths))
     trials = Trials(index, bench, own, there)
@@ -131,9 +131,9 @@ def _releases(
         operation = known.get(ask.component)
         if operation is None:
             raise NothingMatched(
-                f"nothing is known that could be run with {ask.component}",
+                f"no operation is known for {ask.component}",
                 expected="one of " + ", ".join(sorted(known)),
-                help="toolmatrix/operations.yaml holds a program for each",
+                help="toolmatrix/operations.yaml has a program for each",
             )
         mask = read.scale(ask.component).select(ask.selector)
         scale = read.scale(ask.component)

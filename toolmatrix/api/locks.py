@@ -96,7 +96,7 @@ def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
 
     found = {}
     for name, place in zip(harvested, places(path, harvested), strict=True):
-        with os_errors_as("cannot read what was harvested", name), opened(name) as file:
+        with os_errors_as("cannot read the harvested facts", name), opened(name) as file:
             if not os.path.exists(place):
                 found[place] = file.read().decode()
     return found
@@ -164,10 +164,10 @@ def solved(
 
             unread = remarks.unread(found)
             raise CannotSay(
-                "the request has no answer that could be written down",
+                "the request has no answer that can be locked",
                 expected="an answer that rests on facts",
                 found="; ".join(part["text"] for part in unread),
-                help="`toolmatrix resolve` prints it with what nobody knows; a fact of your own decides it",
+                help="`toolmatrix resolve` prints it with its unknowns; a fact of your own can decide them",
             )
         from toolmatrix.report import answer
 
@@ -222,7 +222,7 @@ def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Callable[[str], 
     }
     for name in sorted(moving - held):
         raise NothingMatched(
-            f"{path} holds no {name}",
+            f"{path} has no {name}",
             expected="one of " + ", ".join(sorted(held)),
             found=f"`--upgrade {name}`",
         )

@@ -69,7 +69,7 @@ def _files(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
         below = [*read.below(path)]
         if not below:
             raise NothingMatched(
-                f"no file below {path} is one that can be judged",
+                f"no file below {path} can be judged",
                 expected=read.KINDS,
                 found=f"`{path}`",
             )

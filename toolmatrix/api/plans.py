@@ -104,10 +104,10 @@ def _exit_code(found: Planned) -> int:
 def no_archs() -> UsageError:
     """The error of a plan that is asked for with archs."""
     return UsageError(
-        "a plan finds the codegen archs",
+        "`plan` chooses the codegen archs",
         expected="`--device` without `--arch`",
         found="`--arch`",
-        help="`toolmatrix matrix --rows cuda --cols arch` shows what toolkits know",
+        help="`toolmatrix matrix --rows cuda --cols arch` shows the archs of each toolkit",
     )
 
 

@@ -48,9 +48,9 @@ class SeenBuild(Value):
 def row(index: Index, lock: Lock, image: Built, seen: SeenBuild) -> ImageBuild | str:
     """The row of a build, or why there is none."""
     if not image.exit_code and not seen.checked:
-        return "its check was not run, as all of it was in the cache of the engine"
+        return "its check was not run, because the engine had the whole build in its cache"
     if image.exit_code and not seen.missing:
-        return "it failed, and for want of no address"
+        return "it failed, but not because of a missing address"
     texts = []
     for ending in (".Dockerfile", ".check.sh"):
         path = os.path.join(seen.folder, seen.name + ending)
@@ -73,7 +73,7 @@ def row(index: Index, lock: Lock, image: Built, seen: SeenBuild) -> ImageBuild |
     component = _component(index, environment, builds, inside[1].split() if inside else ())
     head = index.header["components"].get(component)
     if head is None or held[component].version not in index.component(component).versions:
-        return "the image holds nothing that was asked for and that the matrix knows"
+        return "the image has no requested component that the matrix knows"
     where = {"machine": _machine(index, seen.name, lock), "accelerator": target.accelerator}
     # Only a framework comes from somewhere; what a recipe builds comes from its source.
     if component in builds or head["framework"]:

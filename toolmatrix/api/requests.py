@@ -127,7 +127,7 @@ def _index(data: bytes) -> Index:
         IndexDamaged,
     ):
         raise MatrixError(
-            "the matrix in bytes is damaged or of another version",
+            "the bytes of the matrix are damaged or from another version",
             expected="what `OpenMatrix.to_bytes()` of this version makes",
             found=f"{len(data)} bytes",
         ) from None
@@ -155,8 +155,8 @@ def read_kept_releases(path: str) -> Kept:
     held = read(path)
     if held.environments and not held.targets:
         raise UsageError(
-            f"{path} holds several environments, and none is for a request by itself",
-            expected="a lock of one environment, or with one called `default`",
+            f"{path} has several environments, and none is the default",
+            expected="a lock of one environment, or with one named `default`",
             found=", ".join(sorted(held.environments)),
         )
     return tuple(

@@ -72,7 +72,7 @@ def ask(
         named = dry_run.arch_flags(archs, expected.family) if archs else []
         return _planned(index, answered, sources, [*words, *named], wanted)
     words += _host_compiler(expected, typed, env, here=here)
-    note(f"`{found.program}` was asked: {expected.family} {found.version}".rstrip())
+    note(f"`{found.program}` was run: {expected.family} {found.version}".rstrip())
     # What the caller says of archs goes with the words, and the lock's own only where nothing is typed.
     plans = stages.ask(
         *(sources, words, found.program, archs),

@@ -166,7 +166,7 @@ class Stages(Printed):
         if not self.log.plans or (self.failure and not self.has_stages):
             return found
         log = self.log.replace(plans=self.plans)
-        place = "planned by captures: no driver was asked" if self.is_planned else ""
+        place = "planned from captures, without a driver" if self.is_planned else ""
         shown = stages.text(log, self.where, screen, full=full, explain=explain, place=place)
         return f"{shown}\n{found}" if found else shown
 
@@ -206,8 +206,8 @@ class Stages(Printed):
         count = len(self.log.plans)
         if count != 1:
             raise UsageError(
-                f"the log tells of {count} runs of a driver",
-                expected="one, to replay or to cost it",
+                f"the log has {count} runs of a driver",
+                expected="one run, to replay it or to compute its cost",
                 help="save the log of one run",
             )
         if self.failure:
@@ -220,7 +220,7 @@ class Stages(Printed):
             expected = self.answered.expected
             raise ToolMissing(
                 f"no {expected.family} of {expected.component} {expected.release} is on this machine",
-                expected="a driver, which alone tells its commands word for word",
+                expected="a driver, because only a driver prints its commands word for word",
                 help="install it, or name one with `--driver`",
             )
 
@@ -270,7 +270,7 @@ class Stages(Printed):
 
         if verify and self.dry is None:
             raise UsageError(
-                "`--verify` asks the driver again",
+                "`--verify` runs the driver again",
                 expected="a source, not a log",
                 help="`toolmatrix stages FILE --verify -- FLAGS`",
             )
@@ -435,7 +435,7 @@ def ask(
         raise failure or ToolMissing(
             f"`{dry.program}` printed no command",
             found=dry.text.strip(),
-            help="some flags make a driver do something else than compile; leave them out",
+            help="leave out flags that make the driver do something else than compile",
         )
     return found
 
@@ -470,7 +470,7 @@ def _as_svg(graph: str) -> str:
     if program is None:
         raise ToolMissing(
             "`dot` is not on PATH",
-            help="install graphviz (Debian and Ubuntu: `apt-get install graphviz`), or take `--dot` or `--mermaid`",
+            help="install graphviz (Debian and Ubuntu: `apt-get install graphviz`), or use `--dot` or `--mermaid`",
         )
     try:
         made = subprocess.run(  # noqa: S603 - a program from PATH, no shell, the graph on its stdin
@@ -483,7 +483,7 @@ def _as_svg(graph: str) -> str:
     except subprocess.TimeoutExpired:
         raise ToolMissing(
             f"`dot` did not finish within {_PATIENCE} s and was ended",
-            help="draw a part with `--only`, `--since` or `--until`, or take `--dot`",
+            help="draw a part with `--only`, `--since` or `--until`, or use `--dot`",
         ) from None
     if made.returncode:
         said = made.stderr.decode("utf-8", "replace").strip()

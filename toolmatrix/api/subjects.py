@@ -190,10 +190,10 @@ def ready(
     odd = next((name for name in only if name not in machine.CHECKS), "")
     if odd:
         raise NothingMatched(
-            f"no check is called `{odd}`",
+            f"unknown check `{odd}`",
             expected="one of " + ", ".join(machine.CHECKS),
             found=f"`--only {odd}`",
-            help="`toolmatrix doctor --list-checks` says what each looks at",
+            help="`toolmatrix doctor --list-checks` describes each check",
         )
     inventory = host.observe(host.HERE, os.path.abspath(directory or "."))
     baseline = Baseline().with_lock(lock)

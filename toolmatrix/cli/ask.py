@@ -108,7 +108,7 @@ def resolve(context: Context) -> int:
     found = answers.resolved(request_context(context, index), build(context, index))
     if found.ok and context.options.format != "json":
         context.say_after(
-            "hint: `toolmatrix lock` writes this down; `toolmatrix explain NAME` shows why"
+            "hint: `toolmatrix lock` saves this answer; `toolmatrix explain NAME` shows why"
         )
     return _answer(context, found)
 

@@ -210,7 +210,7 @@ def _ask_engine(context: Context, engine: str) -> None:
     asked = _called(context, (engine, "version"), capture_output=True, text=True)
     if asked.returncode:
         raise ToolMissing(
-            f"`{engine}` cannot reach its engine",
+            f"`{engine}` cannot connect to its engine",
             found=asked.stderr.strip().rpartition("\n")[2],
             help=f"start it, or name another: `{engine} context use`, DOCKER_HOST",
         )
@@ -270,7 +270,7 @@ def _engine(context: Context) -> Callable[[Context, str, Lock], Iterator[BuildCa
         # An older docker speaks to BuildKit itself; a newer one cannot even say how it builds (docker/cli, builder.go).
         if not _is_there(context, "build", "--help"):
             raise ToolMissing(
-                "this docker builds by its plugin buildx alone",
+                "this docker needs its plugin buildx to build",
                 expected="`docker buildx version` to succeed",
                 help="install the plugin (docs.docker.com/go/buildx), or buildah without docker",
             )
@@ -278,7 +278,7 @@ def _engine(context: Context) -> Callable[[Context, str, Lock], Iterator[BuildCa
     if shutil.which("buildah", path=path):
         return partial(_each, engine="buildah")
     raise ToolMissing(
-        "nothing here can build images",
+        "this machine cannot build images",
         expected="docker or buildah on PATH",
         found="neither",
         help="install docker with its buildx plugin (docs.docker.com/engine/install), or buildah",
@@ -358,7 +358,7 @@ def _images(context: Context, folder: str, lock: Lock) -> Iterator[tuple[str, st
             yield name, target, lock.environments[environment].targets[target].platform
     if not found:
         raise NothingMatched(
-            "there is no Dockerfile of this lock",
+            "no Dockerfile for this lock",
             where=Position(folder),
             help="`toolmatrix render --output DIR` writes them",
         )

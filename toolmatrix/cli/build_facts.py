@@ -36,7 +36,7 @@ def put(context: Context, seen: Iterable[tuple[Built, str]], asked: Asked, path:
         # What its log proved was written down when it was built, if it was asked for.
         made = "an earlier run built it" if image.kept else _row(context, image, engine, asked)
         if isinstance(made, str):
-            context.say_after(f"{image.image} is not written down: {made}")
+            context.say_after(f"{image.image} is not recorded: {made}")
         else:
             rows.append(made)
     if rows:

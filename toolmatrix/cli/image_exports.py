@@ -105,7 +105,7 @@ def refuse(option: str, folder: str = "") -> None:
             help="`toolmatrix render` writes it unless `--format` leaves it out",
         )
     raise ToolMissing(
-        f"`{option}` needs BuildKit as docker's plugin buildx calls it",
+        f"`{option}` needs BuildKit through docker's plugin buildx",
         expected="`docker buildx version` to succeed",
         help="install the plugin (docs.docker.com/go/buildx)",
     )
@@ -160,7 +160,7 @@ def joined(
     )
     if ended.returncode:
         raise ToolMissing(
-            f"no index `{name}` can be made of the images that were pushed",
+            f"cannot make the index `{name}` from the pushed images",
             found=ended.stderr.strip().rpartition("\n")[2],
             help=f"`docker buildx imagetools create --tag {name} {' '.join(parts)}` makes it",
         )

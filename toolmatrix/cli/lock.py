@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 def run(context: Context) -> int:
     """Write the lock and return 0, or 1 if there is no answer; with `--check` 0 if it is fresh and 1 if it is stale."""
     if context.options.lock == "-" and (context.options.format == "json" or context.options.check):
-        raise UsageError("`--lock -` is the lock on stdout, and neither a document nor a check")
+        raise UsageError(
+            "`--lock -` writes the lock to stdout, and excludes `--json` and `--check`"
+        )
     given = context.options.matrix
     context = ask.with_online_packages(context, _named(context))
     index = context.index()
@@ -114,7 +116,7 @@ def _write(context: Context, index: Index, harvested: Sequence[str]) -> int:
             context.write(differences.text(index, old, lock, found, context.terminal) + "\n")
         context.write(f"{'unchanged' if same else 'wrote'} {path}: {_counted(lock)}\n")
         for name in facts:
-            context.write(f"wrote {name}: the facts harvested for it, for `--matrix`\n")
+            context.write(f"wrote {name}: the harvested facts, for `--matrix`\n")
     if note:
         context.say_after(note)
     replace_files(facts)
@@ -155,9 +157,7 @@ def _check(context: Context, index: Index) -> int:
         return 0
     told = [f"{context.options.lock} is stale", *reasons, ""]
     context.write("\n".join(told) + differences.text(index, held, fresh, found, context.terminal))
-    context.say_after(
-        "hint: `toolmatrix lock` writes it anew; `--upgrade NAME` lets only NAME move"
-    )
+    context.say_after("hint: `toolmatrix lock` updates it; `--upgrade NAME` changes only NAME")
     return 1
 
 
@@ -173,12 +173,12 @@ def _notes(index: Index, held: Lock, found: compare.Differences) -> list[str]:
     notes = []
     if index.header["digest"] != held.matrix_digest:
         notes.append(
-            f"the matrix is another one ({index.header['date']}, the lock has {held.matrix_date}); "
+            f"the matrix changed ({index.header['date']}, the lock has {held.matrix_date}); "
             "the answer is the same"
         )
     if found.count("moved"):
         notes.append(
-            f"the facts behind {plural(found.count('moved'), 'component')} moved; `toolmatrix lock` notes them"
+            f"the facts behind {plural(found.count('moved'), 'component')} changed; `toolmatrix lock` records them"
         )
     kept = sum(
         part.kept
@@ -188,7 +188,7 @@ def _notes(index: Index, held: Lock, found: compare.Differences) -> list[str]:
     )
     if kept:
         notes.append(
-            f"{plural(kept, 'component')} kept from an earlier lock; the request alone gives others"
+            f"{plural(kept, 'component')} kept from an earlier lock; the request alone gives other releases"
         )
     return notes
 
@@ -199,14 +199,14 @@ def _requests_that_moved(held: Lock, fresh: Lock) -> list[str]:
     for name in names:
         named = f"environment `{name}`: " if len(names) > 1 else ""
         if name not in fresh.environments:
-            told.append(f"{named}nothing asks for it")
+            told.append(f"{named}no longer requested")
         elif name not in held.environments:
-            told.append(f"{named}the lock lacks it")
+            told.append(f"{named}missing from the lock")
         else:
             before, after = held.environments[name].request, fresh.environments[name].request
             if before != after:
                 told.append(
-                    f"{named}the request is `{' '.join(after)}`, the lock answers `{' '.join(before)}`"
+                    f"{named}the request is `{' '.join(after)}`, but the lock is for `{' '.join(before)}`"
                 )
     return told
 
@@ -257,7 +257,7 @@ def environments(context: Context, index: Index, held: Lock | None) -> Environme
 def _no_request() -> UsageError:
     return UsageError(
         "no request to lock",
-        expected="a request, `request` in toolmatrix.toml, or a lock to make again",
+        expected="a request, `request` in toolmatrix.toml, or a lock to update",
         help="`toolmatrix lock tensorflow==2.6.5 --target x86,arm`",
     )
 
@@ -335,7 +335,7 @@ def _counted(lock: Lock) -> str:
         told.append(plural(sum(len(one.packages) for one in closures), "package"))
         sources = dict.fromkeys(name for one in closures for name in one.sources)
         if sources:
-            told.append(f"{len(sources)} of them out of source archives ({' '.join(sources)})")
+            told.append(f"{len(sources)} of them from source archives ({' '.join(sources)})")
     if len(lock.environments) > 1:
         told.insert(0, plural(len(lock.environments), "environment"))
     return ", ".join(told)

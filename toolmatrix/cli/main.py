@@ -218,12 +218,12 @@ def as_told(error: Exception) -> ToolmatrixError:
         return error
     if isinstance(error, MemoryError):
         return BoundExceeded(
-            "the memory of this process does not suffice",
-            help="raise what limits it (`ulimit -a`), or take a machine that has more",
+            "out of memory",
+            help="raise the limit (`ulimit -a`), or use a machine with more memory",
         )
     return ToolmatrixError(
         f"internal error: {type(error).__name__}: {error}",
-        help="this is a defect of toolmatrix; please report it with what the same command and `-vv` print",
+        help="this is a bug in toolmatrix; please report it with the output of the same command with `-vv`",
     )
 
 

@@ -74,7 +74,9 @@ def run(context: Context) -> int:
         first = getattr(failed, "exceptions", (failed,))[0]
         if not isinstance(first, OSError):
             raise
-        raise OutputError("cannot speak with the client", found=first.strerror or "") from None
+        raise OutputError(
+            "cannot communicate with the client", found=first.strerror or ""
+        ) from None
     finally:
         answering.end()
     return 0

@@ -153,4 +153,4 @@ def summarize(context: Context, markdown: str) -> None:
     except OSError as error:
         # The answer does not depend on it.
         found = error.strerror or error
-        context.say_after(f"note: the summary of the step is not written: {path}: {found}")
+        context.say_after(f"note: cannot write the step summary: {path}: {found}")

@@ -56,7 +56,7 @@ def run(context: Context) -> int:
     facts = locks.beside(os.path.join(context.options.output, files.LOCK), harvested)
     replace_files(facts)
     for path in facts:
-        context.write(f"wrote {path}: the facts harvested for it, for `--matrix`\n")
+        context.write(f"wrote {path}: the harvested facts, for `--matrix`\n")
     return code
 
 
@@ -77,7 +77,7 @@ def _placed(context: Context) -> Context:
         return context
     if context.arguments:
         raise UsageError(
-            "nothing says where to write",
+            "no output directory",
             expected="`--output DIR`, or `--stdout`",
             help="`--output out`",
         )
@@ -266,8 +266,8 @@ def _check(context: Context, found: Rendered) -> int:
         context.write(text)
     if changed:
         context.say_after(
-            f"of {plural(len(found), 'file')} {len(changed)} would change; "
-            f"`toolmatrix render{' --force' if kept else ''}` writes them anew"
+            f"{len(changed)} of {plural(len(found), 'file')} would change; "
+            f"`toolmatrix render{' --force' if kept else ''}` updates them"
         )
         return 1
     context.write(f"{output} is up to date: {plural(len(found), 'file')}\n")
@@ -280,7 +280,9 @@ def _write(context: Context, found: Rendered) -> None:
         context.write(f"{'wrote' if written else 'unchanged'} {path}\n")
     left = found.left(options.output) if options.format == _EVERY else []
     if left:
-        context.say_after(f"left as they were: {', '.join(left)}; this lock or recipe has none")
+        context.say_after(
+            f"left unchanged: {', '.join(left)}; they are not part of this lock or recipe"
+        )
     if found.unpinned:
         context.say_after(f"unpinned: {', '.join(found.unpinned)}; `--strict` refuses these")
     context.say_after(f"hint: `toolmatrix build {options.output}` builds them")

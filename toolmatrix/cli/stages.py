@@ -84,7 +84,7 @@ def _read_stages(context: Context, lock: Lock | None) -> Stages:
     if given:
         raise UsageError(
             f"`--from-log` and `{given[0]}` contradict each other",
-            help="a log tells of what a driver was asked; leave out one of them",
+            help="a log already records the flags of the driver; leave out one of them",
         )
     found = _read(context, options.from_log)
     return stage_answers.of_log(found, lock, targets(context)) if lock else found
@@ -166,7 +166,7 @@ def _diff(context: Context) -> int:
         raise UsageError(
             "`stages diff` needs OLD NEW",
             expected="two logs, or two drivers and a source",
-            help="a source that is called `diff` is `./diff`",
+            help="write a source named `diff` as `./diff`",
         )
     first, second, *sources = context.arguments[1:]
     if first == second == "-":

@@ -55,7 +55,7 @@ def _store(context: Context) -> LayerStore | None:
     store = subjects.layer_store(where, size, context.env)
     # A cache that cannot be used is nobody's wish.
     if place and (why := document_store.hindrance(where)):
-        context.say_after(f"note: nothing is kept in `{place}`: {why}")
+        context.say_after(f"note: nothing is cached in `{place}`: {why}")
     return store
 
 
@@ -116,7 +116,7 @@ def _give(context: Context, many: list[Judged], *, alone: bool) -> int:
     if lost:
         what = lost[0].subject + (f" and of {plural(len(lost) - 1, 'other')}" if lost[1:] else "")
         why = lost[0].not_attached
-        context.say_after(f"note: the verdicts of {what} are not kept in the registry: {why}")
+        context.say_after(f"note: the verdicts of {what} are not stored in the registry: {why}")
     return context.give(subjects.report(many, alone=alone))
 
 
@@ -124,7 +124,7 @@ def _can_attach(words: list[str], *, attach: bool) -> None:
     elsewhere = [word for word in words if not word.startswith(REGISTRY)]
     if attach and elsewhere:
         raise UsageError(
-            "`--attach` keeps verdicts beside images in registries",
+            "`--attach` stores verdicts beside images in registries",
             expected="`registry://HOST/NAME:TAG`",
             found=f"`{elsewhere[0]}`",
         )
@@ -153,7 +153,7 @@ def merge(context: Context) -> int:
     wanted = _listed(context, context.options.subjects)
     if not found:
         raise UsageError(
-            "there is no result in what was named",
+            "no results found",
             expected="results of subjects, as `--resume` and `--format jsonl` write them",
             found=", ".join(f"`{name}`" for name in context.arguments),
         )
@@ -220,7 +220,7 @@ def _listed(context: Context, lists: Iterable[str]) -> list[str]:
         found |= dict.fromkeys(subject_lists.read_subjects("stdin" if name == "-" else name, read))
     if lists and not found:
         raise UsageError(
-            "there is no subject in what was named",
+            "no subjects found",
             expected="subjects such as `archive:image.tar`, one a line, or a manifest with images",
             found=", ".join(f"`{name}`" for name in lists),
         )

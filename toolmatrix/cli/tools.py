@@ -52,8 +52,10 @@ class SessionDefaults(Value):
         except ValueError:
             pass
         raise UsageError(
-            "this is no file that a question may name",
-            expected=f"a path in {root}, by all its links" if root != os.sep else "no path",
+            "a question may not name this file",
+            expected=f"a path in {root}, also after following links"
+            if root != os.sep
+            else "no path",
             found=f"`{text}`",
             help="`toolmatrix mcp -C FOLDER` is started for another folder",
         )
@@ -178,7 +180,7 @@ def failure(raised: Exception) -> ToolReply:
 def _tool(name: str) -> Tool:
     if name in TOOLS:
         return TOOLS[name]
-    raise UsageError(f"no tool is called `{name}`", expected=", ".join(TOOLS))
+    raise UsageError(f"unknown tool `{name}`", expected=", ".join(TOOLS))
 
 
 def _shape(kind: str, longest: int) -> dict[str, Any]:

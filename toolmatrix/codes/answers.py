@@ -25,7 +25,7 @@ class DriverDiffers(AnswerFinding):
     """A driver of another release than the answer has."""
 
     code = "TM224"
-    text = "the driver is {actual}, and the answer for {target} has {expected}"
+    text = "the driver is {actual}, but the answer for {target} has {expected}"
     advice = "name a driver of that release with `--driver`, or plan without one"
 
 
@@ -42,23 +42,25 @@ class PlannedByCaptures(AnswerFinding):
     fetched: str = ""
 
     def sentence(self, _words: Words) -> str:
-        missing = f"no {self.driver} of {self.expected} is on this machine"
+        missing = f"this machine has no {self.driver} of {self.expected}"
         if self.captured == self.expected.partition(" ")[2]:
-            return f"{missing}: planned as captures of that release show"
-        planned = f"{missing}: the plan is derived from captures of {self.captured}, the nearest there are"
-        other = f", and those of {self.differs} show other stages" if self.differs else ""
+            return f"{missing}: planned from captures of that release"
+        planned = (
+            f"{missing}: the plan is derived from captures of {self.captured}, the nearest release"
+        )
+        other = f"; captures of {self.differs} show other stages" if self.differs else ""
         return planned + other
 
     def help(self) -> str:
-        brings = f"`{self.fetched}` brings it; or " if self.fetched else ""
-        return f"{brings}install it, and name it with `--driver` where it is not found"
+        fetch = f"fetch it with `{self.fetched}`, or " if self.fetched else ""
+        return f"{fetch}install it, and name it with `--driver` if it is not found"
 
 
 class HostCompilerDiffers(AnswerFinding):
     """A host compiler of another kind or series than the answer has."""
 
     code = "TM226"
-    text = "the host compiler is {actual}, and the answer for {target} has {expected}"
+    text = "the host compiler is {actual}, but the answer for {target} has {expected}"
     advice = "install that compiler, or name it with `-ccbin`"
 
 
@@ -72,10 +74,10 @@ class ArchsDiffer(AnswerFinding):
     def sentence(self, _words: Words) -> str:
         if self.missing:
             return f"no code for {quoted(self.missing)}, which the answer for {self.target} has"
-        return f"code for {quoted(self.further)}, which the answer for {self.target} has not"
+        return f"code for {quoted(self.further)}, which the answer for {self.target} does not have"
 
     def help(self) -> str:
-        return "leave archs out of the command line: those of the answer are passed on"
+        return "leave archs out of the command line to use those of the answer"
 
 
 class WordLeftOut(AnswerFinding):
@@ -94,13 +96,13 @@ class PlatformDiffers(AnswerFinding):
     """An answer for another platform than this machine."""
 
     code = "TM229"
-    text = "the answer for {target} is for {expected}, and this machine is {actual}"
-    advice = "ask on such a machine, or in its image, to see its own host compiler"
+    text = "the answer for {target} is for {expected}, but this machine is {actual}"
+    advice = "run this on such a machine, or in its image, to see its host compiler"
 
 
 class NoDriver(AnswerFinding):
     """An answer that has no compiler of device code."""
 
     code = "TM230"
-    text = "the answer for {target} has no toolkit that compiles device code ({actual})"
-    advice = "name another target with `--target`, or ask for one with `--accelerator` and `--from source`"
+    text = "the answer for {target} has no compiler of device code ({actual})"
+    advice = "name another target with `--target`, or request a compiler with `--accelerator` and `--from source`"

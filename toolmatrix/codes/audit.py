@@ -10,7 +10,7 @@ class BelowFloor(MatrixFinding):
 
     code = "TM320"
     text = "{component}: {known} of {published} published releases are known, {share} %"
-    advice = "`toolmatrix harvest` reads the others; matrix/audit.yaml holds the floor"
+    advice = "run `toolmatrix harvest` to read the others; matrix/audit.yaml sets the floor"
     known: int
     published: int
     share: int
@@ -21,7 +21,7 @@ class AgedReading(MatrixFinding):
 
     code = "TM321"
     text = "{source} ({kind}) was read on {actual}, {days} days ago"
-    advice = "`toolmatrix harvest` reads what it wrote again; read the others by hand"
+    advice = "run `toolmatrix harvest` for harvested sources; read the others by hand"
     source: str
     kind: str
     days: int
@@ -32,7 +32,7 @@ class UnknownRelease(MatrixFinding):
 
     code = "TM322"
     text = "the index lists {component} {listed}, which the matrix does not know"
-    advice = "`toolmatrix harvest {component}`, or add them with their source"
+    advice = "run `toolmatrix harvest {component}`, or add them with their source"
     listed: tuple[str, ...]
 
 
@@ -40,15 +40,15 @@ class WithdrawnRelease(MatrixFinding):
     """Releases that the matrix has from the index, and that are not there any more."""
 
     code = "TM323"
-    text = "the index does not list {named} any more, which was read there"
-    advice = "look at the index; `yanked: true` keeps a release that is not to be chosen"
+    text = "the index no longer lists {named}, which was read there"
+    advice = "check the index; `yanked: true` keeps a release but never chooses it"
 
 
 class RefusedWheel(MatrixFinding):
     """Published wheels that the matrix refuses, although what refuses them speaks of their own tags."""
 
     code = "TM324"
-    text = "the index has wheels of {named} for Python {python} on {machine}, and the answer is no"
+    text = "the index has wheels of {named} for Python {python} on {machine}, but the matrix refuses them"
     advice = "`toolmatrix why-not '{asked}' --from wheel --with python=={python}` shows the reason"
     python: str
     machine: str
@@ -67,7 +67,7 @@ class ValueNotThere(MatrixFinding):
     """A fact whose value does not stand in the file that its source names."""
 
     code = "TM326"
-    text = "`{value}` does not stand in {actual}"
+    text = "{actual} does not contain `{value}`"
     advice = "`toolmatrix facts '{fact}'` shows the fact; correct it, or its source"
     value: str
 
@@ -97,10 +97,10 @@ class BreakingDependency(MatrixFinding):
 
     code = "TM329"
     text = (
-        "{named} fails with {dependency} {fails}, which its requirements let through, "
+        "{named} fails with {dependency} {fails}, which its requirements allow, "
         "in code of {culprit}: {actual}"
     )
-    advice = "`--write FILE` writes the bound as a fact"
+    advice = "use `--write FILE` to write the bound as a fact"
     dependency: str
     fails: str
     culprit: str
@@ -113,7 +113,7 @@ class UntriedAnswer(MatrixFinding):
     text = (
         "the answer for {named} {in_ways} with Python {python}{newer} could not be tried: {actual}"
     )
-    advice = "run it on a machine that can"
+    advice = "run it on another machine"
     python: str
     # ` and numpy 2.0.0` where it is the answer with a newer package.
     newer: str = ""
@@ -123,10 +123,8 @@ class DeviceCodeOnCpu(MatrixFinding):
     """Builds that hold code for devices, and are listed as builds for the CPU."""
 
     code = "TM331"
-    text = (
-        "{some} for {machine} is listed as a build for the CPU ({line}) and holds code for devices"
-    )
-    advice = "`toolmatrix facts '{fact}'` shows what was read inside; correct the line of the build"
+    text = "{some} for {machine} is listed as a build for the CPU ({line}) but has device code"
+    advice = "`toolmatrix facts '{fact}'` shows the reading of the build; correct its line"
     machine: str
     line: str
 
@@ -135,8 +133,8 @@ class UnreadRequirement(MatrixFinding):
     """A package that releases require and that is a component, of which no fact of theirs speaks."""
 
     code = "TM332"
-    text = "releases in {table} require {package}, which is a component, and no column speaks of it"
-    advice = "`toolmatrix harvest` reads it; in a table by hand, add a column"
+    text = "releases in {table} require the component {package}, but the table has no column for it"
+    advice = "run `toolmatrix harvest` to read it; in a curated table, add a column"
     table: str
     package: str
 
@@ -145,8 +143,8 @@ class WheelWithoutFile(MatrixFinding):
     """Releases that have no wheel for a machine, and that are answered with as wheels there."""
 
     code = "TM333"
-    text = "no file of {some} is a wheel for {machine}, and no fact refuses it as one"
-    advice = "limit its machine where it is a wheel, or `from` where it has none"
+    text = "{some} has no wheel for {machine}, and no fact refuses it as a wheel there"
+    advice = "limit its machine as a wheel, or limit `from` if it has no wheels"
     machine: str
 
 
@@ -154,8 +152,8 @@ class OldToolkit(MatrixFinding):
     """Builds with code for archs that the toolkit which they were built with does not make."""
 
     code = "TM334"
-    text = "{some} was built with {toolkit} {actual} and holds code for {archs}, which that does not make"
-    advice = "`toolmatrix facts '{fact}'` shows the toolkit; one of the two was read wrongly"
+    text = "{some} was built with {toolkit} {actual} but has code for {archs}, which it does not support"
+    advice = "`toolmatrix facts '{fact}'` shows the toolkit; correct the one that was read wrongly"
     toolkit: str
     archs: tuple[str, ...]
 
@@ -164,7 +162,9 @@ class TwoLines(MatrixFinding):
     """Builds whose line is another one in another place."""
 
     code = "TM335"
-    text = "the build of {some} for {machine} is of the line {line} in one place and of {actual} in another"
+    text = (
+        "the build of {some} for {machine} has the line {line} in one place and {actual} in another"
+    )
     advice = "`toolmatrix facts '{fact}'` shows one of the two; open the file and correct the other"
     machine: str
     line: str
@@ -174,7 +174,7 @@ class PureUnread(MatrixFinding):
     """Releases of which nobody read the code for devices, and whose wheels are Python alone."""
 
     code = "TM336"
-    text = "the code for devices in {some} counts as unread, and its wheels are Python alone"
+    text = "the device code of {some} counts as unread, but its wheels are pure Python"
     advice = "limit the statement to releases with compiled code"
 
 
@@ -182,6 +182,6 @@ class ReadBefore(MatrixFinding):
     """A table that cites METADATA and does not say whether all of it was read."""
 
     code = "TM337"
-    text = "{table} cites METADATA, and does not say what else its releases require"
-    advice = "`toolmatrix harvest` reads it; in a table by hand, add `requirements-read`"
+    text = "{table} cites METADATA, but does not record the other requirements of its releases"
+    advice = "run `toolmatrix harvest` to read them; in a curated table, add `requirements-read`"
     table: str

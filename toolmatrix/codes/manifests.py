@@ -40,22 +40,22 @@ class RefusedTogether(ManifestFinding):
     code = "TM106"
 
     def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
-        return f"{self.named} {'do not go together' if len(self.asked) > 1 else 'cannot be had'}"
+        return f"{self.named} {'conflict' if len(self.asked) > 1 else 'is not available'}"
 
     @property
     def reason(self) -> str:
         """Lines about one package need no fact."""
-        return f"together they leave no release of {self.component}"
+        return f"no release of {self.component} satisfies all of them"
 
 
 class BuiltBySource(ManifestFinding):
     """What a file asks for, and of which there is no wheel for the rest of it."""
 
     code = "TM107"
-    advice = "take a release that has one, or let the file install what compiling it needs"
+    advice = "take a release with a wheel, or install the compiler and headers in the file"
 
     def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
-        return f"no wheel fits {self.named}: pip compiles a source distribution, if there is one"
+        return f"no wheel for {self.named}: pip compiles a source distribution, if there is one"
 
 
 class NoSuchRelease(ManifestFinding):
@@ -68,7 +68,7 @@ class NoSuchRelease(ManifestFinding):
     read: str
 
     def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
-        return f"{self.named} cannot be had"
+        return f"{self.named} is not available"
 
     @property
     def reason(self) -> str:

@@ -52,7 +52,7 @@ class Undecided(MatrixFinding):
 
     code = "TM120"
     text = "cannot say whether {named} has an answer {in_ways}"
-    advice = "`toolmatrix resolve {asked_in_way}` shows the answer and what it rests on"
+    advice = "`toolmatrix resolve {asked_in_way}` shows the answer and its facts"
 
 
 class Disputed(MatrixFinding):
@@ -61,7 +61,7 @@ class Disputed(MatrixFinding):
     code = "TM301"
     text = (
         "sources disagree about {about} for {named}: "
-        "{rival} ({weaker}) says otherwise than {deciding} ({better}), which decides"
+        "{deciding} ({better}) decides over {rival} ({weaker})"
     )
     advice = "`toolmatrix facts '{fact}'` shows the claim that does not decide"
     about: str
@@ -72,7 +72,7 @@ class Disputed(MatrixFinding):
 
     def sentence(self, words: Words) -> str:
         # `actual` is set where the row was set aside by hand, and not outweighed.
-        return super().sentence(words) + (" as the other is set aside" if self.actual else "")
+        return super().sentence(words) + (", which is set aside" if self.actual else "")
 
 
 class StaleMatrix(MatrixFinding):
@@ -89,7 +89,7 @@ class Unused(MatrixFinding):
 
     code = "TM304"
     text = "nothing uses the {kind} `{name}`"
-    advice = "remove it, or let a fact name it"
+    advice = "remove it, or name it in a fact"
     kind: str
     name: str
 
@@ -98,7 +98,7 @@ class Dangling(MatrixFinding):
     """A name of the front page that leads nowhere; `owner` is what names it."""
 
     code = "TM305"
-    text = "{owner} names `{name}`, which is not there"
+    text = "{owner} names `{name}`, which does not exist"
     advice = "correct the name, or add what it names"
     owner: str
     name: str
@@ -108,7 +108,7 @@ class Unreachable(MatrixFinding):
     """Releases without an answer in any way at all."""
 
     code = "TM306"
-    text = "nobody can reach {named}: no target, accelerator or way has an answer"
+    text = "no request has an answer with {named}, on any target, with any accelerator, from source or wheel"
     advice = "`toolmatrix why-not '{asked}'` shows the whole reason"
 
 
@@ -116,7 +116,7 @@ class ReadTooLate(MatrixFinding):
     """A source that was read on a day yet to come."""
 
     code = "TM307"
-    text = "the source `{source}` was read on {actual}, which is yet to come"
+    text = "the source `{source}` was read on {actual}, which is in the future"
     advice = "correct the date"
     source: str
 
@@ -141,10 +141,10 @@ class Anachronism(MatrixFinding):
 
     code = "TM311"
     text = (
-        "a row about {named} is said to have been tested with {tested} {version}, "
+        "a row claims that {named} was tested with {tested} {version}, "
         "which came out on {actual}, after {expected}"
     )
-    advice = "`toolmatrix facts '{fact}'` shows the row; correct a date, or what the row is worth"
+    advice = "`toolmatrix facts '{fact}'` shows the row; correct a date, or the evidence of the row"
     tested: str
     version: str
 
@@ -154,23 +154,21 @@ class UnnamedToolkit(MatrixFinding):
 
     code = "TM312"
     text = "no fact of {component} names the {toolkit} in the answer for {named} {in_ways}: "
-    advice = (
-        "enter the fact that names it, or `toolmatrix explain` the answer to see where it is from"
-    )
+    advice = "add a fact that names it, or see with `toolmatrix explain` where it comes from"
     toolkit: str
     versions: tuple[str, ...]
 
     def sentence(self, words: Words) -> str:
-        by = f"by facts of {self.actual} alone" if self.actual else "by chance"
+        by = f"only because of {self.actual}" if self.actual else "by chance"
         chosen = words.named(self.toolkit, self.versions)
-        return f"{super().sentence(words)}{chosen} is there {by}"
+        return f"{super().sentence(words)}{chosen} was chosen {by}"
 
 
 class Missing(MatrixFinding):
     """A gap in the facts; its subclasses are the kinds of gaps."""
 
     code = "TM313"
-    advice = "add what is missing with its source, or that nobody can say, with evidence `unknown`"
+    advice = "add the missing value with its source, or an entry with evidence `unknown`"
     kind = ""
 
     @property
@@ -184,7 +182,7 @@ class MissingBuild(Missing):
     """Releases that are offered for a machine as wheel, without a build for it."""
 
     kind = "machine"
-    text = "{some} is offered for {machine} as wheel, and no build of it for that is known"
+    text = "{some} is offered for {machine} as wheel, but no build for that machine is known"
     machine: str
 
 
@@ -205,7 +203,7 @@ class MissingCell(Missing):
     """Rows of a table without a cell that other rows about the same accelerator have."""
 
     kind = "cell"
-    text = "{table} does not say which {about} goes with {some}, and does for other rows{others}"
+    text = "{table} has no {about} for {some}, but has one for other rows{others}"
     about: str
     table: str
     accelerator: str

@@ -37,25 +37,23 @@ class ArchRefused(PlanFinding):
     rocm: str
 
     def sentence(self, _words: Words) -> str:
-        refused = f"{self.toolkit} does not take the arch `{self.arch}`"
+        refused = f"{self.toolkit} does not support the arch `{self.arch}`"
         if self.standing == "unknown":
-            return f"{refused}, and nobody knows it"
+            return f"{refused}, which is in no table"
         if self.rocm:
             return f"{refused}; code for it needs rocm {self.rocm}"
         if self.standing == "dropped":
-            return f"{refused} any more: nvcc {self.last} was the last that did"
+            return f"{refused} any more: nvcc {self.last} was the last to support it"
         if self.standing == "new":
-            return f"{refused} yet: nvcc {self.first} was the first"
-        return refused + (f"; nvcc {self.first} to {self.last} did" if self.first else "")
+            return f"{refused} yet: nvcc {self.first} is the first to support it"
+        return refused + (f"; nvcc {self.first} to {self.last} support it" if self.first else "")
 
     def help(self) -> str:
         if self.standing == "dropped" and self.last:
-            return f"leave the arch out, or take a toolkit that has nvcc {self.last}"
+            return f"leave the arch out, or use a toolkit with nvcc {self.last}"
         if self.standing == "new" and self.first:
-            return (
-                f"take a toolkit that has nvcc {self.first}, or PTX of an arch that this one takes"
-            )
-        return "take an arch that the toolkit takes"
+            return f"use a toolkit with nvcc {self.first}, or PTX of an arch that this one supports"
+        return "use an arch that the toolkit supports"
 
 
 class ArchDeprecated(PlanFinding):
@@ -63,7 +61,7 @@ class ArchDeprecated(PlanFinding):
 
     code = "TM202"
     text = "{toolkit} will drop {archs}"
-    advice = "leave it out, or keep PTX of it for old devices as long as the toolkit takes it"
+    advice = "leave it out, or keep PTX of it for old devices while the toolkit supports it"
     archs: tuple[str, ...]
 
 
@@ -77,11 +75,9 @@ class ArchByDefault(PlanFinding):
 
     def sentence(self, _words: Words) -> str:
         if self.how == "perhaps":
-            return (
-                f"the only arch is the default of this toolkit: was it asked for? (`{self.arch}`)"
-            )
-        why = "`-arch=native` found no GPU" if self.how == "native" else "no arch was asked for"
-        return f"{why}, so the code is made for the default, `{self.arch}`"
+            return f"the only arch is the default of this toolkit, `{self.arch}`: was it intended?"
+        why = "`-arch=native` found no GPU" if self.how == "native" else "no arch was named"
+        return f"{why}, so the code is compiled for the default, `{self.arch}`"
 
 
 def _add_ptx(arch: str) -> str:
@@ -140,14 +136,14 @@ class ArchCovered(PlanFinding):
 
     def sentence(self, _words: Words) -> str:
         covered = ", ".join(f"`{arch}` (`{other}`)" for arch, other in self.pairs)
-        return f"code that may be left out, for its devices run other code that is here: {covered}"
+        return f"redundant code, as its devices also run other code in the object: {covered}"
 
 
 class EveryPtx(PlanFinding):
     """PTX for every arch, where that of the `expected` one would do."""
 
     code = "TM209"
-    text = "PTX for every arch ({archs}), where `{expected}` alone would do"
+    text = "PTX for every arch ({archs}), although `{expected}` alone is enough"
     advice = "keep the PTX of `{expected}` alone"
     archs: tuple[str, ...]
 
@@ -166,9 +162,9 @@ class HostCompilerRefused(PlanFinding):
     def sentence(self, _words: Words) -> str:
         named = f"{self.compiler} {self.version} as host compiler"
         if self.how == "disputed":
-            return f"sources disagree whether {self.toolkit} takes {named}"
+            return f"sources disagree whether {self.toolkit} supports {named}"
         tail = "; the check is switched off" if self.how else ""
-        return f"{self.toolkit} does not take {named}, only {self.expected}{tail}"
+        return f"{self.toolkit} does not support {named}, only {self.expected}{tail}"
 
     def help(self) -> str:
         # Where the check is off or the sources disagree, switching it off is no way out.
@@ -180,7 +176,7 @@ class ProgramMissing(PlanFinding):
     """A program that is not found."""
 
     code = "TM211"
-    text = "the program `{program}` is not found"
+    text = "the program `{program}` was not found"
     advice = "install it, or put its directory on PATH"
     program: str
 
@@ -197,12 +193,12 @@ class InputMissing(PlanFinding):
     """A file of the command line that is not there."""
 
     code = "TM212"
-    advice = "look at the name and the working directory"
+    advice = "check the name and the working directory"
     path: str
 
     def sentence(self, _words: Words) -> str:
         kinds = (kind for kind, ends in _INPUTS.items() if self.path.endswith(ends))
-        return f"the {next(kinds, 'source')} `{self.path}` is not there"
+        return f"the {next(kinds, 'source')} `{self.path}` does not exist"
 
 
 class VariableLeaks(PlanFinding):
@@ -218,11 +214,11 @@ class VariableLeaks(PlanFinding):
     def sentence(self, _words: Words) -> str:
         if not self.foreign:
             return f"`{self.variable}` is set: nvcc adds {self.actual} to its command line"
-        return f"the variable `{self.variable}` of the caller adds {quoted(self.foreign)} to the commands"
+        return f"the environment variable `{self.variable}` adds {quoted(self.foreign)} to the commands"
 
     def help(self) -> str:
         # One that nvcc documents is set on purpose.
-        return f"unset `{self.variable}` before nvcc is called" if self.foreign else ""
+        return f"unset `{self.variable}` before calling nvcc" if self.foreign else ""
 
 
 class ShellExpands(PlanFinding):
@@ -230,7 +226,7 @@ class ShellExpands(PlanFinding):
 
     code = "TM214"
     text = "the shell expands `{word}` before the program sees it"
-    advice = "take the name or value without `$` and backquote; nvcc cannot quote it"
+    advice = "choose a name or value without `$` and backquotes; nvcc cannot quote it"
     word: str
 
 
@@ -239,7 +235,7 @@ class LineInfoLost(PlanFinding):
 
     code = "TM215"
     text = "`-G` switches off `-lineinfo`"
-    advice = "take one of the two"
+    advice = "use one of the two"
     options: tuple[str, ...] = ("-G", "-lineinfo")
 
 
@@ -260,8 +256,8 @@ class HalfLto(PlanFinding):
 
     def sentence(self, _words: Words) -> str:
         if self.half == "compile":
-            return "device code is compiled for link-time optimization, and the device link does without"
-        return "the device link asks for link-time optimization, and nothing is compiled for it"
+            return "device code is compiled for link-time optimization, but the device link does not use it"
+        return "the device link asks for link-time optimization, but no code is compiled for it"
 
 
 class IdleStages(PlanFinding):
@@ -273,7 +269,7 @@ class IdleStages(PlanFinding):
     def sentence(self, _words: Words) -> str:
         count = len(self.actual.split())
         verb = "writes" if count == 1 else "write"
-        return f"{plural(count, 'stage')} ({listing(self.tools)}) {verb} what nobody reads"
+        return f"{plural(count, 'stage')} ({listing(self.tools)}) {verb} unused output"
 
 
 class DeviceFinding(PlanFinding):
@@ -305,7 +301,7 @@ class DeviceFinding(PlanFinding):
         if self.plan is not None:
             return super().sentence(words)
         if not self.holding:
-            return "nothing here holds code that a device could load"
+            return "there is no code that a device could load"
         # An invocation that only links host code holds none and counts for nothing.
         total = plural(self.holding, "invocation")
         return f"{self.running} of {total} with device code run on it"
@@ -335,17 +331,17 @@ _WHY = {
     "newer": "is PTX for a newer device",
     "own": "is tied to one device",
     "family": "is tied to one family of devices",
-    "tegra": "does not go between Tegra and other devices",
+    "tegra": "is not portable between Tegra and other devices",
     "other": "is for another device",
-    "features": "wants other features of the device",
+    "features": "needs other features of the device",
     "link": "is intermediate code for a link",
-    "tile": "is tile intermediate, of which nothing is known here",
+    "tile": "is tile intermediate code, which is not covered",
     "optix": "is for OptiX alone",
     "unknown": "is in no table",
-    "device": "is a device that nobody knows",
+    "device": "is an unknown device",
     "outside": "is not made here",
 }
-_PLURAL = {"is": "are", "does": "do", "wants": "want"}
+_PLURAL = {"is": "are", "needs": "need"}
 
 
 def _agreeing(words: str, several: Sequence[str]) -> str:
@@ -358,7 +354,7 @@ class RunsNot(DeviceFinding):
 
     code = "TM220"
     text = "no code for it: {reasons}"
-    advice = "make code for it, or keep PTX of an arch that is not newer"
+    advice = "compile code for it, or keep PTX of an arch that is not newer"
     answer = "no"
 
 
@@ -367,8 +363,8 @@ class RunsByPtx(DeviceFinding):
 
     code = "TM221"
     text = (
-        "by PTX `{image}`, which the driver compiles when it is loaded: "
-        "it needs a driver of {series} or later{came}{later}"
+        "by PTX `{image}`, which the driver compiles at load time; "
+        "requires a driver of {series} or later{came}{later}"
     )
     answer = "yes"
 
@@ -387,7 +383,7 @@ class RunsByPtx(DeviceFinding):
     @property
     def came(self) -> str:
         """The driver that came with the series, where a fact names it."""
-        return f", with which {self.driver} came" if self.driver else ""
+        return f" (driver {self.driver})" if self.driver else ""
 
 
 class RunsByCode(DeviceFinding):
@@ -409,6 +405,6 @@ class CannotTell(DeviceFinding):
     """A device of which nobody can say whether it runs the code."""
 
     code = "TM223"
-    text = "nobody can say: {reasons}"
-    advice = "look at the objects themselves: `cuobjdump --list-elf --list-ptx`, `roc-obj-ls`"
+    text = "unknown: {reasons}"
+    advice = "inspect the objects with `cuobjdump --list-elf --list-ptx` or `roc-obj-ls`"
     answer = "unknown"

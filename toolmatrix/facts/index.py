@@ -122,7 +122,7 @@ class Index:
 
     def _damaged(self, name: str) -> IndexDamaged:
         return IndexDamaged(
-            "the compiled matrix is damaged or of another version",
+            "the compiled matrix is damaged or from another version",
             where=Position(os.path.join(self.path, name)),
             expected=FORMAT,
             help="run the command again; where that fails as well, remove the folder of this file"

@@ -155,7 +155,7 @@ def _refused(
             help=f"another release that has wheels (`--with NAME==VERSION`), or another Python; {_NOTHING}",
         )
     return Unresolved(
-        "the Python packages of the answer do not go together",
+        "the Python packages of the answer conflict",
         expected=f"packages for {' '.join(requirements)} on {_place(asked)}",
         found=said,
         help=f"`--with NAME==VERSION` chooses another release; {_NOTHING}",
@@ -181,7 +181,7 @@ def _package(entry: Mapping[str, Any], asked: PackageQuestion) -> LockedPackage:
         )
     if not all(files.values()):
         raise Unresolved(
-            f"the index tells no SHA-256 of {name}",
+            f"the index has no SHA-256 of {name}",
             expected="a SHA-256 of every file",
             found=", ".join(file for file, digest in files.items() if not digest),
             help=_NOTHING,

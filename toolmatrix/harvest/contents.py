@@ -147,7 +147,7 @@ def _checked(wheel: Archive, rule: Rule, told: WheelCell) -> WheelCell:
 
 def _refusal(wheel: Archive, rule: Rule, expected: str, found: str) -> HarvestRefused:
     return HarvestRefused(
-        f"a wheel does not tell `{rule.cell}` as its family says",
+        f"a wheel does not have `{rule.cell}` in the form that its family describes",
         where=Position(f"{wheel.name}:{rule.member}" if rule.member else wheel.name),
         expected=expected,
         found=found,

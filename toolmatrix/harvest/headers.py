@@ -98,7 +98,7 @@ def host_compilers(text: bytes, machine: str, shown: str) -> HostCompilers:
         gccs = guard.passing(gcc, _GNU)
         if not gccs:
             raise HarvestRefused(
-                "the header is no guard against host compilers",
+                "the header is not a guard against host compilers",
                 where=Position(shown),
                 expected="one that lets some GCC pass and refuses later ones",
                 found="all that pass, or none",
@@ -176,7 +176,7 @@ class _Guard:
         # What comes later than all that is there yet is refused by every guard.
         if not met[-1] and len(found) < len(versions):
             raise HarvestRefused(
-                "the header is no guard against host compilers",
+                "the header is not a guard against host compilers",
                 where=Position(self._shown),
                 expected="one that refuses compilers which came later",
                 found=f"`{' '.join(words(versions[-1])[-2:])}` passes",

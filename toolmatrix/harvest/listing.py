@@ -302,7 +302,7 @@ def _refuse(page: _Page, listings: Sequence[Listing], odd: list[str]) -> NoRetur
         where=Position(listings[0].at),
         expected=f"names as `{page.file}`",
         found=", ".join(odd[:_SHOWN]) + more if odd else "none",
-        help="what is no build of a release belongs under `skip:` of the family",
+        help="list files that are not builds of a release under `skip:` of the family",
     )
 
 

@@ -150,7 +150,7 @@ def _page(package: str, reply: Reply) -> ProjectPage:
         UnsupportedRepoVersionError,
     ) as error:
         raise IndexFailed(
-            "the package index does not answer as one",
+            "the package index does not answer like one",
             where=Position(package),
             expected="the files of a project, as JSON (PEP 691) or HTML (PEP 503)",
             found=f"{kind or 'no type'}: {str(error).partition(chr(10))[0][:120]}",

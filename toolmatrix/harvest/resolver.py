@@ -70,7 +70,7 @@ class Uv:
         found = shutil.which("uv", path=env.get("PATH")) or shutil.which("uv", path=beside)
         if not found:
             raise ToolMissing(
-                "uv is needed to judge answers by a resolver",
+                "uv is needed to check answers with a resolver",
                 expected="`uv` on PATH",
                 help=f"`pip install uv`, or leave `{option}` out",
             )

@@ -196,7 +196,7 @@ class GitTree:
             else:
                 found.append(Found(words[0], ""))
         if len(found) != len(names):
-            self._refuse("git did not tell all of its objects")
+            self._refuse("git did not list all of its objects")
         return found
 
     def _contents(self, ids: Iterable[bytes]) -> dict[bytes, bytes]:
@@ -207,7 +207,7 @@ class GitTree:
             end = told.find(b"\n", at)
             words = told[at:end].split(b" ")
             if len(words) != len(("name", "type", "size")):
-                self._refuse("an object is not there any more", told[at:end].decode())
+                self._refuse("an object is gone", told[at:end].decode())
             size = int(words[2])
             texts[words[0]] = told[end + 1 : end + 1 + size]
             at = end + 2 + size
@@ -270,7 +270,7 @@ class GitTree:
             where=Position(self.place),
             expected=expected,
             found=found[:_SHOWN],
-            help="`git fsck` tells whether a clone is whole",
+            help="`git fsck` shows whether a clone is complete",
         )
 
 

@@ -62,7 +62,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     # Of one unpacked release, or of early ones, not every table says something.
     told = [table for table in tables if table["rows"]]
     if not told and reader.releases and not isinstance(reader.tree, UnpackedTree):
-        reader.refuse("no table tells of its releases", "a newer clone", reader.releases[0].version)
+        reader.refuse("no table has its releases", "a newer clone", reader.releases[0].version)
     return {"tables": told, "sources": reader.sources}
 
 
@@ -92,7 +92,7 @@ class _Reader:
         missing = [mark for mark in marks if found[at, mark].data is None]
         if missing:
             self.refuse(
-                f"this is no tree of {self.repository}",
+                f"this is not a tree of {self.repository}",
                 ", ".join(marks),
                 f"no {', '.join(missing)}",
             )
@@ -138,7 +138,7 @@ class _Reader:
         if "version" in fields:
             return self._releases_in(fields["version"], [head])
         if any(kind in fields for kind in _KINDS):
-            self.refuse("this tree does not tell its release", "a clone with its tags")
+            self.refuse("this tree does not show its release", "a clone with its tags")
         return []
 
     def _releases_in(self, version: YamlNode, trees: list[Snapshot]) -> list[_Release]:
@@ -296,12 +296,12 @@ class _Reader:
         except UnicodeDecodeError:
             text = "\0"
         if "\0" in text:
-            raise HarvestRefused("a file is no text", where=where, expected="text in UTF-8")
+            raise HarvestRefused("a file is not text", where=where, expected="text in UTF-8")
         return _Page(at=at, path=path, data=data, text=text, given=page.given)
 
     def _moved(self, page: _Page, expected: str, found: str) -> NoReturn:
         raise HarvestRefused(
-            "a value does not stand where it did",
+            "a value is no longer where it was",
             where=Position(self._place(page)),
             expected=expected,
             found=found,

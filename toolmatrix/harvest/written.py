@@ -152,10 +152,10 @@ def refuse_vanished(path: str, found: Sequence[FactDifference]) -> None:
         more = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
         raise HarvestRefused(
             f"{plural(len(gone), 'row')} "
-            + ("is not at its" if len(gone) == 1 else "are not at their")
-            + " source any more",
+            + ("is no longer at its" if len(gone) == 1 else "are no longer at their")
+            + " source",
             where=Position(path),
             expected="every row that was read before",
             found="nothing of " + ", ".join(gone[:_SHOWN]) + more,
-            help="the file is as it was; `--accept` writes it without them, once you know why they went",
+            help="the file is unchanged; once you know why they disappeared, `--accept` writes it without them",
         )

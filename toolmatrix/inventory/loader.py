@@ -322,7 +322,7 @@ def _configured(view: View) -> Iterator[str]:
         seen.add(met)
         if len(seen) > MOST_SEARCHED:
             raise budget.refusal(
-                "the loader is told to look in too many places",
+                "the loader has too many search paths",
                 f"at most {MOST_SEARCHED} directories and files below ld.so.conf",
                 "more than that",
             )

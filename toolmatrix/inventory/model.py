@@ -226,12 +226,12 @@ def _made(kind: type[_Made], body: Mapping[str, Any]) -> _Made:
         else:
             # A text is a sequence of texts as well.
             if not isinstance(value, list):
-                raise TypeError(f"`{value}`, which is no list"[:200])
+                raise TypeError(f"`{value}`, which is not a list"[:200])
             made[field] = tuple(map(_text, value))
     return kind(**made)
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"`{value}`, which is no text"[:200])
+        raise TypeError(f"`{value}`, which is not text"[:200])
     return value

@@ -85,13 +85,13 @@ def _unread(view: View, record: Record) -> None:
     for folder, path in _databases(view):
         if not path:
             if view.tree.names(folder):
-                record.skip("rpm", f"/{folder} holds no database that is known")
+                record.skip("rpm", f"/{folder} has no known database")
             continue
         if view.databases[path].damaged:
             record.skip("rpm", f"/{path}: {view.databases[path].damaged}")
         journal = view.tree.entry(path + _JOURNAL)
         if journal is not None and journal.size:
-            record.skip("rpm", f"/{path}{_JOURNAL} holds changes that are not in the database yet")
+            record.skip("rpm", f"/{path}{_JOURNAL} has changes that are not in the database yet")
 
 
 def _databases(view: View) -> Iterator[tuple[str, str]]:

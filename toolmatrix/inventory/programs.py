@@ -167,7 +167,7 @@ def _silent(view: View, program: Program, default: Default | None) -> str:
         if found is None or (default is not None and found.real == default.real):
             continue
         if not _is_own(view, found.real, pattern):
-            return f"/{found.called} is no program of its own; {_SCRIPT}"
+            return f"/{found.called} is not a program itself; {_SCRIPT}"
     return ""
 
 

@@ -168,7 +168,7 @@ def _ndb(data: bytes) -> Iterator[bytes]:
 def _bdb(data: bytes, order: str) -> Iterator[bytes]:
     (size,) = struct.unpack_from(f"{order}I", data, 20)
     if data[25:26] != _BDB_META or not 512 <= size <= 1 << 16:
-        raise DamagedDatabase("it is no hash of Berkeley DB")
+        raise DamagedDatabase("it is not a hash of Berkeley DB")
     # Pages that two chains share would let a small file hold any amount of headers.
     used: set[int] = set()
     for start in range(size, len(data) - size + 1, size):

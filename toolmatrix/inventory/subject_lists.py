@@ -54,7 +54,7 @@ def lines(path: str, data: bytes, what: str) -> list[tuple[str, int]]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         where = Position(path, data.count(b"\n", 0, error.start) + 1)
-        found = f"the byte 0x{data[error.start]:02x}, which is no UTF-8"
+        found = f"the byte 0x{data[error.start]:02x}, which is not UTF-8"
         raise UsageError(f"cannot read {what}", where=where, found=found) from None
     # Only at its start is `#` a comment: it may be a part of a subject, as in `lock:A#x86`.
     words = [(line.strip(), number) for number, line in enumerate(text.splitlines(), 1)]
@@ -70,7 +70,7 @@ def _images(path: str, data: bytes) -> Iterator[str]:
         mark = getattr(error, "problem_mark", None)
         where = Position(path, mark.line + 1, mark.column + 1) if mark else Position(path)
         found = getattr(error, "problem", None) or "no YAML"
-        raise UsageError("the list of subjects is no YAML", where=where, found=found) from None
+        raise UsageError("the list of subjects is not YAML", where=where, found=found) from None
     manifest = _Manifest(path)
     for document in documents:
         yield from (manifest.subject(node) for node in manifest.named(document))
@@ -155,7 +155,7 @@ class _Manifest:
         if "include" in fields and "apiVersion" not in fields:
             raise self._refusal(
                 fields["include"][0][0],
-                "the compose file has services of other files",
+                "the compose file uses services of other files",
                 "a file that has its services itself",
             )
 

@@ -80,7 +80,7 @@ def observe(
     # Variants aside: few configurations tell theirs.
     if platform and found.platform.split("/")[:2] != platform.split("/")[:2]:
         raise NothingMatched(
-            f"{subject} is of another platform",
+            f"{subject} has another platform",
             expected=platform,
             found=found.platform or "no platform",
         )
@@ -116,7 +116,7 @@ def _parted(subject: str, directory: str, schemes: Mapping[str, Scheme]) -> tupl
         if subject and fits(path):
             return name, subject
     raise UsageError(
-        "this is no subject",
+        "this is not a subject",
         expected="a path, or one of " + ", ".join(f"`{one.form}`" for one in schemes.values()),
         found=f"`{subject}`",
         help="an image of Docker's engine is `docker:NAME`",
@@ -260,16 +260,16 @@ def _saved(asked: SubjectRequest) -> Inventory:
     try:
         body = json.loads(data)
     except (ValueError, RecursionError):
-        raise refusal("the inventory is no JSON", f"`{SCHEMA}`", "", _HELP) from None
+        raise refusal("the inventory is not JSON", f"`{SCHEMA}`", "", _HELP) from None
     schema = body.get("schema") if isinstance(body, dict) else None
     if schema != SCHEMA:
         found = f"`{schema}`" if isinstance(schema, str) else "another document"
-        raise refusal("this is no inventory", f"`{SCHEMA}`", found, _HELP)
+        raise refusal("this is not an inventory", f"`{SCHEMA}`", found, _HELP)
     try:
         return Inventory.from_json(body)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise refusal(
-            "the inventory lacks something, or holds something odd",
+            "the inventory is incomplete or has an invalid value",
             f"what `{SCHEMA}` describes",
             f"{type(error).__name__} at {error}",
             _HELP,
@@ -304,7 +304,7 @@ SCHEMES = {
     ),
     "archive": Scheme(
         "archive:FILE.tar",
-        "what `docker save` or `podman save` wrote; `-` is stdin",
+        "the output of `docker save` or `podman save`; `-` is stdin",
         lambda asked: _seen(asked, _archive),
         _file,
     ),
@@ -320,9 +320,9 @@ SCHEMES = {
         lambda asked: _seen(asked, _directory),
         _directory_identity,
     ),
-    "host": Scheme("host", "the machine that this runs on", _host),
+    "host": Scheme("host", "this machine", _host),
     "inventory": Scheme(
-        "inventory:FILE.json", "what `toolmatrix inventory --json` wrote", _saved, _file
+        "inventory:FILE.json", "the output of `toolmatrix inventory --json`", _saved, _file
     ),
 }
 """The kinds of subjects, by what stands in front of the first colon."""

@@ -89,7 +89,7 @@ def rules(path: str = "") -> AuditRules:
         name: node.integer("a floor") for name, node in fields["floors"].mapping("floors").items()
     }
     if "default" not in floors:
-        fields["floors"].fail("there is no floor for all others", expected="`default:`")
+        fields["floors"].fail("there is no default floor", expected="`default:`")
     glibc = tuple(one.string("glibc") for one in fields["glibc"].sequence("glibc"))
     return AuditRules(ages=tuple(ages), glibc=glibc, floors=floors)
 

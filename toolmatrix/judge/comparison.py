@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     """A verdict, why, and the source that says so."""
     Sides = tuple["_Side", "_Side"]
 
-_NOT_READ = "of a machine only the variables are read that decide builds and speed"
+_NOT_READ = "on a machine, only variables that affect builds and speed are read"
 _MANAGERS = ("dpkg", "rpm", "apk")
 
 
@@ -148,7 +148,7 @@ class _Side:
                 return self.skipped[what]
         # Nothing of a kind is an answer only where something shows that the side was asked for that kind.
         proof = kind.none or kind.kind
-        return None if proof == ALWAYS or proof in self.has else "it tells nothing of them"
+        return None if proof == ALWAYS or proof in self.has else "it has no information about them"
 
     def compared(self, name: str, text: str) -> str:
         """A value as it is compared: spelt in common, and without what never counts."""
@@ -274,7 +274,7 @@ class _Pairing:
         )
         if not agree or values[0] == values[1]:
             return None
-        return EXPECTED, "the lock says so of the two targets", ""
+        return EXPECTED, "the lock has this difference between the two targets", ""
 
 
 def compare(

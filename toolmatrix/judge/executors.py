@@ -174,9 +174,9 @@ def _worded(error: BaseException) -> str:
 
 def _lost(error: BaseException) -> BoundExceeded:
     return BoundExceeded(
-        "the process of the executor that worked on it ended",
+        "the executor process that worked on it ended",
         found=_worded(error),
-        help="it may lack memory: set a bound below that with `--memory`",
+        help="it may lack memory; set a lower limit with `--memory`",
     )
 
 
@@ -188,7 +188,7 @@ def opened(name: str) -> AbstractContextManager[Executor]:
     known = {one.name: one for one in entry_points(group=GROUP)}
     if kind not in known:
         raise UsageError(
-            f"no executor is called `{kind}`",
+            f"unknown executor `{kind}`",
             expected=", ".join(sorted(known)) or f"an entry point of the group `{GROUP}`",
             found=f"`--executor {name}`",
         )
@@ -206,7 +206,7 @@ def _told_as_missing(name: str) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 - whatever a package of somebody else fails by
         raise ToolMissing(
             f"the executor `{name}` cannot be used",
-            expected=f"what the entry point of the group `{GROUP}` names to work",
+            expected=f"a working entry point in the group `{GROUP}`",
             found=_worded(error),
         ) from None
 
@@ -240,7 +240,7 @@ def dask(address: str) -> Iterator[Executor]:
         # A client that is half made is closed now: at the end of the program it would wait a minute for its threads.
         gc.collect()
         raise ToolMissing(
-            "the scheduler of Dask does not answer", expected="one at " + address, found=failure
+            "the Dask scheduler does not answer", expected="one at " + address, found=failure
         )
     with client, client.get_executor(pure=False) as executor:
         _check_workers(client, address)
@@ -252,7 +252,7 @@ def _check_workers(client: Any, address: str) -> None:
         client.wait_for_workers(1, timeout=_PATIENCE)
     except Exception:  # noqa: BLE001 - one of time, whose class is another one in each version
         raise ToolMissing(
-            "the scheduler of Dask has no worker",
+            "the Dask scheduler has no worker",
             expected=f"one that `dask worker {address}` started where toolmatrix is installed",
             found=f"none in {_PATIENCE} seconds",
         ) from None
@@ -261,7 +261,7 @@ def _check_workers(client: Any, address: str) -> None:
     without = sorted(worker for worker, has in told.items() if has is not True)
     if without:
         raise ToolMissing(
-            "workers of Dask cannot import toolmatrix",
+            "Dask workers cannot import toolmatrix",
             expected="the same version of it on each, with its extra `dask`",
             found=", ".join(without),
         )
@@ -384,14 +384,14 @@ def _made(asked: RemoteWork) -> IndexedWork:
     # Another release may not even know these fields.
     if asked.release != __version__:
         raise UsageError(
-            "the machine of an executor has another toolmatrix",
+            "an executor machine has another version of toolmatrix",
             expected=f"{asked.release} on all",
             found=__version__,
         )
     work = asked.kind(index=open_index(asked.overlays, os.environ), **asked.fields)
     if work.key != asked.key:
         raise UsageError(
-            "the machine of an executor has another matrix, or is of another platform",
+            "an executor machine has another matrix or another platform",
             expected="the same matrix on all, and `--platform` where they differ",
             found=f"its key is {work.key[:12]}, and not {asked.key[:12]}",
         )

@@ -115,7 +115,7 @@ def of_word(word: str, where: Position | None = None) -> Expectation:
         return Expectation(kind="feature", name=name, wanted=value)
     if name not in PROPERTIES:
         if not _is_selector(rest):
-            raise _unread(word, where, "a version behind the operator")
+            raise _unread(word, where, "a version after the operator")
         return Expectation(kind="component", name=name.replace("_", "-"), wanted=rest)
     if operator != "==":
         raise _unread(word, where, f"`{name}==VALUE`: a property has no order")
@@ -174,7 +174,7 @@ def of_lock(
             name=arch,
             evidence=backed.evidence,
             facts=backed.facts,
-            excused="no file in the image holds code for devices",
+            excused="no file in the image has device code",
         )
     if target.compiles:
         yield from _flags(target.flags)
@@ -233,7 +233,7 @@ def _excuse(index: Index, target: LockedTarget, framework: str, name: str) -> st
     if target.from_ != "source" or not framework:
         return ""
     if name == framework:
-        return "it is built from source, and an image to build it in need not hold it"
+        return "it is built from source, and an image to build it in need not contain it"
     # Nor need it hold what only the package of the framework requires: nothing is installed from that package.
     claims = index.known(target.components[name].facts)
     required = [

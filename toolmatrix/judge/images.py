@@ -51,7 +51,7 @@ _MOST_OTHERS = 8
 # Values of a feature that say that it is not there.
 _NO = ("no", "false", "absent")
 _FLAGS = "set it in CFLAGS and CXXFLAGS of the image, as a rendered Dockerfile does"
-_RECORD = "compile with -frecord-gcc-switches or -g, and a file tells its own flags"
+_RECORD = "compile with -frecord-gcc-switches or -g, which record the flags in each file"
 _SET = {
     "label": "build from the Dockerfile that `toolmatrix render` writes; `--only` checks the rest of another image",
     "env": "set it in the image with ENV",
@@ -126,7 +126,7 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         return
     hidden = subject.hidden(expectation.name, seen)
     if hidden:
-        help = "let it be run: as `docker:NAME`, without `--no-run`"
+        help = "run it: use `docker:NAME`, without `--no-run`"
         yield expectation.verdict(UNKNOWN, reason=hidden, help=help, others=seen)
         return
     decided = next((one for one in seen if one.default), seen[0])
@@ -139,7 +139,7 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
                 if again[0] != UNKNOWN:
                     decided, (word, reason) = finer, again
                     break
-    settle = "a finer witness settles it, such as the package's own record or `--expect` with fewer numbers"
+    settle = "more precise evidence settles it, such as the package's own record; or use `--expect` with fewer numbers"
     others: dict[str, Seen] = {}
     for one in seen:
         if one.version != decided.version:
@@ -160,7 +160,7 @@ def _absent(subject: Subject, expectation: Expectation) -> Verdict:
     # An image for running lists less than one for building from the same lock; what a user names must be there.
     unlisted = expectation.name not in listed and not expectation.required
     if not reason and expectation.evidence and listed and unlisted:
-        reason = "the image does not say that it holds it"
+        reason = "the image does not declare it"
     excused = expectation.excused if unlisted else ""
     if reason or excused or expectation.name in _WITNESSES:
         why = reason or excused or "nothing in the image names it"
@@ -207,7 +207,7 @@ def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     taken = (one for one in foreign if one.seen_by == DEFAULT_PLACE)
     seen = [one for one in (said, *inventory.features.get("arch", ()), *taken) if one.version]
     if not seen:
-        reason = subject.skipped("arch", "platform") or "nothing tells the architecture"
+        reason = subject.skipped("arch", "platform") or "the architecture is unknown"
         yield expectation.verdict(SKIP, reason=reason)
         return
     wanted = architecture(expectation.wanted)
@@ -216,9 +216,9 @@ def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     if odd is None:
         yield expectation.verdict(PASS, seen[0])
         return
-    help = "build it with `--platform`, or take the image of that platform from the index"
+    help = "build it with `--platform`, or use the image for that platform from the index"
     if odd.seen_by == DEFAULT_PLACE:
-        help = "take the file of the right platform, or keep it where nothing runs or loads it"
+        help = "use the file for the right platform, or keep it where nothing runs or loads it"
     yield expectation.verdict(FAIL, odd, "TM403", help=help, others=agreeing)
 
 
@@ -247,7 +247,7 @@ def _flag(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     if reason:
         yield expectation.verdict(SKIP, reason=reason)
     elif any(name.startswith(("flag:", "env:")) for name in features):
-        yield expectation.verdict(FAIL, code="TM404", reason="nothing carries it", help=_FLAGS)
+        yield expectation.verdict(FAIL, code="TM404", reason="no file has it", help=_FLAGS)
     else:
         reason = "neither flags nor settings were recorded"
         yield expectation.verdict(UNKNOWN, reason=reason, help=_RECORD)
@@ -260,7 +260,7 @@ def _codegen(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         yield expectation.verdict(PASS, hit)
     elif seen:
         found = ", ".join(sorted({one.version for one in seen}))
-        help = "compile for it, or take libraries that hold code for it"
+        help = "compile for it, or use libraries with code for it"
         yield expectation.verdict(FAIL, seen[0], "TM408", found=found, help=help)
     else:
         reason = subject.skipped("codegen") or expectation.excused or "no device code was seen"
@@ -276,7 +276,7 @@ def _property(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     if not seen:
         reason = subject.skipped(key, kind)
         if key == "char":
-            nothing = "neither debug information nor a compiler tells it"
+            nothing = "neither debug information nor a compiler shows it"
             yield expectation.verdict(UNKNOWN, reason=reason or nothing, help=_RECORD)
         elif reason:
             yield expectation.verdict(SKIP, reason=reason)
@@ -286,7 +286,7 @@ def _property(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         return
     # Secrets are masked when an image is observed: what is left says nothing about the value.
     if expectation.wanted and secrets.MASK in seen[0].version:
-        reason = "it holds a secret, which is compared with nothing"
+        reason = "it contains a secret, which is never compared"
         yield expectation.verdict(UNKNOWN, reason=reason)
         return
     found = seen[0].version
@@ -332,14 +332,14 @@ def _loaded(subject: Subject, expectation: Expectation, one: Soname | None) -> V
     if away := subject.inventory.features.get(f"{UNREACHED}:{expectation.name}"):
         _, reason, help = _WARNINGS[UNREACHED]
         return expectation.verdict(FAIL, away[0], "TM405", reason=reason, help=help)
-    by = f"needed by {one.needed_by[0]}" if one and one.needed_by else "nothing brings it"
+    by = f"needed by {one.needed_by[0]}" if one and one.needed_by else "nothing provides it"
     # The container runtime mounts the libraries of the driver when it starts a container with GPUs.
     if expectation.name.startswith(DRIVER):
-        return expectation.verdict(SKIP, reason="the driver of the host brings it")
+        return expectation.verdict(SKIP, reason="the driver of the host provides it")
     package = provider(subject.inventory, expectation.name)
     if one and one.others:
         others = ", ".join(one.others)
-        help = f"{others} is of another major: take what was built for it, or install {package}"
+        help = f"{others} has another major version: use a build for it, or install {package}"
         return expectation.verdict(FAIL, code="TM406", found=others, reason=by, help=help)
     return expectation.verdict(FAIL, code="TM405", reason=by, help=f"install {package}")
 
@@ -349,41 +349,41 @@ _WARNINGS = {
     FOREIGN_PROGRAM: (
         "TM412",
         "a program for another processor",
-        "take the program of the platform of the image, or leave it out",
+        "use the program for the platform of the image, or remove it",
     ),
     UNKEPT: (
         "TM413",
-        "compiled without what the variables of the image promise",
-        "build it again with the flags, or take the flags out of the variables",
+        "compiled without the flags in the variables of the image",
+        "build it again with the flags, or remove the flags from the variables",
     ),
     GONE: (
         "TM414",
-        "what its record lists is gone",
+        "the files on its record are missing",
         "install the package again, or remove it with its package manager",
     ),
     BY_VARIABLE: (
         "TM415",
-        "found by way of LD_LIBRARY_PATH alone",
+        "found only through LD_LIBRARY_PATH",
         "list its directory in /etc/ld.so.conf.d and run ldconfig: a process without the variable does not start",
     ),
     UNREACHED: (
         "TM417",
-        "a program needs it, and its loader does not look there",
+        "a program needs it, but its loader does not search there",
         "list its directory in /etc/ld.so.conf.d and run ldconfig, unless a script starts the program with a variable",
     ),
     OLDER: (
         "TM418",
-        "a file asks it for symbols of a version that it does not have",
-        "take a build of the file for this system, or a base image that is as new as the one it was built on",
+        "a file needs symbol versions that it does not have",
+        "use a build of the file for this system, or a base image as new as the one it was built on",
     ),
     NO_INTERPRETER: (
         "TM419",
-        "a script on PATH asks for it, and it is gone",
-        "put it where the script looks for it, or make the environment again in the directory that the image has it in",
+        "a script on PATH needs it, but it is missing",
+        "put it at the path in the script, or create the environment again in the directory that it has in the image",
     ),
     secrets.FEATURE: (
         "TM416",
-        "a secret that everybody can read who has the image",
+        "a secret that everybody with the image can read",
         "revoke it, and build with `RUN --mount=type=secret`, which leaves nothing behind",
     ),
 }
@@ -421,9 +421,9 @@ def provider(inventory: Inventory, soname: str) -> str:
         found.append(f"`apk add so:{soname}`")
     elif "dpkg" in managers and not found and (package := debian_package(soname)):
         found.append(
-            f"{package} of the distribution, if it is called so: `apt-file search {soname}`"
+            f"{package} of the distribution; to check the name: `apt-file search {soname}`"
         )
-    return ", or ".join(found) or f"the package that brings {soname}"
+    return ", or ".join(found) or f"the package that provides {soname}"
 
 
 def debian_package(soname: str) -> str:

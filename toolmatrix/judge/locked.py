@@ -53,9 +53,9 @@ def embedded(inventory: Inventory) -> Lock:
     """The lock inside an image. Raises LockError where there is none, or one that was edited."""
     if not inventory.lock:
         raise LockError(
-            "there is no lock in it",
+            "it contains no lock",
             expected=f"/{LOCK}, as in a rendered image",
-            help="name a lock with `--lock FILE`, or say what is wanted: `--expect python==3.11.*`",
+            help="name a lock with `--lock FILE`, or requirements with `--expect python==3.11.*`",
         )
     return read.parse(inventory.lock.encode(), "/" + LOCK)
 
@@ -114,7 +114,7 @@ def _read(asked: SubjectRequest) -> Inventory:
     held = read.read(os.path.join(asked.directory, path)).held
     if wanted and wanted not in held:
         raise NothingMatched(
-            f"{path} holds no target `{wanted}`", expected=", ".join(held), found=f"`{wanted}`"
+            f"{path} has no target `{wanted}`", expected=", ".join(held), found=f"`{wanted}`"
         )
     fitting = [
         name
@@ -123,7 +123,7 @@ def _read(asked: SubjectRequest) -> Inventory:
     ]
     if len(fitting) != 1:
         raise UsageError(
-            "a lock is compared by one target",
+            "a lock is compared for one target",
             expected=" or ".join(f"`lock:{path}#{name}`" for name in fitting or held),
             found=f"`{asked.subject}`",
         )

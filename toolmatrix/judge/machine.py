@@ -116,7 +116,7 @@ def _toolkit(context: MachineContext) -> Iterator[Verdict]:
         check = _check(name, locked.version, locked.facts) if locked else _check(name)
         releases = stage_facts.releases(context.index, name, seen.version)
         other = locked is not None and locked.version not in releases
-        help = "what is compiled outside of the image gets this one"
+        help = "code compiled outside of the image uses this one"
         yield check.verdict(WARN if other else PASS, seen, "TM503", help=help)
 
 
@@ -154,7 +154,7 @@ def _devices(context: MachineContext) -> Iterator[Verdict]:
         cards = context.feature("product") or context.feature("gpu")
         check = _check("device", ", ".join(context.target.devices) if context.target else "")
         if cards:
-            reason = f"{cards[0].version}, of which nothing tells the device"
+            reason = f"{cards[0].version}, for an unknown device"
             yield check.verdict(UNKNOWN, reason=reason)
         else:
             yield check.verdict(SKIP, reason="no GPU here")
@@ -182,7 +182,7 @@ def _device(context: MachineContext, seen: Seen) -> Verdict:
 def _processor(context: MachineContext) -> Iterator[Verdict]:
     cpu = context.feature("cpu")
     if not cpu:
-        yield _check("cpu").verdict(SKIP, reason="/proc/cpuinfo tells no features")
+        yield _check("cpu").verdict(SKIP, reason="/proc/cpuinfo lists no features")
         return
     yield _check("cpu").verdict(PASS, cpu[0])
     seen = context.feature("crc32")
@@ -206,7 +206,7 @@ def _glibc(context: MachineContext) -> Iterator[Verdict]:
     if seen:
         yield _check("glibc").verdict(PASS, seen)
     else:
-        yield _check("glibc").verdict(SKIP, reason="no getconf tells it")
+        yield _check("glibc").verdict(SKIP, reason="getconf does not report it")
 
 
 def _resource(name: str, context: MachineContext) -> Iterator[Verdict]:

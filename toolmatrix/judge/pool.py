@@ -75,7 +75,7 @@ class WorkBounds(Value):
             "--cpu-time": f"more than {plural(self.processor, 'second')} of processor time",
             "--memory": f"more than {self.memory} MiB of memory, or than the system gives",
         }
-        return BoundExceeded(f"it takes {bounds[option]}", help=f"raise the bound with `{option}`")
+        return BoundExceeded(f"it takes {bounds[option]}", help=f"raise the limit with `{option}`")
 
 
 class WorkResult(Value):
@@ -177,14 +177,14 @@ def _fork() -> int:
 def _ended(code: int) -> ToolmatrixError:
     if code == -signal.SIGKILL:
         return BoundExceeded(
-            "the system killed the process that read it, as it does where memory runs out",
-            help="set a bound below that with `--memory`, or fewer `--jobs`",
+            "the system killed the process that read it, as it does when memory runs out",
+            help="set a lower limit with `--memory`, or use fewer `--jobs`",
         )
     if -code in ENDING:
         return BoundExceeded(
-            "somebody ended the process that read it",
+            "the process that read it was ended from outside",
             found=signal.Signals(-code).name,
-            help="judge it again: `--resume` goes on with it",
+            help="judge it again with `--resume`",
         )
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return ToolmatrixError("the process that read it ended", found=how, help="report it")

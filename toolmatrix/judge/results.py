@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # What another machine has of its own under the same name, or not at all.
 _ENGINES = ("docker:", "podman:", "containerd:")
 _OF_A_MACHINE = ("host", "archive:-", "-")
-_GO_ON = "`--resume` goes on with it"
+_GO_ON = "use `--resume` to continue"
 
 
 def validate(validator: Validator, subject: str, bounds: WorkBounds) -> Judged:
@@ -47,7 +47,7 @@ def reachable(subjects: Iterable[str]) -> None:
     for subject in subjects:
         if subject in _OF_A_MACHINE or subject.startswith(_ENGINES):
             raise UsageError(
-                f"`{subject}` is of this machine, and an executor works elsewhere",
+                f"`{subject}` is on this machine, but an executor runs elsewhere",
                 expected="subjects in a registry, or in a folder that all machines share",
                 found=f"`{subject}`",
             )
@@ -103,7 +103,7 @@ def merged(files: Iterable[tuple[str, bytes]]) -> dict[str, Judged]:
             before, where = found.setdefault(subject, (judged, path))
             if before != judged:
                 raise UsageError(
-                    f"two files tell different things about `{subject}`",
+                    f"two files have different results for `{subject}`",
                     where=Position(path),
                     expected=f"what {where} says of it",
                     help="validate it again with `--resume`, or leave one of the files out",
@@ -113,7 +113,7 @@ def merged(files: Iterable[tuple[str, bytes]]) -> dict[str, Judged]:
 
 def lacking(subject: str) -> Judged:
     """The verdict about a subject that no run told of."""
-    return refused(subject, CannotSay("no run says anything about it", help=_GO_ON))
+    return refused(subject, CannotSay("no run has a result for it", help=_GO_ON))
 
 
 class Results:

@@ -138,11 +138,11 @@ def _archs(context: PlanContext, expected: Expected) -> Iterator[Finding]:
 def _words(context: PlanContext, answered: Answered) -> Iterator[Finding]:
     expected = answered.expected
     left = dict(expecting.contradicted(expected, answered.typed))
-    why = {word: f"`{typed}` says otherwise" for word, typed in left.items()}
+    why = {word: f"`{typed}` takes precedence" for word, typed in left.items()}
     if answered.platform and answered.platform != expected.platform:
         why |= dict.fromkeys(expected.host_words, f"it is for {expected.platform}")
     why |= {
-        f"{name}={value}": f"`{name}={answered.env[name]}` says otherwise"
+        f"{name}={value}": f"`{name}={answered.env[name]}` takes precedence"
         for name, value in expected.env.items()
         if answered.env.get(name, value) != value
     }

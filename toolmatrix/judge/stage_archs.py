@@ -137,7 +137,7 @@ def unasked(context: PlanContext) -> Iterator[Finding]:
         severity="info" if how == "perhaps" else "warning",
         arch=facts.sass(facts.twin(context.index, arch)),
         how=how,
-        expected="an arch that was asked for",
+        expected="a requested arch",
         actual=arch,
         facts=tuple(held),
     )

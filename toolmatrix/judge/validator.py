@@ -61,7 +61,7 @@ class Baseline(Value):
             )
         if self.targets and self.targets[0] not in held:
             raise NothingMatched(
-                f"{self.path} holds no target `{self.targets[0]}`", expected=", ".join(held)
+                f"{self.path} has no target `{self.targets[0]}`", expected=", ".join(held)
             )
         if self.targets or len(held) == 1:
             return self.targets[0] if self.targets else next(iter(held))
@@ -73,7 +73,7 @@ class Baseline(Value):
         # Two targets of one platform differ in what is installed, and no guess would be right for both.
         if len(fitting) != 1:
             raise UsageError(
-                "the image does not tell which target of the lock it was made for",
+                "the image does not name the target of the lock it was made for",
                 expected="`--target` with one of " + ", ".join(fitting or held),
                 found=inventory.platform or "no platform",
             )
@@ -205,7 +205,7 @@ class Validator(IndexedWork):
         # A misspelt name would leave no check, and nothing would be wrong.
         if odd:
             raise NothingMatched(
-                f"no check is called `{odd}`",
+                f"unknown check `{odd}`",
                 expected="one of " + ", ".join(dict.fromkeys(one.kind for one in every)),
                 found=f"`--only {odd}`",
             )
@@ -276,7 +276,7 @@ def _following(
         (one.kind, one.name) for one in images.judge(inventory, wanted, index) if one.word == PASS
     }
     return [
-        one.replace(reason="the lock in the image wants it so", help="")
+        one.replace(reason="the lock in the image requires it", help="")
         if one.word == FAIL and one.kind == "component" and (one.kind, one.name) in follows
         else one
         for one in found

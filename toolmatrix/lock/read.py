@@ -37,7 +37,7 @@ LARGEST = 8 << 20
 _HEAD = 4096
 _HEX, _DIGITS = "0123456789abcdef", 64
 
-_ANEW = "write it anew with `toolmatrix lock`, or restore it from version control"
+_ANEW = "write it again with `toolmatrix lock`, or restore it from version control"
 # What each table holds: kinds of `_KINDS`, tables below it, `*` for names of any kind, `?` behind what may be left out.
 _BACKED: Fields = {"evidence": "word", "facts": "list", "disputed?": "list"}
 _PACKAGES: Fields = {"*": {"version": "text", "files": {"*": "sha256"}, "url?": "text"}}
@@ -196,11 +196,11 @@ def _same_schema(text: str, path: str) -> None:
             found = value.strip('"')
             if found != SCHEMA and found.startswith(SCHEMA.rpartition("/")[0] + "/"):
                 raise LockError(
-                    "the lock is of another schema",
+                    "the lock has another schema",
                     where=Position(path, number),
                     expected=f"`{SCHEMA}`",
                     found=f"`{found}`",
-                    help="use the toolmatrix that wrote it, or write it anew with `toolmatrix lock`",
+                    help="use the toolmatrix that wrote it, or write it again with `toolmatrix lock`",
                 )
             return
 
@@ -262,7 +262,7 @@ def _no_lock(text: str, path: str) -> LockError:
     if text:
         toml.parse(text, path, LockError, "the lock", _ANEW)
     return LockError(
-        "this is no lock",
+        "this is not a lock",
         where=Position(path, 1),
         expected=f'`schema = "{SCHEMA}"`',
         found="another file" if text else "an empty file",
@@ -307,11 +307,11 @@ class _Checker:
 
     def wrong(self, keys: tuple[str, ...], expected: str, found: str = "") -> LockError:
         return LockError(
-            f"the lock says something odd about `{'.'.join(keys)}`",
+            f"the lock has an invalid `{'.'.join(keys)}`",
             where=Position(self.path, self.line(keys)),
             expected=expected,
             found=found,
-            help="use the toolmatrix that wrote it, or write it anew with `toolmatrix lock`",
+            help="use the toolmatrix that wrote it, or write it again with `toolmatrix lock`",
         )
 
     def line(self, keys: tuple[str, ...]) -> int:

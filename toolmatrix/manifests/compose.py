@@ -36,7 +36,7 @@ def _service(key: Traced, service: Marked, unread: list[NotRead]) -> Iterator[It
     elif image:
         word = shell.expanded(image, {})
         if word.unread:
-            unread.append(NotRead(text=image, why=f"nobody says what {word.unread} is"))
+            unread.append(NotRead(text=image, why=f"{word.unread} is unknown"))
         else:
             yield Item(kind=IMAGE, name=word.plain, specifier="", text=word.text)
     platform = service.get("platform").text()

@@ -29,7 +29,7 @@ def spec(text: Traced, unread: list[NotRead]) -> Iterator[Item]:
     found = _SPEC.match(text.text)
     # Of a file or an address the name need not tell what is in it.
     if found is None or text.text.startswith((".", "/")) or "://" in text.text:
-        unread.append(NotRead(text=text, why="no specification of a package that conda would take"))
+        unread.append(NotRead(text=text, why="not a package specification that conda accepts"))
         return
     said = text.group(found, "version") if found["version"] else None
     yield Item(

@@ -243,7 +243,7 @@ class _Reader:
             items = list(before.items)
             self.taken += len(items)
         elif image.unread:
-            self.unread.append(NotRead(text=image.text, why=f"nobody says what {image.unread} is"))
+            self.unread.append(NotRead(text=image.text, why=f"{image.unread} is unknown"))
         # `scratch` is empty.
         elif image.plain and image.plain != "scratch":
             items = [Item(kind=IMAGE, name=image.plain, specifier="", text=image.text)]

@@ -32,10 +32,10 @@ def is_inside(path: str, root: str) -> bool:
 
 
 def opened(path: str, root: str = "") -> FileText:
-    """A file as text; with a root it is in that folder by all its links. Raises ManifestError."""
+    """A file as text; with a root it is in that folder also after following links. Raises ManifestError."""
     if root and not is_inside(path, root) and not opener.is_stream(path):
         raise ManifestError(
-            "the file is a link that leads out of what is judged",
+            "the file is a link to outside of the judged directory",
             where=Position(path),
             expected=f"a file in {root}",
             help="name the file that it links to",
@@ -74,7 +74,7 @@ def decoded(data: bytes, shown: str, root: str = "") -> FileText:
         ) from None
     if "\0" in text:
         raise ManifestError(
-            "the file is no text",
+            "the file is not text",
             where=Position(shown, text[: text.index("\0")].count("\n") + 1),
             expected="text",
             found="a zero byte",

@@ -290,7 +290,7 @@ class _Session:
 
 
 def _unsaid(word: Word) -> NotRead:
-    return NotRead(text=word.text, why=f"nobody says what {word.unread} is")
+    return NotRead(text=word.text, why=f"{word.unread} is unknown")
 
 
 def _pip(program: str, words: Sequence[Word]) -> tuple[str, Sequence[Word]]:

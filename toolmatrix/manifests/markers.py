@@ -64,7 +64,7 @@ class Marked:
     def _visit(self) -> None:
         if self.node is not None and not self.source.visit(1 + len(self.node.value)):
             raise ManifestError(
-                "the file stands for too much",
+                "the file expands to too much",
                 where=Position(self.source.path, self.node.start_mark.line + 1),
                 expected="fewer aliases, or fewer merged mappings",
             )

@@ -201,7 +201,7 @@ class _Project:
         if all(addresses):
             # One of several indexes, by markers that only its user decides: any of them may be the one.
             return item.replace(indexes=tuple(dict.fromkeys(addresses)), alone=len(found) == 1)
-        self.unread.append(NotRead(text=item.text, why="a source that is no index"))
+        self.unread.append(NotRead(text=item.text, why="a source that is not an index"))
         return None
 
     def applies(self, source: Mapping[str, Any], group: str) -> bool:

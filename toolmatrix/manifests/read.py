@@ -68,11 +68,11 @@ def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> Proj
         reader = requirements.read
     if reader is None:
         raise ManifestError(
-            "nobody knows what this file is",
+            "unknown kind of file",
             where=Position(source.path),
             expected=KINDS,
             found=f"`{name}`",
-            help="name it as its tool does",
+            help="use the file name that its tool expects",
         )
     manifest = reader(source, files.Files(source.path, instead, source.root))
     environments = bounded(source.path, manifest.environments)

@@ -102,7 +102,7 @@ def requirement(text: Traced, indexes: PackageIndexes, python: str = "") -> Item
     except InvalidRequirement:
         read = None
     if parts is None or read is None:
-        return NotRead(text=text, why="no requirement that pip would take")
+        return NotRead(text=text, why="not a requirement that pip accepts")
     if read.marker is not None:
         held = _holds(read.marker, python)
         if held is not True:

@@ -142,7 +142,7 @@ def _put(text: str, values: Mapping[str, str], at: Position | None) -> str:
         return variables.put(text, values)
     except KeyError as error:
         raise RecipeError(
-            f"the answer holds no {error.args[0]}",
+            f"the answer has no {error.args[0]}",
             where=at,
             expected=f"a `when:` that asks for {error.args[0]}, or an answer that has it",
             found=f"`{text}`",

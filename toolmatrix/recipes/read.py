@@ -183,9 +183,7 @@ class _RecipeReader:
         found = []
         for name, part in node.mapping("conditions").items():
             if name not in self.components:
-                node.key(name).fail(
-                    "no component is called that", expected="a component of the matrix"
-                )
+                node.key(name).fail("unknown component", expected="a component of the matrix")
             found.append((name, self.selector(name, part)))
         return tuple(found)
 
@@ -227,7 +225,7 @@ class _RecipeReader:
         strange = variables.unknown(text, self.components)
         if strange:
             node.fail(
-                f"no value is called `{{{strange}}}`",
+                f"unknown value `{{{strange}}}`",
                 expected="a component of the matrix or a name of docs/recipes.md",
             )
         expected, found = tables.fault(shape, text)

@@ -35,7 +35,7 @@ def machine(held: LockedTarget) -> str:
         if spelled["debian_arch"] == wanted:
             return name
     raise RenderError(
-        "nobody knows this platform",
+        "unknown platform",
         expected=" or ".join(f"linux/{part['debian_arch']}" for part in MACHINES.values()),
         found=f"`{held.platform}`",
     )

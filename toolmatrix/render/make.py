@@ -111,9 +111,9 @@ def job(
             excluded.append((name, str(reason)))
     if not images:
         raise NoImage(
-            f"the recipe `{rules.recipe.name}` makes no image of this lock",
+            f"the recipe `{rules.recipe.name}` cannot make an image from this lock",
             found="; ".join(f"{name}: {reason}" for name, reason in excluded) or "no target",
-            help="`toolmatrix lock --recipe NAME` asks for an answer that a recipe makes an image of",
+            help="`toolmatrix lock --recipe NAME` makes an answer that the recipe can build an image from",
         )
     return Job(
         lock=lock,
@@ -268,16 +268,16 @@ def _left_out(
     }
     pip = next((part.component for part in provisions if part.pip), "")
     if pip and "python" not in held.components:
-        raise _Excluded(f"the answer holds no python, by which {pip} is installed: `--with python`")
+        raise _Excluded(f"the answer has no python, which installs {pip}: `--with python`")
     for name in wanted:
         part = held.components.get(name)
         if part is None:
-            raise _Excluded(f"the answer holds no {name}, which was requested")
+            raise _Excluded(f"the answer has no {name}, which was requested")
         if name in brought or part.inside or part.floor:
             continue
         if recipe.builds or recipe.runs:
             raise _Excluded(
-                f"the recipe `{recipe.name}` does not bring {name}, which was requested"
+                f"the recipe `{recipe.name}` does not install {name}, which was requested"
             )
         yield name
 
@@ -287,7 +287,7 @@ def _placed(target: str, held: LockedTarget, rules: Rules) -> tuple[Distro, Pick
     distro = picker.first(rules.distros)
     if distro is None:
         where = held.components["distro"].version
-        raise _Excluded(f"nothing says how packages get into {where}")
+        raise _Excluded(f"there is no known way to install packages in {where}")
     made = rules.recipe.built(held.components)
     built = " ".join(f"{name}=={picker.values[name]}" for name in made)
     values = {**picker.values, **answer.of_distro(distro), **({"built": built} if built else {})}
@@ -301,9 +301,9 @@ def _snapshot(held: LockedTarget, rules: Rules, picker: Picker) -> ArchiveSnapsh
     where = held.components["distro"].version
     found = picker.first(rules.snapshots, snapshot=day)
     if found is None:
-        raise _Excluded(f"nothing keeps the packages of {where} as they were on a day")
+        raise _Excluded(f"there is no snapshot of the packages of {where}")
     if day < found.since.replace("-", ""):
-        raise _Excluded(f"the packages of {where} are kept from {found.since} on")
+        raise _Excluded(f"snapshots of the packages of {where} start at {found.since}")
     return found
 
 
@@ -352,7 +352,7 @@ def _needed(target: str, held: LockedTarget, recipe: Recipe) -> None:
     for several in wanted:
         if several and not known & {*several}:
             named = listing(several, "or")
-            raise _Excluded(f"the answer holds no {named}, which the recipe `{recipe.name}` needs")
+            raise _Excluded(f"the answer has no {named}, which the recipe `{recipe.name}` needs")
 
 
 def _provisions(
@@ -361,7 +361,7 @@ def _provisions(
     for name, found in _offered(held, rules, picker, distro):
         if found is None:
             version, where = held.components[name].version, held.components["distro"].version
-            raise _Excluded(f"nothing says how {name} {version} gets into {where}")
+            raise _Excluded(f"there is no known way to install {name} {version} in {where}")
         yield found
 
 
@@ -423,7 +423,7 @@ def _steps(held: LockedTarget, rules: Rules, picker: Picker) -> tuple[BuildStep,
     # Of one stage the steps stay in the order of the recipe: sorting is stable.
     steps = settled(sorted(picker.all(recipe.steps), key=lambda step: STAGES.index(step.stage)))
     if recipe.steps and not steps:
-        raise _Excluded(f"no step of the recipe `{recipe.name}` holds for this answer")
+        raise _Excluded(f"no step of the recipe `{recipe.name}` applies to this answer")
     return tuple(
         step.replace(downloads=tuple(_pinned(one, held, rules) for one in step.downloads))
         for step in steps

@@ -14,8 +14,8 @@ from toolmatrix.value import Value
 
 WAYS = {
     "image": "`--base IMAGE=IMAGE@sha256:...` pins an image",
-    "frontend": "`--syntax-line IMAGE@sha256:...` pins the frontend of BuildKit, `--syntax-line off` takes none",
-    "package": "`--snapshot DATE` takes the packages of Debian and Ubuntu as they were on a day",
+    "frontend": "`--syntax-line IMAGE@sha256:...` pins the frontend of BuildKit, `--syntax-line off` uses none",
+    "package": "`--snapshot DATE` uses the packages of Debian and Ubuntu as of a day",
     "unkept": "packages that no snapshot has may lie in a base image with a digest, named by `--base`",
     "python": "`toolmatrix lock --packages` pins the Python packages of an answer",
     "file": "a recipe may name checksums",

@@ -28,7 +28,7 @@ _TITLES = {
 }
 _RUN = {
     "native": "machine code for each",
-    "runs": "PTX for some, or code of a kind that is not known",
+    "runs": "PTX for some, or an unknown kind of code",
     "refused": "none for some",
     "unknown": "codegen archs unknown",
 }

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     Entry = dict[str, Any]
 
 SCHEMA = "toolmatrix.components/1"
-_FRAMEWORKS, _GPU = "frameworks", "for GPUs: toolkits, libraries and what stands on frameworks"
-_ANY, _WHERE = "packages, compilers and tools", "what it runs on and is made for"
+_FRAMEWORKS, _GPU = "frameworks", "for GPUs: toolkits, libraries, and packages on top of frameworks"
+_ANY, _WHERE = "packages, compilers and tools", "platforms and devices"
 # What a line has room for besides, at least.
 _TITLE = 16
 
@@ -91,4 +91,4 @@ def _lines(held: Entry, screen: Terminal) -> Iterator[list[str]]:
             shown.append(line.rstrip())
         yield shown
     count = terminal.plural(len(entries), "component")
-    yield [f"{count}; each with its newest release, how many are known, and + how many builds"]
+    yield [f"{count}; each with its newest release, number of releases, and + number of builds"]

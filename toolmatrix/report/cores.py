@@ -48,11 +48,11 @@ def ground_text(
         releases = claims.ranged(index, ground.subject, ground.releases)
         named = f"{named} {terminal.few(releases, _NAMES)}".rstrip()
     if ground.kind == "withdrawn":
-        return f"{named} was withdrawn, and is taken only where it is named exactly"
+        return f"{named} was withdrawn, and is chosen only if named exactly"
     if ground.kind == "unneeded":
-        return f"{claims.named_as(index, ground.subject)} is there only where something requires it"
+        return f"{claims.named_as(index, ground.subject)} is chosen only if something requires it"
     if ground.kind == "later":
-        return f"{named} was not out on {ground.values[0]}"
+        return f"{named} was not yet released on {ground.values[0]}"
     told = [
         f"{name} {claims.ranged(index, name, held)}".rstrip() if held else f"no {name}"
         for name, held in ground.conditions
@@ -60,7 +60,7 @@ def ground_text(
     conditions = f" with {terminal.listing(told)}" if told else ""
     if ground.kind == "evidence":
         beside = f" with {ground.component}" if ground.component != ground.subject else ""
-        return f"no fact speaks for {named}{beside} at --min-evidence {ground.values[0]}"
+        return f"no fact supports {named}{beside} at --min-evidence {ground.values[0]}"
     if ground.kind == "touching":
         return f"no fact joins {named} and {clash(index, ground) or ground.component}"
     if ground.kind == "needs":

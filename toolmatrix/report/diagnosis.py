@@ -65,7 +65,7 @@ class DiagnosisReport:
         found = self.found
         read = f"read {terminal.plural(found.lines, 'line')}"
         if not found.causes:
-            return f"{read}: nothing known; no signature of a failure is in this log"
+            return f"{read}: no known failure in this log"
         parts = [read + f": {terminal.plural(len(found.causes) + found.left, 'known failure')}"]
         if found.left:
             parts.append(f"{found.left} not shown, `--limit 0` shows all")

@@ -23,7 +23,7 @@ _NAMED = 4
 # A value of more letters does not widen the column of the others.
 _WIDE = 28
 # Reasons that no source stands behind.
-_ASKED, _DROPPED = "you asked", "you no longer ask for it"
+_ASKED, _DROPPED = "you asked", "no longer requested"
 
 
 def document(
@@ -147,7 +147,7 @@ def _moved(entries: Sequence[Entry], several: tuple[bool, bool]) -> list[str]:
         facts += _swapped(old["disputed"], new["disputed"], "disputed by ")
         name = f"  {entry['component']} {new['value']}"
         rows.append((name, _heading(entry, several), evidence, ", ".join(facts)))
-    return ["facts that moved below the same version", *terminal.columns(rows)] if rows else []
+    return ["facts that changed for the same version", *terminal.columns(rows)] if rows else []
 
 
 def _swapped(old: Sequence[str], new: Sequence[str], word: str = "") -> list[str]:

@@ -114,9 +114,9 @@ def why(found: Resolution, choice: Choice, group: Alternative) -> str:
         return f"no source joins them with {terminal.listing(group.anchors)}"
     told = cores.sentences(found.index, group.core, choice.component)
     if group.kind == "entangled":
-        return "no combination has them: " + " and ".join([*told, "nothing else leads around it"])
+        return "no combination has them: " + " and ".join([*told, "no alternative avoids it"])
     if group.kind == "later":
-        first = "that was chosen first" if told else "what was chosen first leaves no way to them"
+        first = "that was chosen first" if told else "earlier choices exclude them"
         return " and ".join([*told, first])
     return " and ".join(told) if told else "withdrawn, or released later"
 
@@ -168,7 +168,7 @@ def _sentences(
     for place, (reason, facts) in enumerate(same.items()):
         yield f"{'And because' if place else 'Because'} {reason} {notes.cite(facts)}"
     if entry["chain"]:
-        yield f"needed by {', needed by '.join(entry['chain'])}, which you asked for"
+        yield f"needed by {', needed by '.join(entry['chain'])}, which you requested"
     for part in entry.get("built", ()):
         yield f"built {part['date']} {part['text']} (ran) {notes.cite([part['fact']])}"
     for part in entry["disputed"]:

@@ -168,7 +168,7 @@ class MatrixReport:
             f"solved {terminal.plural(counts['frameworks'], 'release')} of frameworks in "
             f"{terminal.plural(counts['ways'], 'way')}: {terminal.plural(counts['answers'], 'answer')}, "
             f"{terminal.plural(counts['refusals'], 'refusal')}, {counts['unknown']} unknown\n"
-            f"reached {counts['reached']} of {terminal.plural(counts['releases'], 'release')}"
+            f"answers cover {counts['reached']} of {terminal.plural(counts['releases'], 'release')}"
         )
 
     def verdict(self) -> str:

@@ -13,7 +13,7 @@ from toolmatrix.report.grid import markdown
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.value import Document
 
-_HEAD = ("release", "python", "came of it", "packages")
+_HEAD = ("release", "python", "result", "packages")
 
 
 class ImportedAnswer(Document):

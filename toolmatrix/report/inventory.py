@@ -18,7 +18,7 @@ def text(inventory: Inventory, screen: Terminal, *, everything: bool = False) ->
     lines = [printable("  ".join(word for word in head if word))]
     lines += _block("components", _components(inventory), screen)
     lines += _block("features", _features(inventory, everything=everything), screen)
-    lines += _block("libraries that no file gives", _missing(inventory), screen)
+    lines += _block("libraries that no file provides", _missing(inventory), screen)
     lines += _block("not seen", ([one.what, one.reason] for one in inventory.skipped), screen)
     missing = sum(not one.found for one in inventory.sonames)
     counts = (

@@ -154,7 +154,7 @@ class ManifestReport:
         if file.edit is None:
             return [NO_EDIT]
         lines = [printable(line) for line in file.edit.patch.rstrip("\n").split("\n")]
-        return ["the smallest edit found, with which nothing is refused:", "", *lines]
+        return ["the smallest edit found that resolves every conflict:", "", *lines]
 
     def _joined(self, file: JudgedFile, notes: claims.Notes, screen: Terminal) -> list[str]:
         pairs = [pair for pair in file.judged.pairs() if pair.says == FINE] if file.judged else []
@@ -174,7 +174,7 @@ class ManifestReport:
         told = [
             f"{file.count(REFUSED)} refused",
             f"{file.count(FINE)} fine",
-            f"{file.count(UNKNOWN)} of which no fact speaks",
+            f"{file.count(UNKNOWN)} not covered by facts",
         ]
         count = sum(file.count(says) for says in (FINE, REFUSED, UNKNOWN))
         pairs = (
@@ -185,7 +185,7 @@ class ManifestReport:
         verdict = {
             "yes": "nothing forbids it",
             "no": "facts forbid it",
-            "unknown": "nobody can say",
+            "unknown": "cannot say",
         }[word]
         style = {"yes": "yes", "no": "no", "unknown": "unknown"}[word]
         return f"{path}: {screen.style(verdict, style)}; {pairs}"

@@ -218,7 +218,7 @@ def _rest(
             f"builds of {part['builds_of']}" if part["builds_of"] else part["component"]
             for part in refused
         )
-        lines += screen.wrap(f"no fact lets it go with any of {told}")
+        lines += screen.wrap(f"no fact allows it with any of {told}")
     if silent:
         told = ", ".join(silent) if everything else terminal.some(silent, _NAMES)
         lines += screen.wrap(f"no fact joins it with {told}")

@@ -262,7 +262,7 @@ def _images(held: Entry, notes: claims.Notes) -> list[str]:
         [image["release"], *remarks.image_row(image["cells"]), notes.cite([image["fact"]])]
         for image in held.get("images", ())
     ]
-    return ["images that were built", *terminal.columns(rows)] if rows else []
+    return ["built images", *terminal.columns(rows)] if rows else []
 
 
 def _claims(index: Index, held: Entry, notes: claims.Notes, *, everything: bool) -> list[str]:
@@ -293,7 +293,7 @@ def _claims(index: Index, held: Entry, notes: claims.Notes, *, everything: bool)
     if not rows:
         return []
     of = held["focus"][0] if len(held["focus"]) == 1 else "each"
-    lines = [f"what facts say of {of}", *terminal.columns(shown)]
+    lines = [f"facts about {of}", *terminal.columns(shown)]
     if rest := len(rows) - len(shown):
         lines.append(f"{rest} more (--all)")
     return lines

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.worlds import Outside
 
 SCHEMA = "toolmatrix.conflict/1"
-NO_REPAIR = "no single change, nor two, makes it possible"
+NO_REPAIR = "no one or two changes make it possible"
 # So many lines of the derivation of one core are printed; --depth shows the rest.
 _LIMIT = 12
 
@@ -98,7 +98,7 @@ def document(
 def counted(document: dict[str, Any]) -> str:
     """The rest of a sentence that begins with "no" or "unknown": for how many reasons, or of which releases."""
     if document["outside"]:
-        return ": no release that is known will do"
+        return ": no known release fits"
     count = len(document["cores"])
     return f", for {terminal.plural(count, 'independent reason')}" if count > 1 else ""
 
@@ -148,7 +148,7 @@ def text(
 
 
 def _outside(part: Outside) -> str:
-    return f"releases of {part.component} before {part.first} may do, and the matrix knows none of them"
+    return f"releases of {part.component} before {part.first} may fit, but the matrix knows none of them"
 
 
 def _headline(document: dict[str, Any], screen: Terminal) -> list[str]:

@@ -53,7 +53,7 @@ def _touching(resolution: Resolution, pair: Touching) -> dict[str, Any]:
         UNJOINED: f"facts about {pair.one} name {pair.other}, but none joins {one} and {other}{where}",
         UNOPENED: f"no fact says which devices the compiled code of {one} is for{where}",
         UNTIED: f"no fact ties {one} to {other} or to any other part of the answer{where}",
-        INCOMPLETE: f"not all that {one} requires has been read, and no fact joins it and {other}{where}",
+        INCOMPLETE: f"not all requirements of {one} have been read, and no fact joins it and {other}{where}",
     }[pair.reason]
     return {"text": text, "facts": [], "pair": dict(zip(pair._fields[:4], pair, strict=False))}
 
@@ -80,13 +80,13 @@ def _implied(resolution: Resolution) -> Iterator[Caveat]:
         other = ask.component == "machine" and ask.selector != machine
         if request.devices and other and ask.option == "target" and ask.implied:
             devices = terminal.listing([request.named(device) for device in request.devices])
-            text = f"target {ask.target}: none is named, and the machine of {devices} is {ask.selector}"
+            text = f"target {ask.target}: chosen because the machine of {devices} is {ask.selector}"
             yield "implied-target", text, []
 
 
 def _without_effect(resolution: Resolution) -> Iterator[Caveat]:
     if resolution.request.prefer == "newest":
-        text = "--prefer newest: combinations that somebody tested were not preferred"
+        text = "--prefer newest: tested combinations were not preferred"
         yield "tested-not-preferred", text, []
     for name in (*resolution.request.align, *resolution.request.lone):
         lacking = [target for target in resolution.targets if name not in resolution.chosen(target)]
@@ -106,8 +106,8 @@ def _elsewhere(resolution: Resolution) -> Iterator[Caveat]:
         # With an accelerator that nobody named it may be had there.
         if possible(resolution.index, alone):
             text = (
-                f"--{option} {request.named(name)}: not on {target}, which computes on no accelerator here; "
-                f"by itself `--target {target}` has it"
+                f"--{option} {request.named(name)}: not on {target}, which has no accelerator here; "
+                f"`--target {target}` alone has it"
             )
             yield "meant-for-another", text, []
 
@@ -143,7 +143,7 @@ def _archived(resolution: Resolution) -> Iterator[Caveat]:
             if "archive" in record.attributes:
                 text = (
                     f"{choice.component} {choice.version} has no wheel: "
-                    "it is published as a source archive, which pip builds where it is installed"
+                    "it is published as a source archive, which pip builds during installation"
                 )
                 parts = [
                     {"target": target, "component": choice.component, "evidence": record.evidence}
@@ -168,12 +168,12 @@ def _harvested(resolution: Resolution) -> Iterator[Caveat]:
             if "harvested" in told:
                 read = index.source(record.source).at
                 text = (
-                    f"{choice.component} is no component of the matrix: it was harvested from the index on "
-                    f"{told['harvested']} ({read}), and nobody has reviewed it"
+                    f"{choice.component} is not a component of the matrix: it was harvested from the index on "
+                    f"{told['harvested']} ({read}), and is unreviewed"
                 )
                 yield "harvested", text, components
             if "also-requires" in told:
-                text = f"not covered: {name} also requires {told['also-requires']} (no components of the matrix)"
+                text = f"not covered: {name} also requires {told['also-requires']} (not components of the matrix)"
                 yield "not-covered", text, components
 
 

@@ -12,7 +12,7 @@ from toolmatrix.stages.verify import Reproduction
 
 _SCALES = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))
 _BASES = {"cpu": "the CPU seconds of this run", "wall": "nvcc's own seconds for each phase"}
-_PROMISE = "as if each stage had a core to itself and nothing else ran: no promise"
+_PROMISE = "assuming that each stage has a core to itself and nothing else runs: an estimate"
 
 
 def run_lines(replay: Replay, run: Run) -> list[str]:
@@ -78,7 +78,7 @@ def verdict_lines(verdicts: Sequence[Reproduction], terminal: Terminal) -> list[
             where += f"; sections {listing(verdict.sections)}"
         # Where the driver makes something else each time, ours need not be like any of it.
         if verdict.steady is False:
-            word = f"{terminal.style('unknown', 'unknown')}, for the driver's own differs from run to run"
+            word = f"{terminal.style('unknown', 'unknown')}, as the driver's own output differs from run to run"
         else:
             word = f"{terminal.style('differs', 'no')} from the driver's own"
         lines.append(f"{verdict.path}: {word}, {where}")
@@ -97,7 +97,7 @@ def left_out_lines(replay: Replay, kinds: Mapping[int, str], terminal: Terminal)
         names = [f"{one + 1} {kinds[one]}" for one in replay.left_out]
         lines += terminal.wrap(f"left out: {', '.join(names)}")
     if replay.needed:
-        lines += terminal.wrap(f"has to be there already: {', '.join(replay.needed)}")
+        lines += terminal.wrap(f"must exist already: {', '.join(replay.needed)}")
     for note in replay.notes:
         lines += terminal.wrap(f"note: {note}", indent="")
     return lines

@@ -190,7 +190,7 @@ def _handovers(found: Sequence[Handover]) -> list[str]:
         way = f"{old} -> {new}" if old and new else old or new
         when = "" if old and new else "no longer" if old else "new"
         rows.append((f"  {terminal.some(files, _SHOWN_FILES)}", way, when))
-    return ["files handed on", *terminal.columns(rows)] if rows else []
+    return ["files passed between stages", *terminal.columns(rows)] if rows else []
 
 
 def _words(

@@ -258,7 +258,7 @@ class _TargetTree:
                     sources=_sources(self.index, archs[name]),
                 )
         for wish in made.missing:
-            yield _Node(name=f"no {wish}", why="the chosen compiler cannot say it")
+            yield _Node(name=f"no {wish}", why="the chosen compiler has no flag for it")
 
 
 def _disputes(index: Index, choice: Choice) -> Iterator[_Node]:

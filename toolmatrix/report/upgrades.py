@@ -24,9 +24,9 @@ SCHEMA = "toolmatrix.upgrades/1"
 _CHANGES = 6
 _HEADS = (
     "could move",
-    "could move, as far as hard facts tell: nobody tested it",
-    "stays where it is",
-    "asked for, and would move if it were not",
+    "could change according to hard facts, but is untested",
+    "unchanged",
+    "requested, and would otherwise change",
 )
 
 
@@ -130,7 +130,7 @@ def _later(index: Index, component: str, found: Resolution) -> list[str]:
             day = _date(index, name, chosen[name].version) if name in chosen else ""
             if day and _date(index, component, choice.version) > day:
                 text = f"{component} {choice.version} came out after {name} {chosen[name].version}"
-                told[f"{text}, which nobody can have tested with it (rule released-later)"] = None
+                told[f"{text}, so it cannot have been tested with it (rule released-later)"] = None
     return list(told)
 
 
@@ -172,7 +172,7 @@ def text(index: Index, held: Entry, screen: Terminal) -> str:
         told += f"{held['lock']['path']} answers {' '.join(part['request'])}"
         blocks.append(screen.wrap(told))
         if not part["answered"]:
-            head = [f"no answer any more with the matrix of {held['matrix']['date']}"]
+            head = [f"no longer has an answer with the matrix of {held['matrix']['date']}"]
             blocks.append([*head, *_because(part["reasons"], notes, screen)])
         if part["moved"] or part["unknown"]:
             blocks.append(_stale(held, part))
@@ -199,7 +199,7 @@ def _head(one: Entry) -> str:
 def _stale(held: Entry, part: Entry) -> list[str]:
     before, now = held["lock"]["matrix"]["date"], held["matrix"]["date"]
     lines = [
-        f"not the answer any more (the lock has the matrix of {before}, this is that of {now})"
+        f"no longer the answer (the lock has the matrix of {before}, this is the one of {now})"
     ]
     lines += [f"  {_change(one)}" for one in part["moved"]]
     lines += [f"  {one['component']} {one['old']} is not known" for one in part["unknown"]]
@@ -245,6 +245,6 @@ def _because(
     """The first of some reasons, against a release or against leaving the rest where it is."""
     first, *rest = reasons
     more = f" and {terminal.plural(len(rest), 'fact')} more" if rest else ""
-    head = f"not {until}: " if until else "no less moves with it: " if beside else ""
+    head = f"not {until}: " if until else "the others must change too: " if beside else ""
     told = f"{head}{first['text']} {notes.cite(first['facts'])}".rstrip()
     return screen.wrap(told + more, " " * 6, " " * 8)

@@ -98,7 +98,7 @@ def given(words: Iterable[str]) -> dict[str, Any]:
             found["wanted"] += (word,)
             continue
         if said not in flags:
-            raise UsageError(f"`{said}` is no option of a request", expected=", ".join(flags))
+            raise UsageError(f"`{said}` is not an option of a request", expected=", ".join(flags))
         name, value = flags[said], value if equals else next(rest, "")
         if not value:
             raise BadValue("a value", "nothing", name=said)

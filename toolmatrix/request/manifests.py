@@ -179,7 +179,9 @@ class _Reader:
         if BASE in self.components and name in self.names.scale(BASE).versions:
             told = dict(self.carried(name))
         elif not found:
-            self.unknown.append(NotRead(text=item.text, why="nobody read what this image holds"))
+            self.unknown.append(
+                NotRead(text=item.text, why="the contents of this image are unknown")
+            )
         for component, value in told.items():
             span = spans.get(component)
             if component in ("codename", "distro"):

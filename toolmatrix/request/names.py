@@ -125,8 +125,8 @@ class Names:
             raise NothingMatched(f"the matrix knows no release of {component}", found=f"`{text}`")
         if self.never(component, selector):
             raise UsageError(
-                f"`{text}` can never hold",
-                expected="bounds that leave something between them",
+                f"`{text}` matches nothing",
+                expected="bounds with something between them",
                 found=f"`{text}`",
             )
         beyond = self._beyond(component, selector)
@@ -145,11 +145,11 @@ class Names:
         versions = self.scale(component).versions
         day = self.index.header["date"]
         if worlds.later(self.index, component, selector):
-            return f"the matrix of {day} knows {component} up to {versions[-1]}: it cannot say what came later"
+            return f"the matrix of {day} knows {component} up to {versions[-1]}; later releases are unknown"
         older = worlds.earlier(self.index, component, [selector])
         if older and worlds.begins_later(self.index, component):
             return (
-                f"the matrix knows {component} from {versions[0]} on: it cannot say what was before"
+                f"the matrix knows {component} from {versions[0]} on; earlier releases are unknown"
             )
         return ""
 
@@ -171,12 +171,13 @@ class Names:
             self.index, ask.component
         ):
             raise BeyondMatrix(
-                f"the matrix knows {ask.component} from {part.versions[0]} on: it cannot say what was out on {day}",
+                f"the matrix knows {ask.component} from {part.versions[0]} on; "
+                f"its newest release of {day} is unknown",
                 found=f"`{ask.text}`, of which the first known one was {found}",
                 help="choose a later day for `--at`; `--matrix FILE` adds earlier releases",
             )
         raise ReleasedLater(
-            f"`{ask.text}` was not out on {day}",
+            f"`{ask.text}` was not yet released on {day}",
             expected=f"a release of {ask.component} from {day} or before",
             found=found,
             help="choose a later day for `--at`, or another release",
@@ -288,7 +289,7 @@ def build_asks(names: Names, package: str, selector: str, text: str, option: str
     variant = names.index.builds_of(component)
     if not variant:
         raise NothingMatched(
-            f"the matrix knows no builds of {component} apart",
+            f"the matrix does not distinguish builds of {component}",
             expected=f"`{component}{release}`",
             found=f"`{text}`",
         )
@@ -304,7 +305,7 @@ def build_asks(names: Names, package: str, selector: str, text: str, option: str
         found &= names.scale(variant).select(f"*+{line}@*")
     if not found:
         raise NothingMatched(
-            f"the matrix knows no build of {component} that `{text}` names",
+            f"the matrix knows no build of {component} for `{text}`",
             expected=_known(part, own, component, plus),
             found=f"`{text}`",
         )

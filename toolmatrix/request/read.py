@@ -170,7 +170,7 @@ def _check_forms(line: Sequence[str], names: Names) -> None:
     if piece and (right != [*line] or not piece.startswith(tuple(OPERATORS))):
         meant = " ".join(right) if right != [*line] else "NAME==VERSION"
         raise UsageError(
-            f"`{piece}` is no component",
+            f"`{piece}` is not a component",
             expected="`name==version` in one word",
             found=f"`{' '.join(line)}`",
             help=f"did you mean `{meant}`?",
@@ -194,7 +194,7 @@ def _check_words(asks: Sequence[Ask], index: Index) -> None:
         if index.header["components"][ask.component]["given"] or ask.component in SEVERAL:
             option = "target" if ask.component == "machine" else ask.component
             raise UsageError(
-                f"`{ask.text}` is no part of an answer",
+                f"`{ask.text}` is not part of an answer",
                 expected=f"the option `--{option}`",
                 found=f"`{ask.text}`",
                 help=f"`toolmatrix help resolve` shows what `--{option}` takes",
@@ -206,7 +206,7 @@ def _check_shown(asks: Sequence[Ask], index: Index) -> None:
     parts = [index.header["components"][ask.component] for ask in asks]
     if asks and all(part["flag"] or part["hidden"] for part in parts):
         raise UsageError(
-            f"`{asks[0].text}` alone makes no answer",
+            f"`{asks[0].text}` alone is not enough for an answer",
             expected="a component that an answer shows, such as `tensorflow` or `gcc`",
             found=f"`{asks[0].text}`",
             help=f"name it in `--with {asks[0].text}`",
@@ -416,17 +416,17 @@ def _cpu(name: str, targets: Sequence[str], index: Index) -> str:
     # GCC writes `skylake-avx512` where archspec has an underscore.
     if name.replace("-", "_") not in known and name not in (*known, *spelled):
         raise NothingMatched(
-            f"`--cpu {name}`: nobody knows this CPU",
+            f"`--cpu {name}`: unknown CPU",
             expected=spelling.nearest(name, [*spelled, *known]),
             found=f"`{name}`",
-            help="names are those of archspec and of -mcpu",
+            help="use a name of archspec or of -mcpu",
         )
     machines = [index.header["targets"][target]["context"]["machine"] for target in targets]
     family = flags.family(name)
     if family and family not in machines:
         listed = " or ".join(dict.fromkeys(machines))
         raise UsageError(
-            f"`--cpu {name}` is no CPU of {listed}",
+            f"`--cpu {name}` is not a CPU of {listed}",
             expected=f"a CPU of {listed}, or another `--target`",
             found=f"`{name}`, which is {family}",
         )

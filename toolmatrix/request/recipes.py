@@ -95,7 +95,7 @@ def by_default(
     built = [name for name in wanted if _is_built(name, index)]
     if not built:
         return DefaultRecipe(recipe=TOOLS)
-    tools = f"`--recipe {TOOLS}` makes an image of the tools alone"
+    tools = f"`--recipe {TOOLS}` makes an image of only the tools"
     found = _building(built, index)
     if found:
         made = listing([name for name in built if name in recipe(found, index).builds])
@@ -248,7 +248,7 @@ def _brought(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipulation]:
             brought=name not in recipe.tools,
             text=f"{name} gets into an image {told}"
             if parts
-            else f"nothing brings {name} into an image",
+            else f"there is no way to install {name} in an image",
             at=_places(parts) or (_shortened(book.path),),
             source=_source(book, parts[0]) if parts and parts[0].source in book.sources else "",
         )

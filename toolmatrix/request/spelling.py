@@ -110,10 +110,10 @@ def pick(name: str, text: str, known: Sequence[str]) -> str:
 
 def _unheard(name: str, text: str, expected: str) -> CannotSay:
     return CannotSay(
-        f"`{fields.flag(name)} {text}`: no fact speaks of it",
+        f"`{fields.flag(name)} {text}`: no fact covers it",
         expected=expected,
         found=f"`{text}`",
-        help="facts of your own can: `--matrix FILE`",
+        help="add facts of your own with `--matrix FILE`",
     )
 
 
@@ -187,9 +187,10 @@ def unknown(names: Names, name: str, selector: str = "", *, asked: bool = False)
     if not asked and not closest(name, known, _SLIP):
         help += f", and `toolmatrix resolve {name} --online` a package of the index"
     if name in NEWEST:
-        help = "a component alone is at its newest release that fits"
+        help = "a component without a version means its newest release that fits"
     return NothingMatched(
-        f"no component is called `{name}`" + (", and no package of the index is" if asked else ""),
+        f"unknown component `{name}`"
+        + (", which is not a package of the index either" if asked else ""),
         # Names that are like it lead astray where it is known what was meant.
         expected="" if meant or name in NEWEST else nearest(name.replace("_", "-"), known),
         found=f"`{name}`",
@@ -293,7 +294,7 @@ def device(names: Names, name: str) -> str:
 
     known = [*names.scale("device").versions, *products.names(names.index)]
     raise NothingMatched(
-        f"`--device {name}`: nobody knows this device",
+        f"`--device {name}`: unknown device",
         expected=perhaps(products.nearest(name, known)),
         found=f"`{name}`",
         help="a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)",
@@ -319,15 +320,15 @@ def arch(names: Names, name: str) -> str:
         capability = products.exactly(name, names.scale("device").versions)
         if not capability and products.find(names.index, name):
             raise NothingMatched(
-                f"`--arch {name}`: no codegen arch is called that",
+                f"`--arch {name}`: unknown codegen arch",
                 expected="a codegen arch",
                 found=f"`{name}`, which is a device",
                 help=f"did you mean `--device {_quoted(name)}`?",
             )
         if capability:
-            about = f"`--device {name}` says what code runs on"
+            about = f"`--device {name}` names the device that code runs on"
     raise NothingMatched(
-        f"`--arch {name}`: no {names.components['arch']['title']} is called that",
+        f"`--arch {name}`: unknown {names.components['arch']['title']}",
         expected=nearest(name, known),
         found=f"`{name}`",
         help=about,
@@ -389,7 +390,7 @@ def no_distro(names: Names, text: str) -> NothingMatched | CannotSay:
     number = re.fullmatch(r"\D*(\d+)(?:\.\d+)*", text)
     rebuilt = [name for name in known if number and _ends(name, number[1])]
     return NothingMatched(
-        f"`--distro {text}`: no distro is called that",
+        f"`--distro {text}`: unknown distro",
         expected=perhaps(family[:_ENOUGH] or rebuilt)
         if family or rebuilt
         else nearest(text, known, _LIKE),

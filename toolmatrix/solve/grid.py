@@ -212,7 +212,7 @@ class _Grid:
         asked = self.assembly.asked.get((self.target, component), -1)
         if self.of(component):
             asked &= self.possible(component)
-        # As in an answer: nothing withdrawn, and nothing that was not out on the day of `--at`.
+        # As in an answer: nothing withdrawn, and nothing that was not yet released on the day of `--at`.
         usable = asked & ~part.yanked
         at = self.assembly.request.at
         return [

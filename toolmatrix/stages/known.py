@@ -128,7 +128,7 @@ def parse_command_words(words: Sequence[str], archs: Sequence[str] = ()) -> Comm
                 rest.pop(0)
         else:
             raise ToolMissing(
-                f"what `{word}` makes of the stages can only be asked of a driver",
+                f"what `{word}` makes of the stages is known only to a driver",
                 expected="words that leave the stages as they are, `-c`, `-o FILE` and archs",
             )
     for arch in archs if not codes else ():
@@ -169,7 +169,7 @@ def plan(
     other = next((source for source in sources if not source.endswith(_SOURCES[tool])), "")
     if other:
         raise ToolMissing(
-            f"what {tool} does with `{other}` can only be asked of a driver",
+            f"what {tool} does with `{other}` is known only to a driver",
             expected=f"sources that end in {' or '.join(_SOURCES[tool])}",
         )
     stages: list[Stage] = []

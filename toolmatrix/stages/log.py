@@ -93,7 +93,7 @@ def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
         # Patterns on a line take time that grows with it, and a hostile one may fill the memory.
         if len(raw) > LONGEST:
             doubt = max(doubt, 1)
-            said = f"a line of more than {LONGEST} characters is no command; it is left out"
+            said = f"a line of more than {LONGEST} characters is not a command; it is left out"
             diagnostics.append(Diagnostic(line=number, severity="warning", text=said))
             continue
         line = clean(raw)

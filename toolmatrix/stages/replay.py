@@ -441,7 +441,7 @@ def depfile_notes(plan: Plan, asked: Sequence[str]) -> Iterator[str]:
     for depfile in () if asked else plan.depfiles:
         target = _target(plan, depfile, asked)
         yield (
-            f"the log does not tell -MT, -MMD and -MP: {depfile.path or 'what is printed'}"
+            f"the log does not show -MT, -MMD and -MP: {depfile.path or 'what is printed'}"
             f" names all headers, for {target}"
         )
 

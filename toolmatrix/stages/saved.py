@@ -34,7 +34,7 @@ _EXPECTED = (
 )
 _STDIN = "`--from-log -` reads stdin"
 _HELP = (
-    "drivers speak on stderr: `nvcc --dryrun ... 2> FILE`, `hipcc -### ... 2> FILE`; a build with nvcc:"
+    "drivers print to stderr: `nvcc --dryrun ... 2> FILE`, `hipcc -### ... 2> FILE`; a build with nvcc:"
     " `NVCC_APPEND_FLAGS=--dryrun make 2>&1 | toolmatrix stages --from-log -`"
 )
 
@@ -65,7 +65,7 @@ def parse(lines: Iterable[str], path: str = "") -> Log:
     if not log.plans:
         silent = [said for said in log.diagnostics if said.line and said.severity == "error"]
         raise LogError(
-            silent[0].text if silent else "no driver speaks in this log",
+            silent[0].text if silent else "no output of a driver in this log",
             where=Position(called(path), silent[0].line if silent else 0) if path else None,
             expected=_EXPECTED,
             found=_description(count, first),

@@ -44,7 +44,7 @@ def _heading(replay: Replay) -> Iterator[str]:
         numbers = ", ".join(str(number + 1) for number in replay.left_out)
         yield f"Left out: stage {numbers}."
     for path in replay.needed:
-        yield f"Has to be there already: {path}."
+        yield f"Must exist already: {path}."
     yield from (f"{note[0].upper()}{note[1:]}." for note in replay.notes)
 
 

@@ -72,7 +72,7 @@ def seconds_of(
         )
     except (ValueError, KeyError, TypeError):
         raise LogError(
-            "this is no run of one plan",
+            "this is not a run of one plan",
             where=Position(path),
             expected="what `toolmatrix stages ... --run --json` printed",
             help="`nvcc -time FILE ...` writes times as well",
@@ -96,7 +96,7 @@ def read(lines: Iterable[str], name: str) -> tuple[Phase, ...]:
             phases.append(_phase(cells, Position(name, number)))
     if not header_at:
         raise UsageError(
-            "this is no table of nvcc's times",
+            "this is not a table of nvcc's times",
             where=Position(name),
             expected=f"a line `{', '.join(HEADER)}, ...`",
             help="`nvcc -time FILE ...` writes one",

@@ -74,4 +74,4 @@ def _notes(locked: LockedTarget) -> Iterator[str]:
         if found is not None and found.note:
             yield f"{name} {part.version}: {found.note}"
     if locked.accelerator != "none" and not locked.archs:
-        yield "no arch was asked for, and packages of Spack for a GPU want one: `--arch` says which"
+        yield "no arch was requested, and GPU packages of Spack need one: set it with `--arch`"

@@ -125,7 +125,7 @@ def dry_run(
     """
     given = dict(os.environ if environ is None else environ)
     family, program = find(sources, [*flags, *archs], driver, given.get("PATH"))
-    notes = [f"`{program}` was asked: the first of its kind on PATH"] if driver is None else []
+    notes = [f"`{program}` was run: the first of its kind on PATH"] if driver is None else []
     said = [*sources, *flags, *arch_flags(archs, family.name)]
     family, added = _platform(family, given, notes)
     words, env = _without_stripped(family, said, given, notes)
