@@ -8,12 +8,17 @@ import subprocess
 import sys
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from tests import house
+from toolmatrix.cli import topics
+from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.cli.options import OPTIONS
+from toolmatrix.report.rules import load_rules
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -56,6 +61,14 @@ MAY_LOOK_UP = {
 
 VERSION = re.compile(r"\d+\.\d+(\.\d+)*")
 ARCH = re.compile(r"(?<![a-z0-9])(sm_|compute_)\d|(?<![a-z0-9])gfx\d")
+
+# Idioms of this house that no user shall have to learn: words with many meanings, and sentences about "what" or "who".
+IDIOMS = re.compile(
+    r"\b(nobody|whoever|vouch\w*|tells?|told|anew|called so|speaks? (of|for)|(is|are|was|were) held"
+    r"|stands? (for|in|beside|there)|lets? through|of which|otherwise than)\b"
+    r"|(^|[.;:] )(what|who|that which) ",
+    re.IGNORECASE,
+)
 
 # Constants that look like a component's version or arch and are none, with the reason.
 NOT_A_COMPONENT = {
@@ -265,6 +278,41 @@ def test_the_search_for_imports_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_
         (5, "errors"),
         (7, "cli"),
     ]
+
+
+def user_texts() -> Iterator[tuple[str, str]]:
+    """The texts of options, commands, topics, codes and their pages, each with its place."""
+    for option in OPTIONS.values():
+        for text in (option.help, *option.help_of.values()):
+            yield option.flags[-1], text
+    for command in COMMANDS.values():
+        yield command.name, command.summary
+    for name, topic in topics.load().items():
+        for text in (topic.title, *topic.head, *topic.says, *topic.then, *chain(*topic.rows)):
+            yield name, text
+    for page in load_rules().values():
+        for text in (page.name, page.what, page.why, page.remedy):
+            yield page.code, text
+    for path in (PACKAGE / "codes").glob("*.py"):
+        left = docstrings(path)
+        for node in nodes(path):
+            if isinstance(node, ast.Constant) and id(node) not in left:
+                yield shown(path), str(node.value)
+
+
+def test_texts_for_users_have_no_idioms_of_the_house() -> None:
+    assert [found for found in user_texts() if IDIOMS.search(found[1])] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["do not go on; nobody can say", "what is called so", "a row stands for others", "it is held"],
+)
+def test_the_search_for_idioms_finds_them(text: str) -> None:
+    assert IDIOMS.search(text)
+    assert not IDIOMS.search(
+        "Take the release that has a wheel: the index does not list what is new"
+    )
 
 
 def test_commands_open_the_matrix_in_one_way() -> None:
