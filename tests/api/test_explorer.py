@@ -155,7 +155,7 @@ def test_dockerfiles_are_those_that_are_rendered(
     assert document["files"] == made
     assert sorted(made) == ["arm.Dockerfile", "arm.check.sh"]
     refused = explorer.ask("files", {"words": NO})
-    assert refused["error"]["help"].endswith("--recipe=toolchain` says why")
+    assert refused["error"]["help"].endswith("--recipe=toolchain` shows why")
 
 
 def test_a_grid_and_facts_are_those_of_the_commands(explorer: Explorer, cache: str) -> None:

@@ -69,7 +69,7 @@ def test_a_lock_is_kept_but_for_what_may_move() -> None:
         one.lock.targets["x86"].components["numpy"].version for one in (old, kept, moved, new)
     ]
     assert version[0] == version[1] != version[3] == version[2]
-    with pytest.raises(NothingMatched, match="holds no cuda"):
+    with pytest.raises(NothingMatched, match="has no cuda"):
         lock("numpy", target="x86", keep="old.lock", upgrade=["cuda"])
 
 

@@ -157,7 +157,7 @@ def test_a_family_that_nobody_knows(cli: Cli) -> None:
     outcome = cli("harvest", "liv", "--output", "out")
     assert (outcome.code, outcome.err.splitlines()[0]) == (
         3,
-        "error[TM110]: there is no family `liv`",
+        "error[TM110]: unknown family `liv`",
     )
 
 

@@ -308,7 +308,7 @@ def test_upgrade_wants_a_name_that_the_lock_holds(lock: Cli) -> None:
     assert lock("numpy").code == 0
     outcome = lock("--upgrade", "cuda")
     assert outcome.code == 3
-    assert "toolmatrix.lock holds no cuda" in outcome.err
+    assert "toolmatrix.lock has no cuda" in outcome.err
     assert lock("--upgrade", "nothing-of-that-name").code == 3
     assert lock("--upgrade", "numpy", "--check").code == 2
 
@@ -435,5 +435,5 @@ def test_resolve_keeps_to_one_environment(lock: Cli, cli: Cli, here: Path, cache
     assert lock().code == 0
     outcome = cli("resolve", "numpy", "--keep", "toolmatrix.lock", XDG_CACHE_HOME=cache)
     assert outcome.code == 2
-    assert "toolmatrix.lock holds several environments" in outcome.err
+    assert "toolmatrix.lock has several environments" in outcome.err
     assert lock("--keep", "toolmatrix.lock").code == 0

@@ -207,7 +207,7 @@ def test_options_are_frozen_and_typed_by_their_declaration() -> None:
         ),
         (
             "-C nowhere config",
-            "error[TM901]: there is no directory `nowhere`\nhelp: `-C` names a directory\n",
+            "error[TM901]: no directory `nowhere`\nhelp: `-C` names a directory\n",
         ),
         (
             "completion bsh",

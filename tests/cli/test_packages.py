@@ -193,7 +193,7 @@ def test_locks_are_compared_package_by_package(run: Cli, server: Server) -> None
                     said={"hashes": {"sha512": "ab" * 64}}
                 )
             ],
-            "error[TM605]: the index tells no SHA-256 of humanfriendly\n",
+            "error[TM605]: the index has no SHA-256 of humanfriendly\n",
         ),
     ],
 )

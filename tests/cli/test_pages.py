@@ -195,7 +195,7 @@ def test_rule_as_json_follows_its_schema(cli: Cli) -> None:
 def test_a_code_that_is_none_is_not_matched(cli: Cli) -> None:
     outcome = cli("rule", "TM1011")
     assert outcome.code == 3
-    assert outcome.err == ("error[TM110]: there is no code `TM1011`\nhelp: did you mean `TM101`?\n")
+    assert outcome.err == ("error[TM110]: unknown code `TM1011`\nhelp: did you mean `TM101`?\n")
 
 
 @pytest.mark.parametrize("shell", SHELLS)

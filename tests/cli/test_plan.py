@@ -202,7 +202,7 @@ def test_a_device_without_facts_is_neither_yes_nor_no(small: Cli, here: Path) ->
     )
     outcome = small("plan", "--device", "99.0", "--matrix", "own.yaml")
     assert outcome.code == 4
-    assert "no fact says what code 99.0 runs" in outcome.err
+    assert "no fact names the code that 99.0 runs" in outcome.err
 
 
 def test_an_arch_that_no_toolkit_is_known_for_is_neither_yes_nor_no() -> None:

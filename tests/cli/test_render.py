@@ -713,7 +713,7 @@ LOCK = ("--lock", str(FIXTURES / "debian.lock"))
         (
             (*DEBIAN, "-o", "out", "--recipe", "none"),
             2,
-            "error[TM601]: there is no recipe `none`\n",
+            "error[TM601]: unknown recipe `none`\n",
         ),
         (
             (*DEBIAN, "-o", "out", "--recipe", "./none.yaml"),

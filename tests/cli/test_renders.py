@@ -179,7 +179,7 @@ def test_archs_are_asked_for_where_the_target_has_them() -> None:
 
 
 def test_a_recipe_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(RecipeError, match="there is no recipe `hop`"):
+    with pytest.raises(RecipeError, match="unknown recipe `hop`"):
         renders.questions(matrix.index(), (), ["hop"])
 
 

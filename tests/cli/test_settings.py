@@ -77,7 +77,7 @@ def test_an_environment_table_wins_over_the_rest_of_its_file(here: Path) -> None
     flag = context(here, "resolve", "--target", "amd").for_environment("port")
     assert flag.options.target == ("amd",)
     assert context(here, "resolve", "numpy").for_environment("port").arguments == ("numpy",)
-    with pytest.raises(UsageError, match="there is no environment `prot`") as caught:
+    with pytest.raises(UsageError, match="unknown environment `prot`") as caught:
         whole.for_environment("prot")
     assert (caught.value.expected, caught.value.help) == ("one of port", "did you mean `port`?")
 
@@ -386,7 +386,7 @@ def test_an_environment_that_nobody_configured_is_refused(small: Cli, here: Path
         2,
         "",
         (
-            "error[TM901]: there is no environment `prot`\n"
+            "error[TM901]: unknown environment `prot`\n"
             "  expected: one of port, old\n"
             "help: did you mean `port`?\n"
         ),

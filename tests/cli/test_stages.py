@@ -202,7 +202,7 @@ def test_a_line_without_end_takes_no_memory(
     assert outcome.code == 0
     assert "14 stages" in outcome.out
     assert (
-        "a line of more than 1000 characters is no command; it is left out (line 28)"
+        "a line of more than 1000 characters is not a command; it is left out (line 28)"
         in " ".join(outcome.out.split())
     )
 
@@ -274,7 +274,7 @@ def test_half_a_log_shows_what_was_understood(real: Cli, here: Path) -> None:
         ),
         (
             "--from-log seed.log --script --run",
-            "error[TM901]: `--script` only writes: nothing is run or costed with it\n",
+            "error[TM901]: `--script` only writes a file, without a run or its cost\n",
         ),
         (
             "--from-log seed.log --dot --run",
@@ -323,7 +323,7 @@ def test_svg_needs_graphviz(real: Cli, logs: Path, monkeypatch: pytest.MonkeyPat
     assert outcome.err == (
         "error[TM500]: `dot` is not on PATH\n"
         "help: install graphviz (Debian and Ubuntu: `apt-get install graphviz`), "
-        "or take `--dot` or `--mermaid`\n"
+        "or use `--dot` or `--mermaid`\n"
     )
     assert not (logs / "seed.svg").exists()
 

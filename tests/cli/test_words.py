@@ -272,7 +272,7 @@ ERRORS = {
     "install torch": "error[TM901]: unknown command `install`\nhelp: did you mean `resolve`?\n",
     "version": "error[TM901]: unknown command `version`\nhelp: did you mean `--version`?\n",
     "render torch --recipe pytorhc": (
-        "error[TM601]: there is no recipe `pytorhc`\n"
+        "error[TM601]: unknown recipe `pytorhc`\n"
         "  expected: one of extension, gcc, hip, jaxlib, lightgbm, numpy, onnxruntime, pytorch, tensorflow, toolchain, "
         "tvm, wheel, or the path of a file\n"
         "  found: `pytorhc`\n"

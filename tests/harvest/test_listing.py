@@ -264,5 +264,5 @@ def test_a_saved_page_of_an_index_tells_lines_machines_and_pythons(tmp_path: Pat
 
 
 def test_a_build_is_installed_in_one_way(tmp_path: Path) -> None:
-    with pytest.raises(MatrixError, match="nothing says what installs a build"):
+    with pytest.raises(MatrixError, match="the family does not say how to install a build"):
         harvested(tmp_path, place=str(tmp_path), install="ext=={release}")

@@ -181,7 +181,7 @@ def test_cells_follow_one_another_and_hold_what_is_constant(repo: GitRepo) -> No
         "          - {match: '(?P<major>[0-9]+)[.]', is: '>={value}0,<{major+1}', several: list, releases: '1.9'}\n"
         "          - other",
     )
-    with pytest.raises(MatrixError, match="there is no column `nothing`"):
+    with pytest.raises(MatrixError, match="unknown column `nothing`"):
         rows(repo.place, FAMILY.replace("        bazel: {m", "        nothing: {m"))
     assert rows(repo.place, text) == [
         {"project": "1.10.0", "id": "project-bazel/1.10.0+x", "bazel": "other"},

@@ -103,7 +103,7 @@ def test_what_cannot_be_seen_is_a_skip_with_its_reason() -> None:
     assert reasons["page-size"] == "no getconf"
     assert reasons["thp"] == "no /sys/kernel/mm/transparent_hugepage/enabled"
     assert reasons["cpu-model"] == "no lscpu, no /proc/cpuinfo"
-    assert reasons["python packages"] == "no python3 says where it imports from"
+    assert reasons["python packages"] == "no python3 shows its import path"
     every = {one.name.removesuffix(":{name}") for one in readings.load().readings}
     assert every <= set(reasons)
 
@@ -111,7 +111,7 @@ def test_what_cannot_be_seen_is_a_skip_with_its_reason() -> None:
 def test_a_place_that_does_not_tell_is_named() -> None:
     machine = machines.Captured({"/proc/cpuinfo": "odd\n"}, {"lscpu": "odd\n"})
     reasons = {one.what: one.reason for one in system.observe(machine).skipped}
-    assert reasons["cpu-model"] == "`lscpu` does not tell, /proc/cpuinfo does not tell"
+    assert reasons["cpu-model"] == "`lscpu` does not show it, /proc/cpuinfo does not show it"
 
 
 def test_the_first_place_that_tells_decides() -> None:

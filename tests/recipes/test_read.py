@@ -140,7 +140,7 @@ def test_another_schema_is_refused(index: Index, tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_tells_the_known_ones(index: Index) -> None:
-    with pytest.raises(RecipeError, match="there is no recipe `toolchian`") as caught:
+    with pytest.raises(RecipeError, match="unknown recipe `toolchian`") as caught:
         read.recipe("toolchian", index)
     assert "toolchain" in caught.value.expected
 

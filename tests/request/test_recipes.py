@@ -150,7 +150,7 @@ def test_needs_are_asked_for_once() -> None:
 
 
 def test_a_recipe_that_nobody_knows_is_an_error() -> None:
-    with pytest.raises(RecipeError, match="there is no recipe `tensorfow`"):
+    with pytest.raises(RecipeError, match="unknown recipe `tensorfow`"):
         read(matrix.index(), Fields(wanted=("gcc",), recipe="tensorfow"))
 
 

@@ -91,7 +91,7 @@ def test_the_release_of_hip_is_known_where_the_log_tells(name: str, hip: str) ->
 
 def test_who_only_looks_like_hipcc_is_said_to() -> None:
     (note,) = said(parse(case("hipcc-7.0.2__c-one-gfx").text), "note")
-    assert note.startswith("taken for a run of hipcc")
+    assert note.startswith("treated as a run of hipcc")
     assert said(parse(case("hipcc-5.7.1__c-one-gfx").text), "note") == []
     assert said(parse(case("clang-21.1.8__hip-c-many").text), "note") == []
 
@@ -159,7 +159,7 @@ def test_an_unknown_program_is_kept_with_the_files_of_its_words() -> None:
     assert stage.inputs == ("t/k-0a1b2c.o", "table.txt")
     assert stage.outputs == ("t/k-3d4e5f.o",)
     assert plan.edges == ((0, 1), (1, 2))
-    assert [note.stage for note in plan.diagnostics if "not known" in note.text] == [1]
+    assert [note.stage for note in plan.diagnostics if "is unknown" in note.text] == [1]
 
 
 def test_a_cut_line_is_said_to_be() -> None:

@@ -136,7 +136,7 @@ def test_what_a_part_needs_is_looked_for_first(tmp_path: Path) -> None:
     whole = plan(stage(0, [], ["w/a"], kind="cicc"), stage(1, ["w/a"], ["out"], kind="ptxas"))
     with pytest.raises(ToolMissing) as error:
         run(replay(whole, work="w", since="ptxas"), jobs=1, cwd=tmp_path)
-    assert error.value.what == "w/a is needed and not there"
+    assert error.value.what == "w/a is needed, but does not exist"
     run(replay(whole, work="w", until="cicc"), jobs=1, cwd=tmp_path)
     run(replay(whole, work="w", since="ptxas"), jobs=1, cwd=tmp_path)
     assert (tmp_path / "out").exists()

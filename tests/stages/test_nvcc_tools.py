@@ -98,7 +98,7 @@ def test_unknown_tools_are_joined_to_the_plan_by_who_else_knows_their_temp_files
     )
     assert plan.edges == ((0, 1), (1, 2), (2, 3))
     assert [stage.kind for stage in plan.stages] == ["cicc", "other", "ptxas", "other"]
-    assert [one.stage for one in plan.diagnostics if "not known" in one.text] == [1, 3]
+    assert [one.stage for one in plan.diagnostics if "is unknown" in one.text] == [1, 3]
     assert [stage.outputs for stage in plan.stages] == [(ptx,), (better,), ("a.cubin",), ()]
 
 

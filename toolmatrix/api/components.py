@@ -185,7 +185,7 @@ def what_goes_with(
         raise NothingMatched(
             f"none of the named releases of {component} is possible",
             found=asking,
-            help=f"`toolmatrix why-not {asking}` says why",
+            help=f"`toolmatrix why-not {asking}` shows why",
         )
     held = report.document(index, found)
     return Report(

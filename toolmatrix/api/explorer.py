@@ -95,7 +95,7 @@ class Explorer:
             raise NothingMatched(
                 f"no answer that the recipe `{recipe}` can build an image from",
                 found=" ".join(words),
-                help=f"`{self._command('why-not', words, recipe)}` says why",
+                help=f"`{self._command('why-not', words, recipe)}` shows why",
             )
         made = files.render(found, recipe=recipe, format="dockerfile", matrix=self.matrix)
         return {

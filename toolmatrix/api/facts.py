@@ -119,7 +119,7 @@ def _pages(pages: Pages, name: str, source: str) -> Iterator[Page]:
 def _from(source: str, entries: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     held = [entry for entry in entries if source in ("", entry["source"]["name"])]
     if not held:
-        raise NothingMatched(f"`{name}` is not what `{source}` says", found=f"`{name}`")
+        raise NothingMatched(f"`{name}` does not come from `{source}`", found=f"`{name}`")
     return held
 
 

@@ -73,7 +73,7 @@ def planned(
         toolkit = arch_plans.toolkit_of(index, runs) if runs else ""
         if runs is None or not toolkit:
             raise CannotSay(
-                f"no fact says what code {device} runs, or what makes it",
+                f"no fact names the code that {device} runs, or a toolkit that makes it",
                 expected="a device with facts about codegen archs",
                 found=f"`--device {said}`",
             )

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 TIMEOUT = 60
 """Seconds of an answer, where `--timeout` says nothing."""
 _INSTRUCTIONS = """\
-toolmatrix knows which versions of machine-learning tool chains go together, from facts with sources, read up to {date}.
+toolmatrix knows which versions of machine-learning tool chains work together, from sourced facts read up to {date}.
 Ask it before you name a version of a framework, CUDA, ROCm, cuDNN, Python, a compiler or a driver. Its answers are yes,
-no, or that nobody knows; it says how well each line is known. Pass on what it says is unknown or disputed.
+no or unknown, with the evidence of each line. Pass on every part that it marks as unknown or disputed.
 """
 
 

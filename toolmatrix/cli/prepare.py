@@ -333,7 +333,7 @@ def make_context(
 def _directory(given: Mapping[str, Any], env: Mapping[str, str]) -> str:
     directory: str = given.get("directory") or env.get("TOOLMATRIX_DIRECTORY", "")
     if directory and not os.path.isdir(directory):
-        raise UsageError(f"there is no directory `{directory}`", help="`-C` names a directory")
+        raise UsageError(f"no directory `{directory}`", help="`-C` names a directory")
     return directory
 
 
@@ -347,7 +347,7 @@ def _no_environment(name: str, known: Mapping[str, Any]) -> UsageError:
     from toolmatrix.request.spelling import meant
 
     return UsageError(
-        f"there is no environment `{name}`",
+        f"unknown environment `{name}`",
         expected="one of " + ", ".join(known) if known else "an [environments.NAME] table",
         help=meant(name, tuple(known)),
     )

@@ -248,7 +248,7 @@ def _why_not(context: Context, index: Index) -> tuple[str, int] | None:
     else:
         return None
     words = ask.written(context.options, context.arguments).words()
-    return f"{why}; `{shlex.join(('toolmatrix', 'resolve', *words))}` says more", code
+    return f"{why}; `{shlex.join(('toolmatrix', 'resolve', *words))}` shows more", code
 
 
 def _locked(context: Context, index: Index, say: Callable[[str], object] = lambda _: None) -> Lock:

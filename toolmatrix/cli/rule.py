@@ -34,7 +34,7 @@ def _find(rules: dict[str, CodePage], code: str) -> CodePage:
     rule = rules.get(code.upper())
     if rule is None:
         raise NothingMatched(
-            f"there is no code `{code}`",
+            f"unknown code `{code}`",
             help=meant(code.upper(), tuple(rules), "`toolmatrix rule` lists the codes"),
         )
     return rule

@@ -142,7 +142,7 @@ def _replay(context: Context, found: Stages) -> int:
     options = context.options
     if options.format in ("script", "ninja"):
         if options.run or options.verify or options.cost:
-            raise UsageError(f"`--{options.format}` only writes: nothing is run or costed with it")
+            raise UsageError(f"`--{options.format}` only writes a file, without a run or its cost")
         text = found.script() if options.format == "script" else found.ninja(options.jobs or 0)
         context.write(text)
         return 0

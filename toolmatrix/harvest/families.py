@@ -130,7 +130,7 @@ def chosen(known: Mapping[str, Family], names: Sequence[str]) -> list[Family]:
     for name in names:
         if name not in known:
             raise NothingMatched(
-                f"there is no family `{name}`", expected="one of " + ", ".join(sorted(known))
+                f"unknown family `{name}`", expected="one of " + ", ".join(sorted(known))
             )
     if names:
         return [known[name] for name in names]

@@ -111,7 +111,7 @@ def _page(fields: Mapping[str, YamlNode]) -> _Page:
     channel = fields["channel"].only("a channel", ("id", "title"), ("id",))
     if ("address" in fields) == ("install" in fields):
         fields["file"].fail(
-            "nothing says what installs a build",
+            "the family does not say how to install a build",
             expected="`address:` of a release page, or `install:` for an index",
             found="both" if "address" in fields else "neither",
         )

@@ -165,7 +165,7 @@ class _Reader:
         for part, told in parts:
             for column in told.cells:
                 if column not in (*columns, *_OWN_CELLS):
-                    part.fail(f"there is no column `{column}`", expected=", ".join(columns))
+                    part.fail(f"unknown column `{column}`", expected=", ".join(columns))
             rows += self._rows(told, component)
         rows.sort(key=lambda row: _order(row[component]), reverse=True)
         floor = fields["floor"].integer("floor")

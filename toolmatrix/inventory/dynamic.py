@@ -131,7 +131,7 @@ class File:
             raise DamagedElf(f"{count} segments")
         form = struct.Struct(self.order + ("IIQQQQ" if self.wide else "I" * 7))
         if count and size < form.size:
-            raise DamagedElf(f"segments that are told in {size} bytes")
+            raise DamagedElf(f"segments described in {size} bytes")
         table = self.piece(start, count * size)
         for place in range(0, count * size, size or 1):
             if self.wide:

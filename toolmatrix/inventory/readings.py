@@ -117,8 +117,8 @@ def unseen(machine: Machine, found: frozenset[str]) -> Iterator[Skipped]:
 def _lack(machine: Machine, place: Place) -> str:
     if place.run:
         there = machine.where(place.run[0])
-        return f"`{place}` does not tell" if there else f"no {place.run[0]}"
-    return f"{place.file} does not tell" if any(_texts(machine, place)) else f"no {place.file}"
+        return f"`{place}` does not show it" if there else f"no {place.run[0]}"
+    return f"{place.file} does not show it" if any(_texts(machine, place)) else f"no {place.file}"
 
 
 def _read_places(machine: Machine, reading: Reading) -> list[tuple[str, Seen]]:

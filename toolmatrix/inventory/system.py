@@ -104,7 +104,7 @@ def _joined(
 def _never(sites: Iterable[str]) -> Iterator[Skipped]:
     yield Skipped(what="labels", reason="a machine has none")
     yield Skipped(
-        what="libstdcxx", reason="it stands in a library, of which only the name is asked"
+        what="libstdcxx", reason="it is in a library, and only the names of libraries are read"
     )
     if not any(sites):
-        yield Skipped(what="python packages", reason="no python3 says where it imports from")
+        yield Skipped(what="python packages", reason="no python3 shows its import path")

@@ -113,7 +113,7 @@ def _placed(verdict: Verdict, history: Mapping[str, str]) -> Verdict:
     if verdict.word == FAIL and not help:
         came = f"`{made_by}`" if made_by else verdict.layer and f"layer {verdict.layer}"
         # What a program answers is corrected in what its command starts: the command may be a wrapper.
-        ran = f"what `{verdict.where}` starts"
+        ran = f"the program that `{verdict.where}` starts"
         place = ran if verdict.seen_by == RAN else verdict.where
         help = f"{verdict.found} came in with {came}" if came else f"correct {place}"
     return verdict.replace(made_by=made_by, help=help)

@@ -97,7 +97,7 @@ def inventory(target: LockedTarget, name: str, subject: str = "") -> Inventory:
             for component, part in sorted(target.components.items())
         },
         features={feature: several for feature, several in sorted(features.items()) if several},
-        skipped=(Skipped(what=REST, reason="a lock tells nothing else"),),
+        skipped=(Skipped(what=REST, reason="a lock has nothing else"),),
     )
 
 
@@ -140,7 +140,5 @@ def _place(asked: SubjectRequest) -> tuple[str, str]:
     return (path, target) if sharp else (target, "")
 
 
-SCHEMES = OBSERVED | {
-    "lock": Scheme("lock:FILE#TARGET", "what a lock says of one of its targets", _read, _identity)
-}
+SCHEMES = OBSERVED | {"lock": Scheme("lock:FILE#TARGET", "one target of a lock", _read, _identity)}
 """The kinds of subjects, by what stands in front of the first colon."""

@@ -69,7 +69,7 @@ def _engine(context: MachineContext) -> Iterator[Verdict]:
     if seen:
         yield _check("engine").verdict(PASS, seen[0], found=f"docker {seen[0].version}")
     else:
-        help = "install and start Docker; nothing but building and running images needs it"
+        help = "install and start Docker; only building and running images needs it"
         yield _check("engine").verdict(FAIL, code="TM504", reason="no engine answers", help=help)
 
 
@@ -212,7 +212,7 @@ def _glibc(context: MachineContext) -> Iterator[Verdict]:
 def _resource(name: str, context: MachineContext) -> Iterator[Verdict]:
     seen = context.feature(name)
     if not seen:
-        yield _check(name).verdict(SKIP, reason="it cannot be asked")
+        yield _check(name).verdict(SKIP, reason="the system does not report it")
         return
     amount = int(seen[0].version)
     short = amount < _ENOUGH[name]

@@ -77,7 +77,7 @@ def _called(name: str, index: Index) -> str:
 
     near = get_close_matches(plain, names(), 1)
     raise RecipeError(
-        f"there is no recipe `{name}`",
+        f"unknown recipe `{name}`",
         expected="one of " + ", ".join(names()) + ", or the path of a file",
         found=f"`{name}`",
         help=f"did you mean `{near[0]}`?" if near else RECIPE_FILE.missing,

@@ -244,7 +244,7 @@ class _Page:
             for device, held in one["devices"].items()
         ]
         # Where no fact keeps a release from making it, nobody says no either.
-        word = "is known to make" if one["open"] else "that was asked for makes"
+        word = "is known to make" if one["open"] else "in the request makes"
         said = f"{_on(one)}{_TITLES[one['kind']]}: no release of {toolkit} {word} code for all: "
         return self.screen.wrap(said + "; ".join(known))
 

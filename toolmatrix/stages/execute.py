@@ -60,8 +60,8 @@ def run(replay: Replay, *, jobs: int = 0, cwd: Path | None = None) -> Run:
     for path in replay.needed:
         if not (place / path).exists():
             raise ToolMissing(
-                f"{path} is needed and not there",
-                help="run the whole plan once in this directory before a part of it",
+                f"{path} is needed, but does not exist",
+                help="run the whole plan once in this directory before you run a part of it",
             )
     for directory in replay.directories:
         (place / directory).mkdir(parents=True, exist_ok=True)
@@ -168,5 +168,5 @@ def _failure(step: ReplayStep, code: int, said: str) -> ToolMissing:
     return ToolMissing(
         f"{step.name} {how}",
         found="\n".join(said.splitlines()[-SHOWN:]),
-        help="the stages before it have run; correct what it complains about and run again",
+        help="the stages before it have run; correct the reported error and run again",
     )

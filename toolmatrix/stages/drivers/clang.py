@@ -139,10 +139,10 @@ class _Invocation:
         program = stage.argv[0]
         for doubtful, text in (
             (not whole, "the command ends inside a quoted word: the log is cut here"),
-            (not known, f"`{stage.tool}` is not known: its files are those that its words name"),
+            (not known, f"`{stage.tool}` is unknown: its files are those named in its arguments"),
             (
                 base_name(program) == program,
-                f"`{program}` was not found beside clang: it has to be on PATH",
+                f"`{program}` was not found beside clang: it must be on PATH",
             ),
         ):
             if doubtful:
@@ -162,7 +162,7 @@ class _Invocation:
             self.says(
                 0,
                 "note",
-                "taken for a run of hipcc, because HIP's own headers or runtime are used;"
+                "treated as a run of hipcc, because HIP's own headers or runtime are used;"
                 " `clang -x hip` prints the same",
             )
         stages = tuple(self.stages)

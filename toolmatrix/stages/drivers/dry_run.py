@@ -102,7 +102,7 @@ class DryRun(Value):
         return ToolMissing(
             f"`{_name(self.program)}` failed with exit code {self.exit_code}",
             found="\n".join(said[-SHOWN:]),
-            help="correct what it complains about, or read a saved log with --from-log",
+            help="correct the reported error, or read a saved log with --from-log",
         )
 
 

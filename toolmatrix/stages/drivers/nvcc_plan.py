@@ -230,7 +230,7 @@ def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
     for number, draft in enumerate(drafts):
         doubts = {}
         if not is_known(draft):
-            text = f"what `{draft.tool}` does is not known; its files are those that its words name"
+            text = f"`{draft.tool}` is unknown: its files are those named in its arguments"
             doubts[text] = "note"
         elif not draft.reads and not draft.writes:
             doubts[f"the command of `{draft.tool}` names no file: it may be cut off"] = "warning"
