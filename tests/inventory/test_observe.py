@@ -204,7 +204,7 @@ def test_a_program_that_tells_nothing_is_a_skip() -> None:
     assert [(one.what, one.reason) for one in inventory.skipped][:1] == [
         (
             "which bazel",
-            "/usr/bin/bazel is no program of its own; its version shows only when it is run",
+            "/usr/bin/bazel is not a program itself; its version shows only when it is run",
         )
     ]
 

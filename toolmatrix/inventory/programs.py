@@ -158,7 +158,7 @@ def observe(view: View, record: Record) -> dict[str, Default]:
 
 def _silent(view: View, program: Program, default: Default | None) -> str:
     if default is not None and not default.version:
-        what = "a program" if default.real in view.elves else "no program of its own"
+        what = "a program" if default.real in view.elves else "not a program itself"
         return f"/{default.real} is {what}; {_SCRIPT}"
     files = ((name, program.files) for name in program.names)
     # A wrapper for g++ alone is enough to compile with another version than gcc has.

@@ -95,7 +95,7 @@ def plan_from_facts(
     order = stage_order(*of)
     if order is None:
         raise CannotSay(
-            f"no {expected.family} of {named} is on this machine, and none as old was captured",
+            f"this machine has no {expected.family} of {named}, and there is no capture of one as old",
             help="name one with `--driver`, or read a saved log with --from-log",
         )
     asked = known.parse_command_words(words)
