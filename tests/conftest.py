@@ -202,8 +202,7 @@ def engine(_large: None) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def reached(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+def reached(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """The engine, which this process reaches as well."""
     monkeypatch.setenv("DOCKER_HOST", engine.host)
-    yield engine
-    docker.let_go()
+    return engine

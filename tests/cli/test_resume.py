@@ -20,12 +20,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Cli
     from tests.engine.docker import Engine
 
-pytestmark = [
-    pytest.mark.process,
-    # The client leaves a socket that was not read to its end to the collector, see `let_go`.
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.process
 
 GOOD, BAD = (
     images.image({"etc/os-release": f"ID=debian\nVERSION_ID={version}\n".encode()})
@@ -42,7 +37,6 @@ def engine(_large: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
             found.load(images.tar(images.saved(made, f"{NAME}:{tag}")))
         yield found
         found.done("rmi", "--force", *(f"{NAME}:{tag}" for tag in ("good", "bad", "moved")))
-        docker.let_go()
 
 
 def judged(real: Cli, here: Path, subject: str, *words: str) -> tuple[str, int]:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import gc
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
@@ -161,17 +159,6 @@ def own() -> Iterator[tuple[Engine, int]]:
         finally:
             _tidy(folder)
             subprocess.run([_which("ip"), "link", "delete", name], check=True)
-            let_go()
-
-
-def let_go() -> None:
-    """Collect what docker's client leaves: the socket of an answer that was not read to its end.
-
-    Its warning would else meet a later test.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 def _tidy(folder: str) -> None:

@@ -18,14 +18,14 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import pytest
 import zstandard
 
-from tests.images import images, test_headers, test_podman, test_storage
+from tests.images import images, test_headers, test_storage
 from tests.inventory import test_offload, test_subject_lists
 from tests.logs import captured as logs
 from toolmatrix.api import diagnoses, requests
 from toolmatrix.document_store import DocumentStore
-from toolmatrix.errors import ManifestError, SubjectError, ToolMissing, UsageError
+from toolmatrix.errors import ManifestError, SubjectError, UsageError
 from toolmatrix.finding import VERDICTS, Judged, Verdict
-from toolmatrix.images import archive, layer, podman, referrers, storage
+from toolmatrix.images import archive, layer, referrers, storage
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
@@ -191,20 +191,19 @@ def _documents() -> Iterator[bytes]:
 
 
 @cache
-def _storage() -> tuple[TemporaryDirectory[str], str, Path]:
-    """An image in the storage of an engine: its folder, its id, and the lines of its only layer."""
+def _storage(driver: str) -> tuple[TemporaryDirectory[str], dict[str, Any]]:
+    """An image in the storage of an engine: its folder, and what the engine says of it."""
     folder = TemporaryDirectory(prefix="toolmatrix-fuzz-", dir="/dev/shm")
-    name = test_storage.stored(Path(folder.name), images.image(test_storage.FIRST))
-    (lines,) = Path(folder.name).glob("image/overlay2/layerdb/sha256/*/tar-split.json.gz")
-    return folder, name, lines
+    return folder, test_storage.stored(Path(folder.name), images.image(test_storage.FIRST), driver)
 
 
 def _split(data: bytes) -> None:
     """The input as the lines of a layer, and as they lie there."""
-    folder, name, lines = _storage()
+    folder, description = _storage("overlay2")
+    (lines,) = Path(folder.name).glob("image/overlay2/layerdb/sha256/*/tar-split.json.gz")
     for held in (data, gzip.compress(data, 1)):
         lines.write_bytes(held)
-        storage.read(folder.name, name, "", LayerReader(Look, Budget("fuzz")))
+        storage.read(description, "", LayerReader(Look, Budget("fuzz")))
 
 
 def _splits() -> Iterator[bytes]:
@@ -313,26 +312,31 @@ def _lists() -> Iterator[bytes]:
 
 
 def _podman(data: bytes) -> None:
-    """Pieces of the input as what podman keeps of an image: its two lists, the manifest, and the lines of a layer."""
-    made = test_podman.MADE
-    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", "")
-        patch.setenv(
-            "CONTAINERS_STORAGE_CONF", test_podman.configured(Path(folder), graphroot=folder)
-        )
-        test_podman.stored(Path(folder), made)
-        given = data.split(_PART)
-        for path, piece in zip(test_podman.kept(Path(folder)), given, strict=False):
-            path.write_bytes(gzip.compress(piece, 1) if path.suffix == ".gz" else piece)
-        with suppress(SubjectError, ToolMissing):
-            podman.read(test_podman.NAME, "", LayerReader(Look, Budget("fuzz")))
+    """Pieces of the input as what podman says of an image, and as its manifest, its configuration and its lines."""
+    folder, description = _storage("overlay")
+    said, *given = data.split(_PART)
+    for number, path in enumerate(_podman_files(folder.name)):
+        piece = given[number] if number < len(given) else b""
+        path.write_bytes(gzip.compress(piece, 1) if path.suffix == ".gz" else piece)
+    with suppress(ValueError, RecursionError):
+        told = json.loads(said)
+        if isinstance(told, dict):
+            storage.read(description | told, "", LayerReader(Look, Budget("fuzz")))
+
+
+def _podman_files(folder: str) -> list[Path]:
+    names = ("manifest", "=*", "*.tar-split.gz")
+    return [path for name in names for path in Path(folder).rglob(name)]
 
 
 def _podmans() -> Iterator[bytes]:
     with TemporaryDirectory() as folder:
-        test_podman.stored(Path(folder), test_podman.MADE)
-        held = ((path.suffix, path.read_bytes()) for path in test_podman.kept(Path(folder)))
-        yield _PART.join(gzip.decompress(data) if end == ".gz" else data for end, data in held)
+        description = test_storage.stored(Path(folder), images.image(test_storage.FIRST), "overlay")
+        # The places are those of another folder.
+        del description["GraphDriver"]
+        files = ((path.suffix, path.read_bytes()) for path in _podman_files(folder))
+        pieces = [gzip.decompress(data) if end == ".gz" else data for end, data in files]
+    yield _PART.join([json.dumps(description).encode(), *pieces])
 
 
 def _elf(data: bytes) -> None:

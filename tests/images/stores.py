@@ -43,6 +43,14 @@ class Store(NamedTuple):
         )
 
 
+def program(folder: Path, name: str, script: str) -> None:
+    """A program of a name that stands for that of an engine."""
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
 def needed(*programs: str) -> None:
     """Skip a test whose programs are not there, or fail it with CI set."""
     lacking = sorted({_PACKAGES[one] for one in programs if not shutil.which(one)})

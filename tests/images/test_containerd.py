@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+import os
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.images import images, stores
 from tests.inventory import test_layers
 from toolmatrix.errors import SubjectError, ToolMissing
-from toolmatrix.images import engine
+from toolmatrix.images import engines
+from toolmatrix.images.limits import Budget
 from toolmatrix.images.reader import LayerReader
 from toolmatrix.inventory import subjects
 
@@ -168,43 +171,32 @@ def test_a_containerd_that_does_not_answer_is_told(
         monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ToolMissing) as caught:
         subjects.observe(f"containerd:{NAME}")
-    assert caught.value.what == "containerd does not answer"
+    what = {"socket": "containerd does not answer", "program": "the program `ctr` cannot be run"}
+    assert caught.value.what == what[gone]
     assert caught.value.found.endswith("No such file or directory")
-
-
-class _Engine:
-    """What an engine answers that keeps its images with containerd, API 1.48 and later.
-
-    None of those is in the Debian that tests run on; docs.docker.com/reference/api/engine, ImageInspect and SystemInfo.
-    """
-
-    def __init__(self, address: str, saved: bytes) -> None:
-        self.address = address
-        self.saved = saved
-        self.asked = 0
-
-    def info(self) -> dict[str, Any]:
-        return {"DockerRootDir": "/nowhere", "Containerd": {"Address": self.address}}
-
-    def version(self, *, api_version: bool) -> dict[str, Any]:
-        assert not api_version
-        return {"ApiVersion": "1.48"}
-
-    def get_image(self, name: str, size: int) -> Iterator[bytes]:
-        assert (name, size > 0) == (MADE.entry["digest"], True)
-        self.asked += 1
-        return iter([self.saved])
 
 
 @pytest.mark.parametrize("there", [True, False])
 def test_an_engine_with_containerd_is_read_there_or_asked_to_save(
-    reached: Store, archive: Path, there: bool
+    reached: Store, archive: Path, there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """What an engine answers that keeps its images with containerd, API 1.48 and later.
+
+    None of those is in the Debian that tests run on; docs.docker.com/reference/api/engine, ImageInspect and SystemInfo.
+    """
     address = reached.environment["CONTAINERD_ADDRESS"] if there else "/nowhere/socket"
-    client = _Engine(address, archive.read_bytes())
     image = {"Id": MADE.entry["digest"], "Descriptor": MADE.entry}
-    found = engine.read(client, image, "", images.reader("docker:app"))
-    assert client.asked == (0 if there else 1)
+    (tmp_path / "image.json").write_text(json.dumps([image]))
+    answers = (
+        f"image) cat {tmp_path}/image.json;; info) echo {address};;"
+        f" save) echo > {tmp_path}/asked; cat {archive};;"
+    )
+    stores.program(tmp_path, "docker", f"case $1 in {answers} esac")
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    found = engines.read(
+        engines.find("docker", "app", Budget("docker:app")), "", images.reader("docker:app")
+    )
+    assert (tmp_path / "asked").exists() == (not there)
     read = images.from_archive(archive.read_bytes())
     assert found[0].replace(subject="", indexed="") == read[0].replace(subject="", indexed="")
     assert images.paths(found[1]) == images.paths(read[1])

@@ -21,7 +21,7 @@ from toolmatrix import document_store
 from toolmatrix.document_store import DocumentStore
 from toolmatrix.errors import SubjectError
 from toolmatrix.images import archive, containers, directory, limits, streams
-from toolmatrix.images.containers import Started
+from toolmatrix.images.engines import DOCKER, EngineImage
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.reader import LayerReader
@@ -366,12 +366,10 @@ def test_a_program_whose_answer_is_known_is_not_run(monkeypatch: pytest.MonkeyPa
     class Fake:
         """Containers that start nothing."""
 
-        def start(self, words: tuple[str, ...]) -> Started:
-            run.append(words[0])
-            return Started(id=words[0])
-
-        def end(self, one: Started, _: float) -> tuple[str, str]:
-            return said[one.id]
+        def run(self, programs: list[tuple[str, ...]]) -> list[tuple[str, str]]:
+            names = [name for name, *_ in programs]
+            run.extend(names)
+            return [said[name] for name in names]
 
     monkeypatch.setattr(containers, "opened", lambda *_: nullcontext(Fake()))
     probes = [ProgramProbe(name=name, run=(name,), about=(name,)) for name in said]
@@ -380,7 +378,8 @@ def test_a_program_whose_answer_is_known_is_not_run(monkeypatch: pytest.MonkeyPa
 
     def asked(image: str) -> Inventory:
         run.clear()
-        return running.ask_programs(None, {"Id": image}, read, probes, store=stored(held))
+        made = EngineImage(DOCKER, "docker:app", image, image, {})
+        return running.ask_programs(made, read, probes, store=stored(held))
 
     first = asked("sha256:1")
     assert run == list(said)

@@ -85,6 +85,18 @@ static int fails(void) {
     return 3;
 }
 
+/* Counts the variables of proxies that tell one. */
+static int proxy(void) {
+    const char *names[] = {"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"};
+    int told = 0;
+    for (int place = 0; place < 6; place++) {
+        const char *value = getenv(names[place]);
+        told += value && *value;
+    }
+    printf("%d.0\n", told);
+    return 0;
+}
+
 static int mute(void) { return 0; }
 
 static int colours(void) {
@@ -106,7 +118,7 @@ static const struct {
 } kinds[] = {
     {"hangs", hangs}, {"noise", noise}, {"verbose", verbose}, {"forks", forks}, {"eats", eats},
     {"writes", writes}, {"calls", calls}, {"rights", rights}, {"user", user}, {"fails", fails},
-    {"mute", mute}, {"colours", colours}, {"gcc", gcc},
+    {"mute", mute}, {"colours", colours}, {"gcc", gcc}, {"proxy", proxy},
 };
 
 int main(int count, char **words) {

@@ -1,4 +1,4 @@
-"""Containers that ask one program each, bounded on every side, and removed when the asking ends, however it ends.
+"""Containers that ask programs of an image, bounded on every side, and removed when the asking ends, however it ends.
 
 They carry the label `LABEL` with the process that started them, so that what a killed process left is known by the
 next one, which removes it.
@@ -6,30 +6,32 @@ next one, which removes it.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolmatrix.errors import ToolMissing
+from toolmatrix.images import engines
+from toolmatrix.images.engines import EngineImage
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from types import FrameType
-
-    from toolmatrix.images.engine import Client
-
 
 LABEL = "io.github.toolmatrix.asked-by"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Seconds after which a signal is obeyed.
+_SOON = 0.2
 _LONGEST = 200
 # Bytes that the engine's log takes at most for each that is printed, in lines of some length: each is framed.
 _FRAMED = 16
 NOT_THERE = "is not there"
 _FORMAT = "exec format error"
 _FOREIGN = "is made for another machine than the engine's, and nothing emulates it"
+# What the engine says of a program that it cannot start begins so; what its client says for itself does not.
+_REFUSED = re.compile(r"Error response from daemon: (.*)")
 # What runc says of a program that does not start, and what that means.
 _REFUSALS = (
     (_FORMAT, _FOREIGN),
@@ -37,6 +39,11 @@ _REFUSALS = (
     (r"permission denied", "may not be run"),
     (r"unable to find (user|group)", "cannot be run: the image has no such user or group"),
 )
+_PROXIES = [
+    case(f"{kind}_proxy")
+    for kind in ("http", "https", "ftp", "all", "no")
+    for case in (str.lower, str.upper)
+]
 
 
 class ProgramBounds(Value):
@@ -49,166 +56,151 @@ class ProgramBounds(Value):
     processes: int = 256
 
 
-class Started(Value):
-    """A container, or the reason why there is none."""
-
-    id: str = ""
-    reason: str = ""
-
-
 # No Exception: nothing on the way may take it for the failure of one program.
 class _SignalCaught(BaseException):
     pass
 
 
-# A signal is obeyed while a program is waited for, and kept until then: a request that is left half way might still
-# make a container, after those that are there were removed.
-class _Signals:
-    def __init__(self) -> None:
-        self.caught = 0
-        self._handlers: dict[int, Any] = {}
-        self._waiting = False
-
-    def take(self) -> None:
-        for number in _SIGNALS:
-            # nohup ignores SIGHUP, and whoever started us so wants it to stay that way.
-            if signal.getsignal(number) != signal.SIG_IGN:
-                # Python lets only its main thread set handlers; another one leaves them as they are.
-                with suppress(ValueError):
-                    self._handlers[number] = signal.signal(number, self._keep)
-
-    def give_back(self) -> None:
-        for number, handler in self._handlers.items():
+# Signals that came meanwhile: they are obeyed between two commands and while a program is waited for, as a command
+# that is left half way might still make a container after those that are there were removed.
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    caught: list[int] = []
+    handlers: dict[int, Any] = {}
+    for one in _SIGNALS:
+        # nohup ignores SIGHUP, and whoever started us so wants it to stay that way.
+        if signal.getsignal(one) != signal.SIG_IGN:
+            # Python lets only its main thread set handlers; another one leaves them as they are.
+            with suppress(ValueError):
+                handlers[one] = signal.signal(one, lambda number, _: caught.append(number))
+    try:
+        yield caught
+    finally:
+        for number, handler in handlers.items():
             signal.signal(number, handler)
-        if self.caught:
-            os.kill(os.getpid(), self.caught)
-
-    def _keep(self, number: int, _frame: FrameType | None) -> None:
-        self.caught = self.caught or number
-        if self._waiting:
-            self._waiting = False
-            raise _SignalCaught
-
-    def obey(self) -> None:
-        if self.caught:
-            raise _SignalCaught
-
-    @contextmanager
-    def obeyed(self) -> Iterator[None]:
-        self._waiting = True
-        try:
-            self.obey()
-            yield
-        finally:
-            self._waiting = False
+        if caught:
+            os.kill(os.getpid(), caught[0])
 
 
 @contextmanager
-def opened(client: Client, image: Mapping[str, Any], bounds: ProgramBounds) -> Iterator[Containers]:
+def opened(image: EngineImage, bounds: ProgramBounds) -> Iterator[Containers]:
     """The containers of one image: at the end none is left, and a signal is obeyed after that."""
-    _sweep(client)
+    _sweep(image)
     owner = _owner(os.getpid())
-    signals = _Signals()
-    try:
-        signals.take()
-        yield Containers(client=client, image=image, bounds=bounds, owner=owner, signals=signals)
-    except _SignalCaught:
-        pass
-    finally:
-        _remove(client, owner)
-        signals.give_back()
+    with _signals() as caught:
+        try:
+            yield Containers(image=image, bounds=bounds, owner=owner, caught=caught)
+        except _SignalCaught:
+            pass
+        finally:
+            _remove(image, owner)
 
 
 class Containers(Value):
-    """Programs of one image, each started in a container and waited for."""
+    """Programs of one image, some at once, each in a container."""
 
-    client: Client
-    image: Mapping[str, Any]
+    image: EngineImage
     bounds: ProgramBounds
     owner: str
-    signals: _Signals
+    caught: list[int]
 
-    def start(self, run: Sequence[str]) -> Started:
-        """Start a program by its arguments."""
-        from docker.errors import APIError
+    def run(self, programs: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
+        """Of each program, which is given by its arguments, the output, or the reason why that does not count."""
+        # All are started before the first is waited for, so they share one deadline instead of adding theirs up.
+        started = [self._start(*one) for one in programs]
+        ids = [id for id, _ in started if id]
+        answers = iter(self._answers(ids) if ids else ())
+        return [next(answers) if id else ("", reason) for id, reason in started]
 
-        self.signals.obey()
-        try:
-            made = self.client.create_container(
-                self.image["Id"],
-                entrypoint=[run[0]],
-                command=list(run[1:]),
-                working_dir="/tmp",  # noqa: S108 - of the container, and empty
-                labels={LABEL: self.owner},
-                # A health check of the image would run other programs beside the one that is asked.
-                healthcheck={"test": ["NONE"]},
-                network_disabled=True,
-                # The client's proxies may hold a password, and would be variables of the container.
-                use_config_proxy=False,
-                host_config=self._limits(),
-            )
-            self.client.start(made["Id"])
-        except APIError as error:
-            # A server error may be about the program; only where no ping is answered it is the engine's own end.
-            if error.is_server_error() and not self.client.ping():
-                raise
-            return Started(reason=_refusal(str(error.explanation or error)))
-        return Started(id=made["Id"])
+    # The id of a container, or the reason why there is none.
+    def _start(self, name: str, *arguments: str) -> tuple[str, str]:
+        self._obey()
+        engine, subject, id = self.image.engine, self.image.subject, self.image.id
+        words = (*engine.run, *self._options(), f"--entrypoint={name}", id, *arguments)
+        ended = engines.run(engine, subject, *words)
+        if not ended.returncode:
+            return ended.stdout.strip(), ""
+        refused = _REFUSED.search(ended.stderr)
+        if refused is None:
+            raise engines.failure(engine, subject, ended.stderr)
+        return "", _refusal(refused[1])
 
-    def _limits(self) -> Any:
-        volumes = (self.image.get("Config") or {}).get("Volumes") or {}
-        return self.client.create_host_config(
-            network_mode="none",
-            read_only=True,
-            cap_drop=["ALL"],
-            security_opt=["no-new-privileges"],
-            ipc_mode="none",
-            mem_limit=self.bounds.memory,
-            memswap_limit=self.bounds.memory,
-            pids_limit=self.bounds.processes,
-            # The engine would make a volume on its disk for each that the image declares.
-            tmpfs=dict.fromkeys(volumes, "ro,size=4k")
-            | {"/tmp": f"size={self.bounds.scratch},mode=1777"},  # noqa: S108
-            log_config={
-                "Type": "json-file",
-                "Config": {"max-size": str(_FRAMED * self.bounds.output), "max-file": "1"},
-            },
-        )
+    def _options(self) -> list[str]:
+        config = self.image.description.get("Config") or {}
+        variables = dict(one.partition("=")[::2] for one in config.get("Env") or ())
+        # The engine would make a volume on its disk for each that the image declares.
+        folders = dict.fromkeys(config.get("Volumes") or {}, "ro,size=4k")
+        folders["/tmp"] = f"size={self.bounds.scratch},mode=1777"  # noqa: S108 - of the container, and empty
+        return [
+            f"--label={LABEL}={self.owner}",
+            "--workdir=/tmp",
+            "--pull=never",
+            # Else the client takes that of DOCKER_DEFAULT_PLATFORM.
+            "--platform=",
+            # A health check of the image would run other programs beside the one that is asked.
+            "--no-healthcheck",
+            "--network=none",
+            "--read-only",
+            "--cap-drop=ALL",
+            "--security-opt=no-new-privileges",
+            "--ipc=none",
+            f"--memory={self.bounds.memory}",
+            f"--memory-swap={self.bounds.memory}",
+            f"--pids-limit={self.bounds.processes}",
+            *(f"--tmpfs={path}:{options}" for path, options in folders.items()),
+            # The client's proxies may hold a password, and would be variables of the container.
+            *(f"--env={name}={variables.get(name, '')}" for name in _PROXIES),
+            "--log-driver=json-file",
+            f"--log-opt=max-size={_FRAMED * self.bounds.output}",
+            "--log-opt=max-file=1",
+        ]
 
-    def end(self, container: Started, deadline: float) -> tuple[str, str]:
-        """The output of a program, or the reason why that does not count; waits for it until the deadline."""
-        if not container.id:
-            return "", container.reason
-        code = self._wait(container.id, max(deadline - time.monotonic(), 0.1))
-        state = self.client.inspect_container(container.id)["State"]
-        output = self._printed(container.id, stdout=True)
+    def _obey(self) -> None:
+        if self.caught:
+            raise _SignalCaught
+
+    def _answers(self, ids: Sequence[str]) -> list[tuple[str, str]]:
+        self._wait(ids)
+        words = ("inspect", "--type=container", "--format={{json .State}}", *ids)
+        states = [json.loads(line) for line in _output(self.image, *words).splitlines()]
+        answers = [self._answer(*one) for one in zip(ids, states, strict=True)]
+        # Those that ended take nothing any more, and are removed at the end all at once.
+        running = [id for id, state in zip(ids, states, strict=True) if state["Running"]]
+        if running:
+            _output(self.image, "rm", "--force", "--volumes", *running)
+        return answers
+
+    def _wait(self, ids: Sequence[str]) -> None:
+        import subprocess
+
+        deadline = time.monotonic() + self.bounds.seconds
+        with subprocess.Popen(  # noqa: S603 - a program from PATH, no shell, ids of the engine's
+            [self.image.engine.program, "wait", *ids],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as child:
+            try:
+                while child.poll() is None and time.monotonic() < deadline:
+                    self._obey()
+                    with suppress(subprocess.TimeoutExpired):
+                        child.wait(_SOON)
+            finally:
+                child.kill()
+
+    def _answer(self, id: str, state: dict[str, Any]) -> tuple[str, str]:
+        printed = engines.run(self.image.engine, self.image.subject, "logs", id)
         reason = ""
-        if state.get("OOMKilled"):
+        if state["OOMKilled"]:
             reason = f"was killed for taking more than {self.bounds.memory >> 20} MiB of memory"
-        elif code is None:
+        elif state["Running"]:
             reason = f"was still running after {self.bounds.seconds:g} seconds"
-        elif len(output) > self.bounds.output:
+        elif len(printed.stdout) > self.bounds.output:
             reason = f"printed more than {self.bounds.output} bytes"
-        elif code:
-            reason = _failure(code, self._printed(container.id, stdout=False) or output)
-        self.client.remove_container(container.id, force=True, v=True)
-        return output, reason
-
-    def _wait(self, container: str, seconds: float) -> int | None:
-        from docker.errors import APIError
-
-        try:
-            with self.signals.obeyed():
-                return int(self.client.wait(container, timeout=seconds)["StatusCode"])
-        except OSError:
-            # The request timed out, unless the engine is gone, which the next one tells.
-            with suppress(APIError):  # it ended meanwhile
-                self.client.kill(container)
-            return None
-
-    def _printed(self, container: str, *, stdout: bool) -> str:
-        printed = self.client.logs(container, stdout=stdout, stderr=not stdout)
-        return bytes(printed).decode("utf-8", "replace")
+        elif state["ExitCode"]:
+            reason = _failure(state["ExitCode"], printed.stderr or printed.stdout)
+        return printed.stdout, reason
 
 
 def _failure(code: int, printed: str) -> str:
@@ -225,8 +217,8 @@ def last_line(printed: str) -> str:
 
 
 def _refusal(message: str) -> str:
-    found = (reason for pattern, reason in _REFUSALS if re.search(pattern, message))
-    return next(found, f"cannot be run: {message[-_LONGEST:]}")
+    reasons = (reason for pattern, reason in _REFUSALS if re.search(pattern, message))
+    return next(reasons, f"cannot be run: {message[-_LONGEST:]}")
 
 
 # A process as no other will ever be called: machine and boot, namespace, number, and when it started. Numbers are
@@ -243,28 +235,29 @@ def _owner(process: int) -> str:
     return f"{boot} {os.readlink('/proc/self/ns/pid')} {process} {fields[19]}"
 
 
-def _sweep(client: Client) -> None:
+def _sweep(image: EngineImage) -> None:
     # Whether processes of other machines and namespaces are alive is not known: theirs are left alone.
     here = _owner(os.getpid()).split()[:2]
-    for owner in {
-        one["Labels"][LABEL] for one in client.containers(all=True, filters={"label": LABEL})
-    }:
-        words = owner.split()
-        if words[:2] != here or len(words) != 4 or not words[2].isdigit():
+    format = f'--format={{{{.Label "{LABEL}"}}}}'
+    for owner in {*_output(image, "ps", "--all", f"--filter=label={LABEL}", format).splitlines()}:
+        parts = owner.split()
+        if parts[:2] != here or len(parts) != 4 or not parts[2].isdigit():
             continue
         try:
-            alive = _owner(int(words[2])) == owner
+            alive = _owner(int(parts[2])) == owner
         except OSError:
             alive = False
         if not alive:
-            _remove(client, owner)
+            _remove(image, owner)
 
 
-def _remove(client: Client, owner: str) -> None:
-    from docker.errors import DockerException
-
+def _remove(image: EngineImage, owner: str) -> None:
     # An engine that is gone has nothing left to remove.
-    with suppress(DockerException, OSError):
-        for one in client.containers(all=True, filters={"label": f"{LABEL}={owner}"}):
-            with suppress(DockerException):
-                client.remove_container(one["Id"], force=True, v=True)
+    with suppress(ToolMissing):
+        ids = _output(image, "ps", "--all", "--quiet", f"--filter=label={LABEL}={owner}").split()
+        if ids:
+            _output(image, "rm", "--force", "--volumes", *ids)
+
+
+def _output(image: EngineImage, *words: str) -> str:
+    return engines.output(image.engine, image.subject, *words)

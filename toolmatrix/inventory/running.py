@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 import shlex
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolmatrix.images import containers
 from toolmatrix.images.containers import NOT_THERE, ProgramBounds
@@ -27,7 +26,7 @@ from toolmatrix.value import Value
 
 if TYPE_CHECKING:
     from toolmatrix.images.containers import Containers
-    from toolmatrix.images.engine import Client
+    from toolmatrix.images.engines import EngineImage
 
 _AT_ONCE = 4
 _VERSION = "[0-9][0-9A-Za-z.+~_]*"
@@ -75,8 +74,7 @@ _BOUNDS = ProgramBounds()
 
 
 def ask_programs(
-    client: Client,
-    image: Mapping[str, Any],
+    image: EngineImage,
     inventory: Inventory,
     probes: Iterable[ProgramProbe],
     bounds: ProgramBounds = _BOUNDS,
@@ -95,7 +93,7 @@ def ask_programs(
     silent: dict[str, Skipped] = {}
     # A signal ends the asking without an error here; it is sent again when no container is left.
     with ExitStack() as stack:
-        asking = Asking(client, image, bounds, store, stack)
+        asking = Asking(image, bounds, store, stack)
         gone = tuple(one.version for one in inventory.features.get(GONE, ()))
         answers, silent = _rounds(asking, left, there, gone)
     features = {one.name for one in left if one.holds}
@@ -125,13 +123,11 @@ class Asking:
 
     def __init__(
         self,
-        client: Client,
-        image: Mapping[str, Any],
+        image: EngineImage,
         bounds: ProgramBounds,
         store: LayerStore | None,
         stack: ExitStack,
     ) -> None:
-        self.client = client
         self.image = image
         self.bounds = bounds
         self.store = store
@@ -140,7 +136,7 @@ class Asking:
     @cached_property
     def containers(self) -> Containers:
         """The containers of the image."""
-        return self.stack.enter_context(containers.opened(self.client, self.image, self.bounds))
+        return self.stack.enter_context(containers.opened(self.image, self.bounds))
 
     def answers(self, probes: Sequence[ProgramProbe]) -> Iterator[tuple[ProgramProbe, str, str]]:
         """Each probe with its answer and the reason why there is none."""
@@ -159,14 +155,11 @@ class Asking:
         return self.store.answer(self._name(probe)) if self.store is not None else None
 
     def _name(self, probe: ProgramProbe) -> str:
-        return f"{self.image['Id']} {this_platform()} {self.bounds!r} {probe!r}"
+        return f"{self.image.id} {this_platform()} {self.bounds!r} {probe!r}"
 
     def _run(self, probes: Sequence[ProgramProbe]) -> Iterator[tuple[ProgramProbe, str, str]]:
-        # All are started before the first is waited for, so they share one deadline instead of adding theirs up.
-        started = [self.containers.start(probe.run) for probe in probes]
-        end = time.monotonic() + self.bounds.seconds
-        for probe, container in zip(probes, started, strict=True):
-            output, reason = self.containers.end(container, end)
+        ended = self.containers.run([probe.run for probe in probes])
+        for probe, (output, reason) in zip(probes, ended, strict=True):
             value = "" if reason else probe.answer(output)
             said = containers.last_line(output) or "nothing"
             yield probe, value, reason or ("" if value else f"printed no version: {said}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
@@ -148,7 +149,7 @@ def _file(asked: SubjectRequest) -> str:
     return "" if asked.place == "-" else streams.file_identity(asked.path)
 
 
-# Each scheme imports its reader when it is used: docker and urllib3 take longer to import than most of the rest runs.
+# Each scheme imports its reader when it is used: urllib3 takes longer to import than most of the rest runs.
 def _archive(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import archive, directory
 
@@ -182,52 +183,23 @@ def _directory_identity(asked: SubjectRequest) -> str:
     return directory.identity(asked.path)
 
 
-def _engine(asked: SubjectRequest) -> Inventory:
-    from toolmatrix.images import engine
+def _engine(scheme: str, asked: SubjectRequest) -> Inventory:
+    from toolmatrix.images import engines
     from toolmatrix.inventory import running
 
-    with engine.connected(asked.subject) as client, engine.failures(asked.subject):
-        image = engine.find(client, asked.place, asked.subject)
-        probes = asked.probes or (lambda _: ())
-        return _seen(
-            asked,
-            lambda _, reader: engine.read(client, image, asked.platform, reader),
-            lambda found: running.ask_programs(
-                client, image, found, probes(found), store=asked.store
-            ),
-        )
+    image = engines.find(scheme, asked.place, Budget(asked.subject))
+
+    def ask(inventory: Inventory) -> Inventory:
+        probes = asked.probes(inventory) if asked.probes and image.engine.run else ()
+        return running.ask_programs(image, inventory, probes, store=asked.store)
+
+    return _seen(asked, lambda _, reader: engines.read(image, asked.platform, reader), ask)
 
 
-def _engine_id(asked: SubjectRequest) -> str:
-    from toolmatrix.images import engine
+def _engine_identity(scheme: str, asked: SubjectRequest) -> str:
+    from toolmatrix.images import engines
 
-    with engine.connected(asked.subject) as client, engine.failures(asked.subject):
-        return str(engine.find(client, asked.place, asked.subject)["Id"])
-
-
-def _podman(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    from toolmatrix.images import podman
-
-    return podman.read(asked.place, asked.platform, reader)
-
-
-def _podman_id(asked: SubjectRequest) -> str:
-    from toolmatrix.images import podman
-
-    found = podman.find(asked.place, podman.storage(), Budget(asked.subject))
-    return podman.identity(found) if found else ""
-
-
-def _containerd(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    from toolmatrix.images import containerd
-
-    return containerd.read(asked.place, asked.platform, reader)
-
-
-def _contained(asked: SubjectRequest) -> str:
-    from toolmatrix.images import containerd
-
-    return containerd.find(asked.place, Budget(asked.subject))
+    return engines.find(scheme, asked.place, Budget(asked.subject)).identity
 
 
 def _registry(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
@@ -283,18 +255,23 @@ def _host(asked: SubjectRequest) -> Inventory:
 
 
 SCHEMES = {
-    "docker": Scheme("docker:NAME", "an image of Docker's engine", _engine, _engine_id),
+    "docker": Scheme(
+        "docker:NAME",
+        "an image of Docker's engine",
+        partial(_engine, "docker"),
+        partial(_engine_identity, "docker"),
+    ),
     "podman": Scheme(
         "podman:NAME",
         "an image of podman, Buildah or CRI-O",
-        lambda asked: _seen(asked, _podman),
-        _podman_id,
+        partial(_engine, "podman"),
+        partial(_engine_identity, "podman"),
     ),
     "containerd": Scheme(
         "containerd:NAME",
         "an image of containerd, such as that of a node of Kubernetes",
-        lambda asked: _seen(asked, _containerd),
-        _contained,
+        partial(_engine, "containerd"),
+        partial(_engine_identity, "containerd"),
     ),
     "registry": Scheme(
         "registry://HOST/NAME:TAG",
