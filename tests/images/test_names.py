@@ -41,19 +41,6 @@ def test_a_name_is_found_in_full_or_by_its_end(name: str, found: list[int]) -> N
     assert list(names.find(name, HELD).values()) == found
 
 
-@pytest.mark.parametrize(
-    ("name", "repository"),
-    [
-        ("host:5000/a", "host:5000/a"),
-        ("host:5000/a:b", "host:5000/a"),
-        ("a@sha256:12", "a"),
-        ("h/a:b@sha256:12", "h/a"),
-    ],
-)
-def test_a_repository_is_a_name_without_its_version(name: str, repository: str) -> None:
-    assert names.repository(name) == repository
-
-
 @pytest.mark.parametrize("name", ["", "//", "-rm", "--help", "a b", "a//b", "a\n", "../a", "a;b"])
 def test_what_is_no_name_reaches_no_program(name: str) -> None:
     with pytest.raises(SubjectError, match="this is no name of an image"):

@@ -13,7 +13,7 @@ from tests.images import images, nobody, stores
 from tests.images.test_storage import FIRST, SECOND, stored
 from tests.inventory import test_layers
 from toolmatrix.errors import SubjectError, ToolMissing
-from toolmatrix.images import engines
+from toolmatrix.images import archive, engines
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.reader import LayerReader
 from toolmatrix.inventory import subjects
@@ -97,8 +97,13 @@ class TestNames:
         (tmp_path / "saved.tar").write_bytes(images.tar(images.saved(made)))
         install_podman(tmp_path, {NAME: made}, save=f"cat {tmp_path}/saved.tar")
         (tmp_path / "0/overlay/cache0/diff/etc/a").write_bytes(b"2" * 1000)
-        saved = images.from_archive(images.saved(made))
-        assert self.read(NAME)[0] == saved[0]
+        reader, alone = images.reader("image.tar"), images.reader("image.tar")
+        saved = engines.read(engines.find("podman", NAME, Budget("x")), "", reader)
+        with (tmp_path / "saved.tar").open("rb") as stream:
+            assert saved[0] == archive.read(stream, "", alone)[0]
+        # What came to nothing counts for nothing.
+        for used in ("entries", "held"):
+            assert getattr(reader.budget, used) == getattr(alone.budget, used)
 
     def test_what_fails_in_both_ways_is_one_error(self, tmp_path: Path) -> None:
         install_podman(tmp_path, {NAME: images.image(FIRST)}, save="echo not today >&2; exit 125")

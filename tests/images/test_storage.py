@@ -144,9 +144,8 @@ def test_a_storage_that_is_not_as_it_was_written_is_left_to_the_engine(
     assert len(places) == (path.startswith("*") or (driver == "overlay2") == ("overlay2" in path))
     for place in places:
         place.write_bytes(data)
-    reader = images.reader("image.tar")
-    assert (storage.read(description, "", reader) is None) == bool(places)
-    assert reader.budget.entries == 0
+    found = storage.read(description, "", images.reader("image.tar"))
+    assert (found is None) == bool(places)
 
 
 @pytest.mark.parametrize(

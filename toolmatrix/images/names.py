@@ -28,11 +28,6 @@ def image_name(name: str, budget: Budget) -> str:
     return name
 
 
-def repository(name: str) -> str:
-    """A name without its tag or digest."""
-    return _VERSION.sub("", name.partition("@")[0])
-
-
 def near(scheme: str, name: str, names: Iterable[str]) -> str:
     """The subjects of a scheme whose names are the nearest, in words."""
     found = get_close_matches(name, list(names), _NEAREST)

@@ -4,28 +4,39 @@ Docker (driver overlay2) and podman (driver overlay) unpack layers into director
 an image. Places beside those are of Docker's package `layer` (https://github.com/moby/moby): image/overlay2/layerdb has
 layers by their chain ids (OCI image-spec, config.md, "Layer ChainID"); and of https://github.com/containers/storage,
 `images.go` and `layers.go`.
+
+What the files do not tell stands beside them in lines of JSON as of https://github.com/vbatts/tar-split: pieces as they
+are, and names of files that stand between them. Put together they are the layer, which its diff id proves.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from toolmatrix.errors import SubjectError
-from toolmatrix.images import unpacked
-from toolmatrix.images.image import ImageMetadata
+from toolmatrix.images import image as images
+from toolmatrix.images.image import Descriptor, ImageMetadata, Listed, Manifest
+from toolmatrix.images.layer import Layer
 from toolmatrix.images.limits import LARGEST_DOCUMENT
 from toolmatrix.images.reader import LayerReader
+from toolmatrix.images.streams import BLOCK, Hashed, errors
 from toolmatrix.images.tree import Tree
-from toolmatrix.images.unpacked import UnpackedLayer
 
 if TYPE_CHECKING:
     # A configuration, the digest of its manifest if that is known, and the paths of lines.
     _Stored = tuple[Any, str, list[str]]
+
+_FILE, _PIECE = 1, 2
+"""Types of lines: a name, and bytes as they are."""
+# Bytes of one line; the longest piece is what stands behind the last file.
+_LONGEST = 64 << 20
 
 
 def read(
@@ -37,14 +48,27 @@ def read(
         lower = places.get("LowerDir")
         files = [*reversed(lower.split(":") if lower else ()), places["UpperDir"]]
         config, digest, lines = _DRIVERS[driver](description, files)
-        layers = [UnpackedLayer(*one) for one in zip(lines, files, strict=True)]
-        return unpacked.read(config, digest, layers, platform, reader)
-    except (
-        *(OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, RecursionError),
-        SubjectError,
-    ):
+        folders = dict(zip(lines, files, strict=True))
+        # As `docker save` lists it, with paths for digests.
+        layers = tuple(Descriptor(digest=one) for one in lines)
+        made = Manifest(config=Descriptor(digest=digest), layers=layers)
+
+        def layer(asked: Descriptor, diff_id: str) -> Layer:
+            known = reader.known(diff_id)
+            if known is not None:
+                return known
+            with closing(_pieces(asked.digest, folders[asked.digest])) as pieces:
+                return reader.read(Hashed(_Joined(pieces)))
+
+        listed = [Listed(blob=Descriptor(digest=digest), manifest=made)]
+        return images.put_together(listed, lambda _: config, layer, platform, reader.budget)
+    except _damage():
         # What the engine saves tells whether the image is at fault, and how.
         return None
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    return (*errors(), TypeError, AttributeError, RecursionError, SubjectError)
 
 
 # Of both drivers the files of a layer lie at DRIVER/NAME/diff below the root of the storage.
@@ -95,3 +119,60 @@ def _chains(diff_ids: list[str]) -> Iterator[str]:
     for one in diff_ids:
         chain = f"sha256:{sha256(f'{chain} {one}'.encode()).hexdigest()}" if chain else one
         yield chain
+
+
+def _pieces(path: str, folder: str) -> Generator[bytes, None, None]:
+    with gzip.open(path) as file:
+        while line := file.readline(_LONGEST):
+            entry = json.loads(line)
+            if entry["type"] == _PIECE:
+                yield base64.b64decode(entry["payload"])
+            elif entry["type"] == _FILE and entry.get("size"):
+                yield from _contents(folder, _name(entry), entry["size"])
+
+
+def _name(entry: dict[str, Any]) -> str:
+    # Names that are no UTF-8 stand there as bytes.
+    raw = entry.get("name_raw")
+    return os.fsdecode(base64.b64decode(raw)) if raw else str(entry["name"])
+
+
+def _contents(folder: str, name: str, size: int) -> Iterator[bytes]:
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise ValueError(name)
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    for number, part in enumerate(parts, 1):
+        above = place
+        try:
+            # No link is followed: one of the image would lead out of its directory.
+            kind = os.O_DIRECTORY if number < len(parts) else os.O_NONBLOCK
+            place = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | kind, dir_fd=above)
+        finally:
+            os.close(above)
+    try:
+        while size > 0:
+            data = os.read(place, min(size, BLOCK))
+            if not data:
+                raise EOFError(name)
+            size -= len(data)
+            yield data
+    finally:
+        os.close(place)
+
+
+class _Joined:
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = b""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, none at the end."""
+        several = [self._rest]
+        count = len(self._rest)
+        while count < size and (piece := next(self._pieces, b"")):
+            several.append(piece)
+            count += len(piece)
+        data = b"".join(several)
+        self._rest = data[size:]
+        return data[:size]
