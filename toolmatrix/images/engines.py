@@ -362,7 +362,7 @@ DOCKER = Engine(
 PODMAN = Engine(
     "podman",
     "podman",
-    (Failure("", "podman fails"),),
+    (Failure("", "podman fails", "run the command as the user whose images these are"),),
     _podman,
     _podman_in_place,
     save=("save", "--quiet"),
