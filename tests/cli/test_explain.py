@@ -63,6 +63,19 @@ def test_it_explains_what_resolve_answers(real: Cli) -> None:
         assert sorted({line["fact"] for line in entry["because"]}) == sorted(part["facts"])
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("char-flag tensorflow==2.6.5 --target arm", "arm prefers -fsigned-char"),
+        ("protobuf tensorflow==2.6.5", "was withdrawn, and is chosen only if named exactly"),
+        ("numpy numpy --at 2022-01-01", "was not yet released on 2022-01-01"),
+    ],
+)
+def test_what_is_left_out_has_its_own_reason(real: Cli, line: str, reason: str) -> None:
+    (entry,) = real("explain", *line.split(), "--json").json()["explained"]
+    assert any(part["why"].endswith(reason) for part in entry["not_taken"])
+
+
 def test_a_standing_request_is_explained(small: Cli) -> None:
     assert small("explain", "cuda").code == 2
     assert small("explain", "cuda", "app==2.1.3").code == 0

@@ -118,7 +118,7 @@ def why(found: Resolution, choice: Choice, group: Alternative) -> str:
     if group.kind == "later":
         first = "that was chosen first" if told else "earlier choices exclude them"
         return " and ".join([*told, first])
-    return " and ".join(told) if told else "withdrawn, or released later"
+    return " and ".join(told) if told else f"{choice.target} prefers {choice.version}"
 
 
 def _decides(index: Index, found: Resolution, choice: Choice) -> list[dict[str, str]]:

@@ -115,7 +115,7 @@ def _refused(
     while left:
         core = excluding(problem, {number: left[0]}, asked)
         same = [left[0]]
-        # No nogood may be needed: what is withdrawn has left the domain before. That refuses no other release.
+        # No nogood is needed against what a preference of the target leaves out.
         if core:
             same += [part for part in left[1:] if excludes(problem, core, {number: part})]
         left = [candidate for candidate in left if candidate not in same]
