@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
+from typing import Any, NoReturn
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import versions
@@ -17,6 +19,7 @@ from toolmatrix.facts.compiled import (
     CompiledBinding,
     CompiledClaim,
     CompiledDispute,
+    Terms,
     bits,
     union,
 )
@@ -27,6 +30,7 @@ from toolmatrix.facts.model import (
     Component,
     FactSource,
     InheritanceRule,
+    Matrix,
     ReadRequirements,
     Release,
     TableRow,
@@ -35,15 +39,7 @@ from toolmatrix.facts.model import (
 from toolmatrix.facts.pieces import LocatedStr
 from toolmatrix.facts.soft import soft_constraints
 from toolmatrix.facts.versions import Scale
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any, NoReturn
-
-    from toolmatrix.facts.compiled import Terms
-    from toolmatrix.facts.model import Matrix
-    from toolmatrix.value import Value
+from toolmatrix.value import Value
 
 
 def compile_matrix(matrix: Matrix) -> Compiled:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from operator import or_
 
+from toolmatrix.facts.model import Claim, Matrix
+from toolmatrix.facts.versions import Scale
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from toolmatrix.facts.model import Claim, Matrix
-    from toolmatrix.facts.versions import Scale
 
 Terms = tuple[tuple[str, int], ...]
 """Conditions: (component, mask), the subject first."""

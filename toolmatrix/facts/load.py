@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection, Mapping, Sequence
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import pieces, statements, tables, variants, yamlfile
@@ -20,13 +21,8 @@ from toolmatrix.facts.model import (
     Matrix,
     Target,
 )
+from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.garbage import uncollected
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from toolmatrix.facts.yamlfile import YamlNode
 
 FRONT = "toolmatrix.matrix/1"
 FACTS = "toolmatrix.facts/1"

@@ -8,23 +8,17 @@ evidence `unknown` says so beside the minimum, which stays as it is.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import versions
-from toolmatrix.facts.compiled import CompiledBinding, bits, union
-from toolmatrix.facts.model import BREAKS
-from toolmatrix.facts.records import MINIMUM, UNOPENED_CODE, BreakRecord
+from toolmatrix.facts.compiled import CompiledBinding, CompiledClaim, Terms, bits, union
+from toolmatrix.facts.index import Index
+from toolmatrix.facts.model import BREAKS, Matrix
+from toolmatrix.facts.records import MINIMUM, UNOPENED_CODE, BreakRecord, ClaimRecord
 from toolmatrix.facts.soft import written
+from toolmatrix.facts.versions import Scale, Selector
 from toolmatrix.value import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from toolmatrix.facts.compiled import CompiledClaim, Terms
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.model import Matrix
-    from toolmatrix.facts.records import ClaimRecord
-    from toolmatrix.facts.versions import Scale, Selector
 
 _LOWER = {">=", ">"}
 _COMPILED = ("opened", UNOPENED_CODE)

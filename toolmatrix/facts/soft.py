@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts.compiled import SoftConstraint, Terms, bits, union
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from toolmatrix.facts.compiled import CompiledClaim
+from toolmatrix.facts.compiled import CompiledClaim, SoftConstraint, Terms, bits, union
 
 # What a row speaks for: subject, context, terms with their evidence, evidence of the row, may the subject be absent.
 _Said = tuple[str, Terms, tuple[tuple[str, int, str], ...], str, bool]

@@ -5,15 +5,12 @@ Raises MatrixError with the position of the value or key at fault.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+
 from toolmatrix.facts import pieces
 from toolmatrix.facts.model import CODE, CODE_LIST, Claim, TableRow
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from toolmatrix.facts.pieces import Recorder
-    from toolmatrix.facts.yamlfile import YamlNode
+from toolmatrix.facts.pieces import Recorder
+from toolmatrix.facts.yamlfile import YamlNode
 
 _MAPPINGS = ("requires", "limits", "offers", "tested")
 _SHOWN = (

@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any, NoReturn
 
 import yaml
 
-from toolmatrix.errors import MatrixError, Position
+from toolmatrix.errors import MatrixError, Position, ToolmatrixError
 from toolmatrix.opener import opened
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, NoReturn
-
-    from toolmatrix.errors import ToolmatrixError
 
 SIZE_LIMIT = 32 << 20
 """Bytes of one matrix file; the built-in ones are below 1 MiB."""

@@ -9,14 +9,12 @@ import csv
 import html.parser
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolmatrix import toml
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.facts import yamlfile
-
-if TYPE_CHECKING:
-    from toolmatrix.facts.yamlfile import YamlNode
+from toolmatrix.facts.yamlfile import YamlNode
 
 Grid = list[dict[str, list[str]]]
 """The rows of a table: what stands under each label, several texts where cells go on in the rows below."""

@@ -8,18 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from configparser import Error as ConfigParserError
 from configparser import RawConfigParser
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from datetime import date
+from typing import Any
 
 from toolmatrix.errors import MatrixError, NothingMatched
 from toolmatrix.facts import pieces, yamlfile
+from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.harvest.transport import Session, missing
 from toolmatrix.resources import families_path
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from toolmatrix.facts.yamlfile import YamlNode
 
 SCHEMA = "toolmatrix.families/1"
 

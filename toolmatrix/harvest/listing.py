@@ -10,18 +10,16 @@ import os.path
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 from urllib.parse import unquote
 
 from toolmatrix.errors import HarvestRefused, Position, UsageError
 from toolmatrix.facts import pieces, versions
 from toolmatrix.facts.versions import Scale
+from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.value import Value
 from toolmatrix.wording import plural
-
-if TYPE_CHECKING:
-    from toolmatrix.facts.yamlfile import YamlNode
 
 LARGEST = 64 << 20
 """Bytes of one listing; that of the largest release page known has one."""

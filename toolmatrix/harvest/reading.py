@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from toolmatrix.facts import pieces, versions
+from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.harvest import extractors
 from toolmatrix.harvest.extractors import Unread
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from toolmatrix.facts.yamlfile import YamlNode
 
 _READ = ("path", "paths", "where", "releases", "grid", "cells")
 _OTHER_WAYS = ("match", "column", "date")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolmatrix.facts import pieces, yamlfile
-
-if TYPE_CHECKING:
-    from toolmatrix.facts.yamlfile import YamlNode
+from toolmatrix.facts.yamlfile import YamlNode
 
 # The keys of a table, in the order in which they are written.
 _TABLE = (

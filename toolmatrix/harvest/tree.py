@@ -7,19 +7,17 @@ A family says which tags are releases, which files are read at which of them, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.facts import versions
+from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.harvest import extractors, reading, source_tree
 from toolmatrix.harvest.extractors import Unread
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.reading import CellReading, FileReading, GridReading
 from toolmatrix.harvest.source_tree import Found, GitTree, Snapshot, UnpackedTree
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from toolmatrix.facts.yamlfile import YamlNode
 
 _FAMILY = (
     *("kind", "about", "title", "repository", "tags", "branches", "marks", "version", "tables"),

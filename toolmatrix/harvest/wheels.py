@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolmatrix.facts import pieces, variants, versions
+from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.harvest import contents, families, listing, project
 from toolmatrix.harvest.contents import Rule, WheelCell
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.project import MACHINES, PublishedRelease, Wheel
 from toolmatrix.harvest.wheel import RemoteWheel
-
-if TYPE_CHECKING:
-    from toolmatrix.facts.yamlfile import YamlNode
 
 THREADS = 8
 _NEEDED = ("kind", "about", "package", "component", "of", "columns", "inside")

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.facts import pieces, yamlfile
 from toolmatrix.facts.load import FACTS
+from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.value import Value
 from toolmatrix.wording import plural
-
-if TYPE_CHECKING:
-    from toolmatrix.facts.yamlfile import YamlNode
 
 _WIDEST = 1 << 30
 """Columns, more than any row takes."""

@@ -15,8 +15,9 @@ import select
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from subprocess import CompletedProcess, Popen
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from toolmatrix.errors import Position, SubjectError, ToolMissing
 from toolmatrix.images import archive, directory, names, storage
@@ -25,10 +26,6 @@ from toolmatrix.images.limits import Budget
 from toolmatrix.images.names import this_platform
 from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.tree import Tree
-
-if TYPE_CHECKING:
-    from subprocess import CompletedProcess, Popen
-
 
 # Seconds for the answer to a question.
 _ANSWER = 60

@@ -13,20 +13,16 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from toolmatrix.images import containers
-from toolmatrix.images.containers import NOT_THERE, ProgramBounds
+from toolmatrix.images.containers import NOT_THERE, Containers, ProgramBounds
+from toolmatrix.images.engines import EngineImage
 from toolmatrix.images.names import this_platform
 from toolmatrix.inventory import programs
 from toolmatrix.inventory.layers import LayerStore
 from toolmatrix.inventory.model import GONE, RAN, RUNNING, WHICH, Inventory, Seen, Skipped
 from toolmatrix.lines import without_colours
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from toolmatrix.images.containers import Containers
-    from toolmatrix.images.engines import EngineImage
 
 _AT_ONCE = 4
 _VERSION = "[0-9][0-9A-Za-z.+~_]*"
