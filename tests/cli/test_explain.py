@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.amount import some
 from tests.cli.transcript import check, check_without
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def test_every_release_is_accounted_for(small: Cli) -> None:
 def test_it_explains_what_resolve_answers(real: Cli) -> None:
     """For every component of a real answer: the same version, evidence and facts."""
     answer = real("resolve", "tensorflow==2.6.5", "--json").json()["targets"]["x86"]["components"]
-    for name, part in answer.items():
+    for name, part in some([*answer.items()], 3):
         entry = real("explain", name, "tensorflow==2.6.5", "--json").json()["explained"][0]
         assert entry["version"] == part.get("version", part.get("floor"))
         assert entry["evidence"] == part["evidence"]
