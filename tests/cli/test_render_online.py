@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,6 @@ from toolmatrix.harvest.families import Indexes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.cli.conftest import Cli
     from tests.images.hostile import Server
@@ -43,8 +43,8 @@ def test_an_image_installs_what_was_harvested_for_it(
     cli: Cli, here: Path, tmp_path: Path, server: Server
 ) -> None:
     # A cache of its own, but for the built-in matrix.
-    (tmp_path / "cache" / "toolmatrix").mkdir(parents=True)
-    shutil.copy2(matrix.index().path, tmp_path / "cache" / "toolmatrix")
+    index = Path(matrix.index().path)
+    shutil.copytree(index, tmp_path / "cache" / "toolmatrix" / index.name)
     env = {"XDG_CACHE_HOME": str(tmp_path / "cache"), **DAY}
     made = cli(*LINE, "--online", **env)
     assert made.code == 0, made.err
