@@ -30,7 +30,9 @@ class Tenfold(_Writer):
         for copy in COPIES:
             for name in matrix.components:
                 self.lines[name + copy], self.ends[name + copy] = [], 0
-                self.sections[component_file(name + copy)] = self.sections[component_file(name)]
+                self.component_files[component_file(name + copy)] = self.component_files[
+                    component_file(name)
+                ]
             for claim in matrix.claims.values():
                 (subject, releases), *conditions = claim.when
                 when = ((subject + copy, releases), *conditions)

@@ -2,21 +2,18 @@
 
 const PROGRAM = `
 import importlib, json, sys
-from functools import cache
 
 sys.path.append(place)
 from toolmatrix.api.explorer import Explorer
 from toolmatrix.api.requests import OpenMatrix
-from toolmatrix.facts.index import Index
+from toolmatrix.facts.index import Index, in_memory
 
-@cache
-def file(name):
-    return bytes(fetched(name).to_py())
+class Fetched(dict):
+    def __missing__(self, name):
+        self[name] = bytes(fetched(name).to_py())
+        return self[name]
 
-def read(name, start=0, length=None):
-    return file(name)[start:None if length is None else start + length]
-
-explorer = Explorer(OpenMatrix(index=Index("", read)))
+explorer = Explorer(OpenMatrix(index=Index("", in_memory(Fetched()))))
 
 def ask(kind, said):
     return json.dumps(explorer.ask(kind, json.loads(said)))

@@ -54,8 +54,8 @@ def make_folder(kept: Path) -> None:
     os.environ[_OVERLAY] = str(overlay)
     cache_folder = Path(folder(), "toolmatrix")
     cache_folder.mkdir()
-    for index in filter(Path.is_dir, kept.glob("index-*")):
-        shutil.copytree(index, cache_folder / index.name)
+    for compiled in filter(Path.is_dir, kept.glob("index-*")):
+        shutil.copytree(compiled, cache_folder / compiled.name)
 
 
 def compile_ahead() -> subprocess.Popen[bytes]:
@@ -78,9 +78,9 @@ def remove_folder(kept: Path) -> None:
     """Remove the cache of this run, once, in the process that made it; the indexes of today's matrix go to `kept`."""
     built_in = os.path.join(resources.matrix_root(), "matrix.yaml")
     current = {store._name([built_in]), store._name([built_in, ours()])}
-    for index in kept.glob("index-*"):
-        if index.name not in current:
-            shutil.rmtree(index, ignore_errors=True)
+    for compiled in kept.glob("index-*"):
+        if compiled.name not in current:
+            shutil.rmtree(compiled, ignore_errors=True)
     for name in current:
         compiled = Path(folder(), "toolmatrix", name)
         if compiled.is_dir():

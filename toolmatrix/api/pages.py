@@ -111,10 +111,11 @@ class Site:
         self.files |= {folder + name: data for name, data in files.items()}
         # Those that the first question reads are fetched while the interpreter starts.
         first: dict[str, None] = {}
+        from_memory = in_memory(files)
 
         def read(name: str, start: int = 0, length: int | None = None) -> bytes:
             first[name] = None
-            return in_memory(files)(name, start, length)
+            return from_memory(name, start, length)
 
         Explorer(OpenMatrix(index=Index("", read))).answer(**self.settings["default"])
         return {"folder": folder, "first": sorted(first)}

@@ -93,7 +93,7 @@ class IndexFolder:
 
 
 def in_memory(files: Mapping[str, bytes]) -> ReadFile:
-    """Files that are at hand."""
+    """Files that are at hand, or that the mapping fetches when they are asked for."""
 
     def read(name: str, start: int = 0, length: int | None = None) -> bytes:
         return files[name][start : None if length is None else start + length]
@@ -102,7 +102,7 @@ def in_memory(files: Mapping[str, bytes]) -> ReadFile:
 
 
 class Index:
-    """Read access to an index. Raises IndexDamaged, when it is opened or when a damaged file is reached."""
+    """Read access to an index. Raises IndexDamaged, when it is opened or when a damaged file is read."""
 
     def __init__(self, path: str, read: ReadFile) -> None:
         """The index at `path`, whose files `read` gives."""
@@ -182,7 +182,7 @@ class Index:
         return 0 if data.startswith(mark) else data.find(b"\n" + mark) + 1 or -1
 
     def _entry(self, name: str, key: str) -> Any:
-        """What stands behind a key in a file of entries. Raises KeyError if there is none."""
+        """The value of a key in a file of entries. Raises KeyError for a key that is not there."""
         place = self._place(name, f"[{_quoted(key)},")
         if place < 0:
             raise KeyError(key)
@@ -214,10 +214,10 @@ class Index:
         found = self._components.get(name)
         if found is None:
             # Records are made of these three alone, as the rest is plain values in the order of the fields.
-            *told, bindings, row_groups, disputes = self._json(component_file(name))
-            told += [*map(BindingGroup._make, bindings)], [*map(RowGroup._make, row_groups)]
-            told.append([*map(Dispute._make, disputes)])
-            found = self._components[name] = ComponentFacts._make(told)
+            *fields, bindings, row_groups, disputes = self._json(component_file(name))
+            fields += [*map(BindingGroup._make, bindings)], [*map(RowGroup._make, row_groups)]
+            fields.append([*map(Dispute._make, disputes)])
+            found = self._components[name] = ComponentFacts._make(fields)
         return found
 
     def requirements(self, name: str) -> Sequence[BindingGroup]:
@@ -309,7 +309,7 @@ class Index:
     def sources(self) -> dict[str, SourceRecord]:
         """Every source by its name."""
         entries = (_json(line) for _, line in self._lines("sources.jsonl"))
-        return {name: SourceRecord._make(told) for name, told in entries}
+        return {name: SourceRecord._make(fields) for name, fields in entries}
 
     def source(self, name: str) -> SourceRecord:
         """One source."""
@@ -330,10 +330,10 @@ class Index:
     def builds(self, component: str, release: str) -> list[BuildRecord]:
         """The images of a release that were built, or could not be for want of an address; nothing where none was."""
         try:
-            told = self._entry("builds.jsonl", f"{component}=={release}")
+            images = self._entry("builds.jsonl", f"{component}=={release}")
         except KeyError:
             return []
-        return [*map(BuildRecord._make, told)]
+        return [*map(BuildRecord._make, images)]
 
     def support(self, component: str) -> list[SupportRecord]:
         """What is known of the ends of support of a component, a later reading first; nothing where nothing is."""
@@ -349,7 +349,7 @@ class Index:
 
     def cites(self, number: int) -> list[CitedClaim]:
         """The claims behind a binding or row, by the number of the record that lists them."""
-        return self._record(number, lambda told: [*map(CitedClaim._make, told)])  # type: ignore[no-any-return]
+        return self._record(number, lambda claims: [*map(CitedClaim._make, claims)])  # type: ignore[no-any-return]
 
     def record(self, number: int) -> FactRecord:
         """One record: a claim, a release or a row."""
@@ -369,8 +369,7 @@ class Index:
         if number not in self._records:
             names = self._once("names", lambda: {owner(name): name for name in self._all})
             component = names[number & (1 << OWNER_BITS) - 1]
-            told = self._line(facts_file(component), number >> OWNER_BITS)
-            self._records[number] = made(told)
+            self._records[number] = made(self._line(facts_file(component), number >> OWNER_BITS))
         return self._records[number]
 
 

@@ -143,12 +143,12 @@ def write_folder(path: str, files: Mapping[str, bytes]) -> None:
 
 
 def _keep(path: str, files: Mapping[str, bytes]) -> None:
-    # A cache that cannot be written is no reason to fail. Several runs may write at once: each renames a folder of its
-    # own, and who reads the one before has it open.
-    beside, before = (f"{path}.{kind}{os.getpid()}" for kind in ("new", "old"))
     from contextlib import suppress
     from shutil import rmtree
 
+    # A cache that cannot be written is no reason to fail. Several runs may write at once: each renames a folder of its
+    # own, and a reader of the one before has it open.
+    beside, before = (f"{path}.{kind}{os.getpid()}" for kind in ("new", "old"))
     try:
         write_folder(beside, files)
         with suppress(FileNotFoundError):

@@ -51,7 +51,7 @@ class _Writer:
         self.ends = dict.fromkeys(self.lines, 0)
         self.ids: dict[str, int] = {}
         self.owners: dict[str, dict[str, None]] = {}
-        self.sections: dict[str, bytes] = {}
+        self.component_files: dict[str, bytes] = {}
 
     def put(self, component: str, record: Any) -> int:
         # The number of a record says where it lies.
@@ -114,7 +114,7 @@ class _Writer:
             releases = [matrix.releases[name, version] for version in scale.versions]
             dates = [release.date for release in releases]
             since_days, since_masks = _since(scale, dates)
-            self.sections[component_file(name)] = _dump(
+            self.component_files[component_file(name)] = _dump(
                 records.ComponentFacts(
                     versions=scale.versions,
                     dates=dates,
@@ -232,7 +232,7 @@ class _Writer:
             "support.json": _dump(self.support()),
         }
         facts = {facts_file(name): b"".join(lines) for name, lines in self.lines.items()}
-        files = {**tables, **self.sections, **facts}
+        files = {**tables, **self.component_files, **facts}
         header = self.head() | {"sizes": {name: len(data) for name, data in files.items()}}
         return {HEADER: _dump(header), **files}
 

@@ -224,7 +224,7 @@ def _pip_files(env: Mapping[str, str]) -> list[str]:
     named = env.get("PIP_CONFIG_FILE", "")
     if named == os.devnull:
         return []
-    folders = [*env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(os.pathsep)]
+    folders = env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(os.pathsep)
     paths = [os.path.join(folder, "pip", "pip.conf") for folder in folders if folder]
     paths.append("/etc/pip.conf")
     if home := env.get("HOME", ""):

@@ -35,7 +35,7 @@ _PATIENCE = 600
 _LONGEST = 300
 _HINTS = ("Run '", "See '")
 _INDEXED = (1, 44)
-"""The API of Docker 25, from which on what is saved has an index, whose digest nothing else tells."""
+"""The API of Docker 25, from which on a saved image has an index, whose digest is nowhere else."""
 _CONTAINERD = "/run/containerd/containerd.sock"
 # Of the columns REF, TYPE and DIGEST of `ctr images ls`.
 _LISTED = re.compile(r"^(\S+) +\S+ +(sha256:\S+)", re.MULTILINE)
@@ -93,14 +93,14 @@ def read(image: EngineImage, platform: str, reader: LayerReader) -> tuple[ImageM
 
     Raises SubjectError for one that is not whole or of another platform, and ToolMissing where the engine fails.
     """
-    # An id stands for one image, or for an index of some.
+    # An id is that of one image, or of an index of several.
     key = f"{image.identity} {platform or this_platform()}"
     known = reader.image(key)
     if known is None:
         try:
             known = image.engine.in_place(image, platform, reader.trying())
         except (SubjectError, ToolMissing):
-            # What the engine saves tells whether the image is at fault, and how.
+            # Reading what the engine saves shows whether the image is at fault, and how.
             if not image.engine.save:
                 raise
     if known is None:
@@ -124,7 +124,7 @@ def run(
             errors="replace",
             timeout=seconds,
             check=False,
-            # A signal of the terminal is for who asks: a program that it ends leaves half of what it was told undone.
+            # A signal of the terminal is for the caller: a program that it ends leaves its work half done.
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
@@ -307,7 +307,9 @@ def _read_content(
     subject = reader.budget.subject
     root = _ROOT.search(_ctr(subject, *asked, address=address))
     if root is None:
-        raise ToolMissing("containerd tells no place of its contents", where=Position(subject))
+        raise ToolMissing(
+            "containerd does not say where it keeps its content", where=Position(subject)
+        )
     return directory.read_blobs(root[1], digest, platform, reader, _DISCARDED)
 
 

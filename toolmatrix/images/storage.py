@@ -5,7 +5,7 @@ an image. Places beside those are of Docker's package `layer` (https://github.co
 layers by their chain ids (OCI image-spec, config.md, "Layer ChainID"); and of https://github.com/containers/storage,
 `images.go` and `layers.go`.
 
-What the files do not tell stands beside them in lines of JSON as of https://github.com/vbatts/tar-split: pieces as they
+The bytes around the files are beside them, in lines of JSON as of https://github.com/vbatts/tar-split: pieces as they
 are, and names of files that stand between them. Put together they are the layer, which its diff id proves.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _FILE, _PIECE = 1, 2
 """Types of lines: a name, and bytes as they are."""
-# Bytes of one line; the longest piece is what stands behind the last file.
+# Bytes of one line; the longest piece is the bytes behind the last file.
 _LONGEST = 64 << 20
 
 
