@@ -1,6 +1,6 @@
 // The page: which view the address names, and how far the program is.
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { read, said, words, write } from "./address.js";
 import { Answer } from "./answer.js";
 import { Ask } from "./ask.js";
@@ -21,13 +21,16 @@ function first() {
 function Page() {
   const [at, setAt] = useState(first);
   const [suggestions, setSuggestions] = useState(null);
-  useEffect(() => {
+  // Effects run after the first paint, and an address may change before that.
+  useLayoutEffect(() => {
     const moved = () => setAt(first());
     addEventListener("hashchange", moved);
+    return () => removeEventListener("hashchange", moved);
+  }, []);
+  useEffect(() => {
     solver.words.then((words) => setSuggestions(new Suggestions(words)));
     // When the first answer stands there: what starts the program takes the processor.
     requestAnimationFrame(() => setTimeout(() => solver.start()));
-    return () => removeEventListener("hashchange", moved);
   }, []);
   const looking = at.view in LOOKS;
   const asked = words(at.said);

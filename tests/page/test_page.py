@@ -117,8 +117,7 @@ def test_the_first_answer_stands_there_before_the_program_runs(
     with browser.new_context() as context:
         # Without the interpreter nothing but what was answered before can be shown.
         context.route("**/pyodide-*/**", lambda route: route.abort())
-        page = context.new_page()
-        page.goto(address)
+        page = Visit(context.new_page(), address).go().page
         page.wait_for_selector(".answer.yes")
         assert "torch" in page.locator(".tree").inner_text()
         for view in ("grid", "timeline", "coverage"):
