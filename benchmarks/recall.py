@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.logs import captured
-from toolmatrix.api.diagnoses import diagnosed
 from toolmatrix.api.requests import request_context
+from toolmatrix.commands.diagnose import diagnosed
 from toolmatrix.logs import log, signatures
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.render.jobs import FIXTURES
-from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.main import main
+from toolmatrix.command import COMMANDS
 from toolmatrix.errors import OutputError
 from toolmatrix.lock import read, write
 from toolmatrix.outputs import replace_files

@@ -21,7 +21,8 @@ import zstandard
 from tests.images import images, test_headers, test_storage
 from tests.inventory import test_offload, test_subject_lists
 from tests.logs import captured as logs
-from toolmatrix.api import diagnoses, requests
+from toolmatrix.api import requests
+from toolmatrix.commands import diagnose
 from toolmatrix.document_store import DocumentStore
 from toolmatrix.errors import ManifestError, SubjectError, UsageError
 from toolmatrix.finding import VERDICTS, Judged, Verdict
@@ -444,7 +445,7 @@ def _place() -> RequestContext:
 def _log(data: bytes) -> None:
     seen = log.observe(io.BytesIO(data), _book(), "fuzz")
     place = _place()
-    diagnoses.diagnosed(place.index, seen, "", diagnoses.MOST, lambda: place).text()
+    diagnose.diagnosed(seen, "", diagnose.MOST, requests.OpenMatrix(index=place.index)).text()
 
 
 def _logs() -> Iterator[bytes]:

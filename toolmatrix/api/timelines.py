@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.api import requests
+import toolmatrix
 from toolmatrix.errors import NothingMatched, ToolmatrixError
 from toolmatrix.facts import evidence as evidence_words
 from toolmatrix.request.names import Names
@@ -29,7 +29,7 @@ class Timeline:
         self.matrix = matrix
         self.index = matrix.index
         self.component = component
-        held = requests.matrix(component, matrix=matrix).to_json()
+        held = toolmatrix.matrix(component, matrix=matrix).to_json()
         self.head: Document = held["matrix"]
         self.dates = {one["release"]: one["date"] for one in held["releases"] if one["date"]}
 
@@ -86,7 +86,7 @@ class Timeline:
 
     def _cells(self, component: str, other: str, way: str) -> Pairs:
         try:
-            document = requests.matrix(component, other, from_=way, matrix=self.matrix).to_json()
+            document = toolmatrix.matrix(component, other, from_=way, matrix=self.matrix).to_json()
         except ToolmatrixError:
             return {}
         found: Pairs = {}
