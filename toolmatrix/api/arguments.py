@@ -33,15 +33,15 @@ def words(*given: Wanted) -> tuple[str, ...]:
     return tuple(word for one in given for word in _requests(one))
 
 
-def request(given: tuple[Wanted, ...], function: str) -> tuple[str, ...]:
-    """The words of what is wanted, of which there is at least one. Raises UsageError."""
+def request(given: tuple[Wanted, ...], function: str, *first: str) -> tuple[str, ...]:
+    """The words of what is wanted, at least one; `first` go before them in an example. Raises UsageError."""
     found = tuple(filter(None, map(str.strip, words(*given))))
     if not found:
         raise UsageError(
             "no request to answer",
             expected=caller().requests,
             found="none",
-            help=caller().example(function, "torch==2.6.0"),
+            help=caller().example(function, *first, "torch==2.6.0"),
         )
     return found
 

@@ -61,9 +61,10 @@ class Caller:
         """The options of a request that hold where a printed command is pasted, which has no flag of this run."""
         return Fields()
 
-    def example(self, function: str, words: str) -> str:
+    def example(self, function: str, *words: str) -> str:
         """A call of a command, as this caller writes it."""
-        return f'`toolmatrix.{function}("{words}")`'
+        given = ", ".join(f'"{word}"' for word in words)
+        return f"`toolmatrix.{function}({given})`"
 
     def say(self, text: str) -> None:
         """Show at once what is not part of the result."""

@@ -55,8 +55,8 @@ class _CommandLine(caller.Caller):
         options = self._context.settings.pasted(self._context.env)
         return Fields(**{name: options[name] for name in fields.OPTIONS})
 
-    def example(self, function: str, words: str) -> str:
-        return f"`toolmatrix {function.replace('_', '-')} {words}`"
+    def example(self, function: str, *words: str) -> str:
+        return f"`toolmatrix {' '.join((function.replace('_', '-'), *words))}`"
 
     def say(self, text: str) -> None:
         self._context.say(text)

@@ -52,5 +52,5 @@ def explain(
     component, is_asked = Names(opened.index).subject(name)
     asked = (name, *named) if is_asked else named or caller().request
     return answers.explained(
-        *read_request(request(asked, "explain"), options), component, invert=invert
+        *read_request(request(asked, "explain", "cuda"), options), component, invert=invert
     )
