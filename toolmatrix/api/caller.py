@@ -72,9 +72,6 @@ class Caller:
     def note(self, text: str) -> None:
         """Show below the result what is not part of it."""
 
-    def hint(self, text: str) -> None:
-        """Show below a result that people read what they may do next."""
-
     def progress(self, doing: str, what: str) -> AbstractContextManager[Progress]:
         """Show how far something is, such as `solving 3/70 releases`, while the context lasts."""
         del doing, what

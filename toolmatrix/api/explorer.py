@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "toolmatrix.explorer/1"
 COMMANDS = {"resolve": toolmatrix.resolve, "why-not": toolmatrix.why_not}
+FUNCTIONS = ("facts", "matrix", "resolve", "why_not")
+"""Functions of `toolmatrix` that are asked."""
 _VERDICTS = {0: "yes", 1: "no", 4: "unknown"}
 
 

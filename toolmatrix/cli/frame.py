@@ -64,10 +64,6 @@ class _CommandLine(caller.Caller):
     def note(self, text: str) -> None:
         self._context.say_after(text)
 
-    def hint(self, text: str) -> None:
-        if self._context.options.format != "json":
-            self._context.say_after(text)
-
     def progress(self, doing: str, what: str) -> Progress:
         from toolmatrix.cli.progress import ProgressLine
 
@@ -97,6 +93,8 @@ def run(context: Context) -> int:
         from toolmatrix.cli.progress import summarize
 
         summarize(context, found.written("md", context.title))
+    if found.hint and options.format != "json":
+        context.say_after(f"hint: {found.hint}")
     return context.give(found, **{name: options[name] for name in command.layout})
 
 

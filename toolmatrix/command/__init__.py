@@ -159,10 +159,17 @@ class _Commands:
     """All commands by name, in the order of help; each is imported when it is asked for."""
 
     def __init__(self) -> None:
-        names = os.listdir(os.path.join(os.path.dirname(os.path.dirname(__file__)), "commands"))
-        # Those that begin with `_` help others.
-        modules = sorted({name.partition(".")[0] for name in names if name[0] != "_"})
-        self._modules = {name.replace("_", "-"): name for name in modules}
+        self._listed: dict[str, str] = {}
+
+    @property
+    def _modules(self) -> dict[str, str]:
+        # Where the package lies in an archive, as in a browser, its commands are called and not listed.
+        if not self._listed:
+            folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "commands")
+            # Those that begin with `_` help others.
+            names = {name.partition(".")[0] for name in os.listdir(folder) if name[0] != "_"}
+            self._listed = {name.replace("_", "-"): name for name in sorted(names)}
+        return self._listed
 
     def __contains__(self, name: object) -> bool:
         return name in self._modules

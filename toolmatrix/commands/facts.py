@@ -50,10 +50,6 @@ def facts(
     Shown are the facts of some ids, of a source, or those read more than `stale` days ago; else a summary of all. An id
     is a row, `ROW#column`, a table, a component or `cuda==VERSION`. Raises NothingMatched.
     """
-    if not (ids or source or stale is not None):
-        caller().hint(
-            "hint: `toolmatrix facts ID` shows one; an id is a row, `ROW#column`, a table or `cuda==VERSION`"
-        )
     pages = Pages(open_matrix(matrix).index)
     if source and source not in pages.sources:
         raise NothingMatched(
@@ -76,7 +72,11 @@ def facts(
 
 def _summary(pages: Pages) -> Report:
     document = pages.list_document(list(pages.facts()), listed=False)
-    return Report(words=lambda _: report.summary_text(document), document=lambda: document)
+    return Report(
+        words=lambda _: report.summary_text(document),
+        document=lambda: document,
+        hint="`toolmatrix facts ID` shows one; an id is a row, `ROW#column`, a table or `cuda==VERSION`",
+    )
 
 
 def _of_source(pages: Pages, source: str) -> Report:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from toolmatrix.api import Report
-from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ALL
@@ -28,5 +27,8 @@ def components(*, everything: bool = ALL, at: str = "", matrix: Matrix = None) -
     They are listed by group; with `everything` those that answers hide as well.
     """
     document = report.document(open_matrix(matrix).index, everything=everything, at=at)
-    caller().note("hint: `toolmatrix show NAME` shows one; `toolmatrix search TEXT` finds more")
-    return Report(words=partial(report.text, document), document=lambda: document)
+    return Report(
+        words=partial(report.text, document),
+        document=lambda: document,
+        hint="`toolmatrix show NAME` shows one; `toolmatrix search TEXT` finds more",
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from toolmatrix.api.arguments import request
-from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import read_request
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ONLINE
@@ -42,10 +41,4 @@ def resolve(
     """
     from toolmatrix.api import answers
 
-    asked = read_request(request(wanted, "resolve"), options, online=online)
-    found = answers.resolved(*asked)
-    if found.ok:
-        caller().hint(
-            "hint: `toolmatrix lock` saves this answer; `toolmatrix explain NAME` shows why"
-        )
-    return found
+    return answers.resolved(*read_request(request(wanted, "resolve"), options, online=online))
