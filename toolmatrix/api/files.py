@@ -80,7 +80,7 @@ class RenderOptions(Value):
 
     def choices(self) -> Choices:
         """The choices that no fact decides, checked. Raises UsageError, RenderError."""
-        from toolmatrix.render import dockerfile, folder, mirrors, quote, snapshots
+        from toolmatrix.render import dockerfile, mirrors, quote, snapshots
         from toolmatrix.render.model import Choices
 
         _one_of("dialect", self.dialect, dockerfile.DIALECTS)
@@ -109,7 +109,7 @@ class RenderOptions(Value):
             stand_ins=stand_ins,
             options=self.option,
             mirrors=mirrors.parsed(self.mirror),
-            fetched=folder.check_folder(self.fetched),
+            fetched=mirrors.check_folder(self.fetched),
             snapshot=snapshots.stamp(self.snapshot),
         )
 

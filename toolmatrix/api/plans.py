@@ -8,8 +8,8 @@ from toolmatrix.api import Report, split_words
 from toolmatrix.api.arguments import words
 from toolmatrix.errors import CannotSay, UsageError
 from toolmatrix.request.names import Names
-from toolmatrix.solve import arch_plans, covering
-from toolmatrix.solve.partners import RequestFacts
+from toolmatrix.solve import arch_plans
+from toolmatrix.solve.pairs import RequestFacts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.facts.index import Index
     from toolmatrix.report.arch_plan import Framework, Planned
-    from toolmatrix.solve.covering import Runs
+    from toolmatrix.solve.arch_plans import Runs
     from toolmatrix.solve.request import Request
 
     Reader = Callable[[Sequence[str], str], Request]
@@ -69,7 +69,7 @@ def planned(
     # Devices of two makers have two toolkits, and a board with a CPU has a target of its own: each has its own plans.
     groups: dict[tuple[str, tuple[str, ...]], list[Runs]] = {}
     for device, said in asked.items():
-        runs = covering.runs(index, device)
+        runs = arch_plans.runs(index, device)
         toolkit = arch_plans.toolkit_of(index, runs) if runs else ""
         if runs is None or not toolkit:
             raise CannotSay(

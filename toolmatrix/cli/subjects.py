@@ -17,10 +17,10 @@ from toolmatrix.errors import Position, UsageError
 from toolmatrix.finding import Judged
 from toolmatrix.inventory import subject_lists
 from toolmatrix.inventory.layers import LayerStore
-from toolmatrix.judge import locked, machine, results
+from toolmatrix.judge import machine, validation
 from toolmatrix.judge.executors import Executed
 from toolmatrix.judge.pool import Pool, WorkBounds
-from toolmatrix.judge.validator import REGISTRY, Baseline, Validator, expectations_of
+from toolmatrix.judge.validation import REGISTRY, Baseline, Validator, expectations_of
 from toolmatrix.lock import read
 from toolmatrix.lock.model import Lock
 from toolmatrix.opener import opened
@@ -90,7 +90,7 @@ def validate(context: Context) -> int:
     several = options.all or options.shard or options.executor or options.resume
     alone = len(words) == 1 and not several
     if alone:
-        many = [results.validate(validator, words[0], bounds)]
+        many = [validation.validate(validator, words[0], bounds)]
         if options.format == "jsonl":
             context.write(_line(many[0], run))
     else:
@@ -104,7 +104,7 @@ def validate(context: Context) -> int:
             progress.at(done, len(words))
 
         workers = _workers(context, validator, bounds, words)
-        many = results.validate_all(run, words, workers, options.resume, each)
+        many = validation.validate_all(run, words, workers, options.resume, each)
         progress.end()
     return _give(context, many, alone=alone)
 
@@ -138,7 +138,7 @@ def _workers(
         return Pool(validator.attempt, bounds, options.jobs or 1)
     from toolmatrix.judge.executors import Executed
 
-    results.reachable(words)
+    validation.reachable(words)
     # Paths are relative to a folder of this machine.
     there = validator.replace(directory=os.path.abspath(options.directory or "."))
     return Executed(options.executor, there, options.matrix, bounds, options.jobs)
@@ -146,7 +146,7 @@ def _workers(
 
 def merge(context: Context) -> int:
     """Print the verdicts of several runs over shards as those of one, with the exit code that one would have."""
-    found = results.merged(
+    found = validation.merged(
         (name, _read(context, name, "results", _LARGEST_RESULTS))
         for name in dict.fromkeys(context.arguments)
     )
@@ -158,7 +158,7 @@ def merge(context: Context) -> int:
             found=", ".join(f"`{name}`" for name in context.arguments),
         )
     # Without a list nobody knows what is missing.
-    many = [found.get(name) or results.lacking(name) for name in wanted or found]
+    many = [found.get(name) or validation.lacking(name) for name in wanted or found]
     return _give(context, many, alone=False)
 
 
@@ -289,7 +289,7 @@ def _checks(context: Context) -> int:
 def diff(context: Context) -> int:
     """Print the differences and return 0, or 1 with `--exit-code` when a value moved or is suspicious."""
     options, words = context.options, context.arguments
-    if any(locked.is_subject(word, context.path(word)) for word in words):
+    if any(validation.is_subject(word, context.path(word)) for word in words):
         # A lock that lies here by chance explains no difference: it counts where it was named.
         explains = context.origins["lock"].kind == "flag"
         found = differences.of_subjects(
