@@ -257,7 +257,7 @@ def test_several_images_that_docker_saved_have_no_platform_to_choose_by() -> Non
 
 def of_skopeo(folder: Path, platform: str = "") -> tuple[ImageMetadata, dict[str, object]]:
     """The image of a directory of skopeo, and its files."""
-    assert local.identity(str(folder))
+    assert local.directory_identity(str(folder))
     image, tree = local.read_directory(str(folder), platform, images.reader("dir"))
     return image, {path: entry.held for path, entry in tree.files()}
 

@@ -371,7 +371,7 @@ def test_a_program_whose_answer_is_known_is_not_run(monkeypatch: pytest.MonkeyPa
             run.extend(names)
             return [said[name] for name in names]
 
-    monkeypatch.setattr(engines, "opened", lambda *_: nullcontext(Fake()))
+    monkeypatch.setattr(engines, "opened_containers", lambda *_: nullcontext(Fake()))
     probes = [ProgramProbe(name=name, run=(name,), about=(name,)) for name in said]
     read = Inventory(subject="docker:app", components=dict.fromkeys(said, ()))
     held = Held()

@@ -446,7 +446,7 @@ def _signals() -> Iterator[list[int]]:
 
 
 @contextmanager
-def opened(image: EngineImage, bounds: ProgramBounds) -> Iterator[Containers]:
+def opened_containers(image: EngineImage, bounds: ProgramBounds) -> Iterator[Containers]:
     """The containers of one image: at the end none is left, and a signal is obeyed after that."""
     _sweep(image)
     owner = _owner(os.getpid())

@@ -282,7 +282,7 @@ def read_directory(path: str, platform: str, reader: LayerReader) -> tuple[Image
     return read_root(path, reader)
 
 
-def identity(path: str) -> str:
+def directory_identity(path: str) -> str:
     """The identity of a marked directory's contents at this moment; empty for a root, which only reading tells."""
     return blobs_identity(os.path.join(path, _MANIFEST), path) if _version(path) else ""
 

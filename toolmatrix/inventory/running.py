@@ -131,7 +131,7 @@ class Asking:
     @cached_property
     def containers(self) -> Containers:
         """The containers of the image."""
-        return self.stack.enter_context(engines.opened(self.image, self.bounds))
+        return self.stack.enter_context(engines.opened_containers(self.image, self.bounds))
 
     def answers(self, probes: Sequence[ProgramProbe]) -> Iterator[tuple[ProgramProbe, str, str]]:
         """Each probe with its answer and the reason why there is none."""

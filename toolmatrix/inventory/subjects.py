@@ -179,7 +179,7 @@ def _directory(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadat
 def _directory_identity(asked: SubjectRequest) -> str:
     from toolmatrix.images import local
 
-    return local.identity(asked.path)
+    return local.directory_identity(asked.path)
 
 
 def _engine(scheme: str, asked: SubjectRequest) -> Inventory:

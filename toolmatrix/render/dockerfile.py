@@ -14,7 +14,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from toolmatrix import resources
 from toolmatrix.errors import Position, RenderError
-from toolmatrix.render import common, marker, mirrors, python_packages, quote, snapshots
+from toolmatrix.render import common, marker, mirrors, pinning, python_packages, quote
 from toolmatrix.render.model import ImagePlan, Job
 
 DIALECTS = ("modern", "classic")
@@ -88,7 +88,7 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
 
 def _epoch(snapshot: str) -> str:
     # Files of a build have the time of its packages, unless it is told another.
-    return f"{_EPOCH}={snapshots.epoch(snapshot)}" if snapshot else _EPOCH
+    return f"{_EPOCH}={pinning.epoch(snapshot)}" if snapshot else _EPOCH
 
 
 def _columns(image: ImagePlan) -> list[str]:

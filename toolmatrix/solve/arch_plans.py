@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.flags import PTX
-from toolmatrix.solve.pairs import ALLOWED, SAYS, TESTED, RequestFacts
+from toolmatrix.solve.pairs import ALLOWED, SAYS, TESTED, RequestFacts, bits_of
 from toolmatrix.solve.preferences import limits
 from toolmatrix.value import NamedTuple, Value
 
@@ -217,7 +217,7 @@ class Planner:
     def takes(self, archs: int) -> int:
         """The releases of the toolkit that know all archs of a mask."""
         found = self.releases
-        for arch in _bits(archs):
+        for arch in bits_of(archs):
             found &= self.known(arch).tested | self.known(arch).allowed
         return found
 
@@ -228,8 +228,8 @@ class Planner:
             relevant |= device.machine | device.ptx
         # Releases that know the same archs have the same plans.
         together: dict[int, int] = {}
-        for release in _bits(self.releases):
-            knows = sum(arch for arch in _bits(relevant) if self.takes(arch) & release)
+        for release in bits_of(self.releases):
+            knows = sum(arch for arch in bits_of(relevant) if self.takes(arch) & release)
             together[knows] = together.get(knows, 0) | release
         found: dict[int, list[str]] = {}
         missing = []
@@ -261,7 +261,7 @@ class Planner:
         for device in self.devices:
             wanted = device.exact if kind == OWN_ARCHS else device.machine | device.ptx
             knows = may = 0
-            for arch in _bits(wanted):
+            for arch in bits_of(wanted):
                 # Of all releases that were asked for, those too that another device keeps from being taken.
                 knows |= self.asked & (self.known(arch).tested | self.known(arch).allowed)
                 may |= self.releases & ~self.known(arch).refused
@@ -271,12 +271,12 @@ class Planner:
 
     def _plan(self, kinds: Sequence[str], archs: int) -> ArchPlan:
         toolkits: dict[str, int] = {}
-        for release in _bits(self.takes(archs)):
+        for release in bits_of(self.takes(archs)):
             # One release has to make all of the archs, so that it is known as well as the arch that is known worst.
-            word = words.weakest(self._evidence(arch, release) for arch in _bits(archs))
+            word = words.weakest(self._evidence(arch, release) for arch in bits_of(archs))
             toolkits[word] = toolkits.get(word, 0) | release
         refused = 0
-        for arch in _bits(archs):
+        for arch in bits_of(archs):
             refused |= self.known(arch).refused
         asked = {device.device for device in self.devices}
         others = {}
@@ -303,7 +303,7 @@ class Planner:
 
     def _facts(self, archs: int) -> Iterator[PairFact]:
         takes = self.takes(archs)
-        for arch in _bits(archs):
+        for arch in bits_of(archs):
             for says in (TESTED, ALLOWED):
                 for _, mask, facts in self.known(arch).by_evidence(says):
                     yield from (said for said in facts if said.mask & mask & takes)
@@ -346,7 +346,7 @@ def builds(index: Index, way: RequestFacts, devices: Sequence[Runs]) -> BuildsOf
             can |= binding.mask if fits else 0
             own |= binding.mask if machine else 0
             no |= 0 if fits else binding.mask
-            for build in _bits(binding.mask & asked):
+            for build in bits_of(binding.mask & asked):
                 known = evidence.get(build, binding.evidence)
                 evidence[build] = words.weaker(known, binding.evidence)
         # A build has to run on every device, and one that a single fact refuses does not, whatever another one admits.
@@ -361,10 +361,3 @@ def builds(index: Index, way: RequestFacts, devices: Sequence[Runs]) -> BuildsOf
         unknown=asked & ~(runs | refused),
         evidence=evidence,
     )
-
-
-def _bits(mask: int) -> Iterator[int]:
-    while mask:
-        bit = mask & -mask
-        mask ^= bit
-        yield bit

@@ -182,7 +182,7 @@ class _Grid:
         for release, made in releases.items():
             fits, known, evidences = 0, 0, []
             cites: list[int] = []
-            for build in _bits(made):
+            for build in bits_of(made):
                 # What was not read, or in part, refuses nothing.
                 about = [one for one in facts if one.mask & build and one.evidence != words.UNKNOWN]
                 if not about:
@@ -278,7 +278,8 @@ class _Grid:
         return tuple(cite.record for cite in cites if cite.touches(bits))
 
 
-def _bits(mask: int) -> Iterator[int]:
+def bits_of(mask: int) -> Iterator[int]:
+    """Each bit of a mask that is set, the lowest first."""
     while mask:
         bit = mask & -mask
         mask ^= bit
