@@ -12,7 +12,7 @@ from tests import matrix
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.errors import ManifestError
 from toolmatrix.manifests import files, read
-from toolmatrix.manifests.source_text import FileText
+from toolmatrix.manifests.model import FileText
 
 if TYPE_CHECKING:
     from collections.abc import Callable

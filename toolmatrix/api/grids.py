@@ -98,7 +98,7 @@ class ReleaseTable(Outcome):
         return report.document(index, self.request, self._laid("json"))
 
     def _laid(self, form: str) -> report.Layout:
-        from toolmatrix.solve.grid import grid
+        from toolmatrix.solve.pairs import grid
 
         assembly = Assembly(self.context.index, self.request)
         found = grid(assembly, self.request.targets[0], self.rows, self.columns)
@@ -151,7 +151,7 @@ class Combinations(Outcome):
 def _cells(
     context: RequestContext, request: Request, varied: Sequence[str], where: Sequence[str]
 ) -> dict[str, Any]:
-    from toolmatrix.solve.grid import grid_cells
+    from toolmatrix.solve.pairs import grid_cells
 
     # A combination may hold on one target and not on another, so that each target is laid out by itself.
     found = [

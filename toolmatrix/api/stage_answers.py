@@ -10,7 +10,7 @@ from typing import Any
 from toolmatrix.api import driver_fetches, stages
 from toolmatrix.errors import UsageError
 from toolmatrix.facts.index import Index
-from toolmatrix.judge.stage_answer import Answered
+from toolmatrix.judge.stages import Answered
 from toolmatrix.lock.model import Lock
 from toolmatrix.stages.drivers.installed import Driver
 from toolmatrix.stages.expected import Expected
@@ -22,7 +22,7 @@ _CCBIN = re.compile(r"(?:-ccbin|--compiler-bindir)(?:=.*)?")
 def of_log(log: stages.Stages, lock: Lock, targets: Sequence[str] = ()) -> stages.Stages:
     """The plans of a log, compared with the answer for the one target of a lock. Raises UsageError."""
     from toolmatrix.images.names import this_platform
-    from toolmatrix.judge.stage_answer import Answered
+    from toolmatrix.judge.stages import Answered
     from toolmatrix.report.stage_table import sources
     from toolmatrix.request import compiles
 
@@ -50,7 +50,7 @@ def ask(
     Raises CannotSay where nothing is known of such a driver, and what `stages.ask` raises.
     """
     from toolmatrix.images.names import this_platform
-    from toolmatrix.judge.stage_answer import Answered
+    from toolmatrix.judge.stages import Answered
     from toolmatrix.request import compiles
     from toolmatrix.stages import expected as expecting
     from toolmatrix.stages.drivers import dry_run
@@ -111,7 +111,7 @@ def document(answered: Answered) -> dict[str, Any]:
 
 def _driver(index: Index, expected: Expected, env: Mapping[str, str], named: str) -> Driver | None:
     from toolmatrix.facts.store import cache_folder
-    from toolmatrix.request import driver_facts
+    from toolmatrix.request import compiles
     from toolmatrix.stages.drivers import dry_run, installed
 
     family = expected.family
@@ -125,7 +125,7 @@ def _driver(index: Index, expected: Expected, env: Mapping[str, str], named: str
             )
         version = installed.version(family, program, env)
         return installed.Driver(program=program, version=version)
-    own = driver_facts.driver_version(index, expected.component, expected.release)
+    own = compiles.driver_version(index, expected.component, expected.release)
     here = list(installed.drivers(family, env, cache_folder(env)))
     exact = (one for one in here if own and one.version == own)
     wanted = (own or expected.release).split(".")[:2]
@@ -151,10 +151,10 @@ def _planned(
     words: Sequence[str],
     wanted: stages.Wanted,
 ) -> stages.Stages:
-    from toolmatrix.request import driver_facts
+    from toolmatrix.request import compiles
 
     expected = answered.expected
-    plan, order = driver_facts.plan_from_facts(index(), expected, words, sources)
+    plan, order = compiles.plan_from_facts(index(), expected, words, sources)
     fetched = driver_fetches.command(index(), expected.component, expected.release)
     return stages.Stages(
         Log(plans=(plan,)),

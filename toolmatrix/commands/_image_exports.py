@@ -16,7 +16,7 @@ from toolmatrix.cli.context import Context
 from toolmatrix.errors import ConfigError, NothingMatched, Position, ToolMissing
 from toolmatrix.facts.index import Index
 from toolmatrix.lock.model import Lock
-from toolmatrix.render import quote, snapshots
+from toolmatrix.render import pinning, quote
 from toolmatrix.value import Value
 
 ARCHIVE = ".oci.tar"
@@ -89,7 +89,7 @@ def epoch(env: Mapping[str, str], lock: Lock) -> int:
     """
     given = env.get(_EPOCH, "")
     if not given:
-        return snapshots.epoch(str(lock.render.get("snapshot", "")) or lock.matrix_date)
+        return pinning.epoch(str(lock.render.get("snapshot", "")) or lock.matrix_date)
     if not given.isdecimal():
         expected = "seconds since 1970-01-01"
         raise ConfigError(f"`{_EPOCH}` is not a time", expected=expected, found=f"`{given}`")

@@ -6,7 +6,7 @@ from toolmatrix.api import differences
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ALL, EXIT_CODE, PLATFORM, STORES, targets
 from toolmatrix.commands._subjects import stdin_of, store_of, targets_of
-from toolmatrix.judge import locked
+from toolmatrix.judge import validation
 from toolmatrix.lock import read
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def run(context: Context) -> int:
     Print the differences and return 0, or 1 with `--exit-code` when a value moved or is suspicious.
     """
     options, words = context.options, context.arguments
-    if any(locked.is_subject(word, context.path(word)) for word in words):
+    if any(validation.is_subject(word, context.path(word)) for word in words):
         # A lock that lies here by chance explains no difference: it counts where it was named.
         explains = context.origins["lock"].kind == "flag"
         found = differences.of_subjects(

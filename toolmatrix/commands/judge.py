@@ -14,7 +14,7 @@ from toolmatrix.judge import manifests as judging
 from toolmatrix.manifests import files, read
 from toolmatrix.report.annotations import sarif
 from toolmatrix.report.manifests import OUTCOMES, ManifestReport
-from toolmatrix.request.judged import JudgedFile
+from toolmatrix.request.judgement import JudgedFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
 from toolmatrix.commands._subjects import give_verdicts, listed_subjects, read_file
 from toolmatrix.errors import UsageError
-from toolmatrix.judge import results
+from toolmatrix.judge import validation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def run(context: Context) -> int:
 
     Print the verdicts of several runs over shards as those of one, with the exit code that one would have.
     """
-    found = results.merged(
+    found = validation.merged(
         (name, read_file(context, name, "results", _LARGEST_RESULTS))
         for name in dict.fromkeys(context.arguments)
     )
@@ -51,5 +51,5 @@ def run(context: Context) -> int:
             found=", ".join(f"`{name}`" for name in context.arguments),
         )
     # Without a list nobody knows what is missing.
-    many = [found.get(name) or results.lacking(name) for name in wanted or found]
+    many = [found.get(name) or validation.lacking(name) for name in wanted or found]
     return give_verdicts(context, many, alone=False)

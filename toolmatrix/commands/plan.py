@@ -11,8 +11,8 @@ from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ONLINE
 from toolmatrix.errors import CannotSay, UsageError
 from toolmatrix.request.names import Names
-from toolmatrix.solve import arch_plans, covering
-from toolmatrix.solve.partners import RequestFacts
+from toolmatrix.solve import arch_plans
+from toolmatrix.solve.pairs import RequestFacts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.facts.index import Index
     from toolmatrix.report.arch_plan import Framework, Planned
-    from toolmatrix.solve.covering import Runs
+    from toolmatrix.solve.arch_plans import Runs
     from toolmatrix.solve.request import Request
 
     Reader = Callable[[Sequence[str], str], Request]
@@ -83,7 +83,7 @@ def _plan(index: Index, read: Reader, devices: Sequence[str], *, everything: boo
     # Devices of two makers have two toolkits, and a board with a CPU has a target of its own: each has its own plans.
     groups: dict[tuple[str, tuple[str, ...]], list[Runs]] = {}
     for device, said in asked.items():
-        runs = covering.runs(index, device)
+        runs = arch_plans.runs(index, device)
         toolkit = arch_plans.toolkit_of(index, runs) if runs else ""
         if runs is None or not toolkit:
             raise CannotSay(

@@ -248,10 +248,10 @@ def _rendered(context: Context, index: Index) -> tuple[Rendered, int]:
 
 def _past(context: Context) -> str:
     # A service gives the newest packages for a day that has not come, and others later.
-    from toolmatrix.render import snapshots
+    from toolmatrix.render import pinning
 
     said, today = context.options.snapshot, this_day(context.env)
-    if said and snapshots.time(said).date() > today:
+    if said and pinning.parsed_time(said).date() > today:
         raise UsageError(
             f"`--snapshot {said}` is later than today",
             expected=f"{today} at the latest: the clock, or SOURCE_DATE_EPOCH where that is set",

@@ -27,9 +27,9 @@ from toolmatrix.commands._subjects import (
 )
 from toolmatrix.errors import Position, UsageError
 from toolmatrix.inventory import subject_lists
-from toolmatrix.judge import results
+from toolmatrix.judge import validation
 from toolmatrix.judge.pool import Pool, WorkBounds
-from toolmatrix.judge.validator import REGISTRY, Baseline, Validator, expectations_of
+from toolmatrix.judge.validation import REGISTRY, Baseline, Validator, expectations_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def run(context: Context) -> int:
     several = options.everything or options.shard or options.executor or options.resume
     alone = len(words) == 1 and not several
     if alone:
-        many = [results.validate(validator, words[0], bounds)]
+        many = [validation.validate(validator, words[0], bounds)]
         if options.format == "jsonl":
             context.write(_line(many[0], run))
     else:
@@ -163,7 +163,7 @@ def run(context: Context) -> int:
             progress.at(done, len(words))
 
         workers = _workers(context, validator, bounds, words)
-        many = results.validate_all(run, words, workers, options.resume, each)
+        many = validation.validate_all(run, words, workers, options.resume, each)
         progress.end()
     return give_verdicts(context, many, alone=alone)
 
@@ -186,7 +186,7 @@ def _workers(
         return Pool(validator.attempt, bounds, options.jobs or 1)
     from toolmatrix.judge.executors import Executed
 
-    results.reachable(words)
+    validation.reachable(words)
     # Paths are relative to a folder of this machine.
     there = validator.replace(directory=os.path.abspath(options.directory or "."))
     return Executed(options.executor, there, options.matrix, bounds, options.jobs)

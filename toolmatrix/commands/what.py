@@ -92,10 +92,10 @@ def _what_goes_with(
     index: Index, component: str, requests: Sequence[Request], *, everything: bool = False
 ) -> Report:
     from toolmatrix.report import partners as report
-    from toolmatrix.solve import partners
+    from toolmatrix.solve import pairs
 
     first = requests[0]
-    found = partners.partners_of(index, component, requests)
+    found = pairs.partners_of(index, component, requests)
     if not found.mask:
         # Ways are no part of the question where all of them were looked at.
         said = {ask.option: ask for ask in first.asks if ask.option in ("from", "accelerator")}

@@ -17,15 +17,7 @@ from typing import Any
 from toolmatrix import __version__
 from toolmatrix.document_store import DocumentStore
 from toolmatrix.images.image import ImageMetadata
-from toolmatrix.images.layer import (
-    DIRECTORY,
-    FILE,
-    HARD_LINK,
-    LEFT_OUT,
-    LINK,
-    Entry,
-    Layer,
-)
+from toolmatrix.images.layers import DIRECTORY, FILE, HARD_LINK, LEFT_OUT, LINK, Entry, Layer
 from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.rpm import Database

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, partners, terminal
-from toolmatrix.solve import covering, flags
-from toolmatrix.solve.partners import ALLOWED, TESTED
+from toolmatrix.solve import arch_plans, flags
+from toolmatrix.solve.pairs import ALLOWED, TESTED
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.arch_plans import ArchPlan, BuildsOf, NoPlan
-    from toolmatrix.solve.partners import Partner
+    from toolmatrix.solve.pairs import Partner
 
     Entry = dict[str, Any]
 
@@ -199,7 +199,7 @@ class _Page:
         lines = [f"{titles}: {' '.join(plan['archs'])}"]
         run: dict[str, list[str]] = {}
         for device, one in plan["devices"].items():
-            code = f"{one['arch']} as PTX" if one["how"] == covering.COMPILED else one["arch"]
+            code = f"{one['arch']} as PTX" if one["how"] == arch_plans.COMPILED else one["arch"]
             run.setdefault(code, []).append(device)
         told = "; ".join(
             f"{terminal.listing(devices)} {'runs' if len(devices) == 1 else 'run'} {code}"
@@ -214,7 +214,7 @@ class _Page:
         for one in plan["frameworks"]:
             told = f"{one['says']} with {toolkit} {self.ranges(toolkit, one['releases'])}"
             lines += self.line(one["component"], one, told)
-        ptx = [name for name, how in plan["also"].items() if how == covering.COMPILED]
+        ptx = [name for name, how in plan["also"].items() if how == arch_plans.COMPILED]
         native = [name for name in plan["also"] if name not in ptx]
         also = [", ".join(names) for names in (native, ptx) if names]
         if also:

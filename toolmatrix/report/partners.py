@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, terminal, variants
-from toolmatrix.solve.partners import SAYS
+from toolmatrix.solve.pairs import SAYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.partners import PairFact, Partner, Partners
+    from toolmatrix.solve.pairs import PairFact, Partner, Partners
 
     Entry = dict[str, Any]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import claims, terminal
-from toolmatrix.request import origin
+from toolmatrix.request import read
 from toolmatrix.request.names import Names
 from toolmatrix.solve.known import BOUND, INCOMPLETE, UNJOINED, UNOPENED, UNTIED
 from toolmatrix.solve.request import Request
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.records import BuildRecord
     from toolmatrix.finding import Incompatibility
     from toolmatrix.request.read import RequestContext
-    from toolmatrix.solve.alternatives import Alternative
+    from toolmatrix.solve.grounds import Alternative
     from toolmatrix.solve.known import Touching
     from toolmatrix.solve.resolve import Choice, Resolution
 
@@ -273,7 +273,7 @@ def _newer(found: Resolution, choice: Choice) -> int:
 def _refused(
     found: Resolution, choice: Choice, within: int, target: str
 ) -> Iterator[dict[str, Any]]:
-    from toolmatrix.solve.alternatives import alternatives
+    from toolmatrix.solve.grounds import alternatives
 
     index = found.index
     groups: dict[tuple[str, str], list[str]] = {}
@@ -344,7 +344,7 @@ def _other_way(context: RequestContext, found: Resolution) -> dict[str, Any] | N
 
     names = Names(index)
     admitted = [ask for ask in request.asks if ask.component == framework]
-    if not all(origin.admits(ask, "from", "source", names, {}) for ask in admitted):
+    if not all(read.admits(ask, "from", "source", names, {}) for ask in admitted):
         return None
     asks = tuple(
         ask.replace(selector="source", text="--from source", implied=False) if ask is way else ask
@@ -363,8 +363,8 @@ def _as_wheel(
         for ask in request.asks
         if ask.target in ("", target) and ask.component in ("machine", "accelerator")
     }
-    component, held = origin.published(Names(index), framework, release, given)
-    fit = origin.running(index, component, held, request.devices) if held else 0
+    component, held = read.published(Names(index), framework, release, given)
+    fit = read.running(index, component, held, request.devices) if held else 0
     # What is named beside it is not given up for a wheel.
     for ask in (ask for ask in request.asks if not ask.implied and ask.component != framework):
         beside = index.scale(ask.component).select(ask.selector)

@@ -1,18 +1,52 @@
-"""What an image takes as it comes: nothing pins these images, packages and files, by a digest, a hash or a day.
+"""What pins the contents of an image: times of snapshots of a distribution; and what is taken as it comes, unpinned.
 
-What build systems fetch by themselves once a step runs them, such as Bazel and CMake, is not looked at.
+The services of Debian and Ubuntu have a folder for each time, in UTC: https://snapshot.debian.org/archive/debian and
+https://snapshot.ubuntu.com. What build systems fetch by themselves once a step runs them, such as Bazel and CMake, is
+not looked at.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timezone
 
+from toolmatrix.errors import UsageError
 from toolmatrix.recipes.model import APT, BuildStep
 from toolmatrix.render.model import Choices, ImagePlan
 from toolmatrix.value import Value
 
-WAYS = {
+_STAMP, _DAY = "%Y%m%dT%H%M%SZ", "%Y-%m-%d"
+
+
+def stamp(text: str) -> str:
+    """The name of a time, of a day its beginning; nothing of nothing. Raises UsageError for another text."""
+    return parsed_time(text).strftime(_STAMP) if text else ""
+
+
+def epoch(text: str) -> int:
+    """A time as seconds since 1970, as SOURCE_DATE_EPOCH has it. Raises UsageError."""
+    return int(parsed_time(text).timestamp())
+
+
+def parsed_time(text: str) -> datetime:
+    """The time that a text says. Raises UsageError."""
+    for form in (_DAY, _STAMP):
+        try:
+            found = datetime.strptime(text, form).replace(tzinfo=timezone.utc)
+        except ValueError:
+            continue
+        # It would take 2026-1-2 as well, which no service knows.
+        if found.strftime(form) == text:
+            return found
+    raise UsageError(
+        f"`--snapshot {text}` is not a time",
+        expected="a day such as 2026-11-20, or a time of a snapshot such as 20261120T030400Z",
+        found=f"`{text}`",
+    )
+
+
+PINNED_BY = {
     "image": "`--base IMAGE=IMAGE@sha256:...` pins an image",
     "frontend": "`--syntax-line IMAGE@sha256:...` pins the frontend of BuildKit, `--syntax-line off` uses none",
     "package": "`--snapshot DATE` uses the packages of Debian and Ubuntu as of a day",
@@ -46,7 +80,7 @@ class Loose(Value):
     what: str
 
 
-def of(image: ImagePlan, choices: Choices) -> tuple[Loose, ...]:
+def unpinned(image: ImagePlan, choices: Choices) -> tuple[Loose, ...]:
     """Everything that an image takes as it comes, once each."""
     found = [Loose(kind="image", what=one) for one in _tags(image.from_, image.runtime.from_)]
     found += [Loose(kind="frontend", what=one) for one in _tags(choices.syntax_line)]
@@ -105,4 +139,4 @@ def _checks_out(line: str) -> bool:
 def pinning_advice(found: Iterable[Loose]) -> str:
     """What pins each kind of them."""
     kinds = {one.kind for one in found}
-    return "; ".join(text for kind, text in WAYS.items() if kind in kinds)
+    return "; ".join(text for kind, text in PINNED_BY.items() if kind in kinds)
