@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import toolmatrix
-from toolmatrix.api.files import render
-from toolmatrix.api.locks import Locked, lock
+from toolmatrix.api.locks import Locked
 from toolmatrix.cli.main import main
+from toolmatrix.commands.lock import lock
+from toolmatrix.commands.render import render
 from toolmatrix.errors import LockError, NothingMatched, OutputError, Unpinned, UsageError
 
 if TYPE_CHECKING:

@@ -66,6 +66,9 @@ def as_json(document: Mapping[str, Any]) -> str:
 class Printed:
     """A value that prints as the command prints it, and is the document that the command writes."""
 
+    # Options that only change how it is laid out, which its `text` takes.
+    layout: tuple[str, ...] = ()
+
     @property
     def exit_code(self) -> int:
         """The exit code of the command: 0 yes, 1 no, 4 where no fact decides."""
@@ -83,6 +86,11 @@ class Printed:
     def to_json(self) -> dict[str, Any]:
         """The document that the command writes."""
         raise NotImplementedError
+
+    def put(self, **options: Any) -> Printed:
+        """What is printed when it was put where options say: files are written, and anything else is as it was."""
+        del options
+        return self
 
     def written(self, form: str, title: str = "") -> str:
         """The text of `--format`; as `md`, `html` and `svg` what is printed, below a title. Raises KeyError."""

@@ -63,6 +63,12 @@ class Command:
     request = False
     # It takes every option that can be set.
     settings = False
+    # Options of where the result goes, which its `put` takes.
+    putting: tuple[str, ...] = ()
+    # What refuses options that contradict each other, before anything is done.
+    refuses: Callable[[Any], None] | None = None
+    # Flags with which it prints a list instead.
+    lists: Mapping[str, Callable[[], str]] = {}
     # Options that only change how the result is laid out, which its `text` takes.
     layout: tuple[str, ...] = ()
     formats: tuple[str, ...] = ("text", "json")
