@@ -87,11 +87,6 @@ class Printed:
         """The document that the command writes."""
         raise NotImplementedError
 
-    def put(self, **options: Any) -> Printed:
-        """What is printed when it was put where options say: files are written, and anything else is as it was."""
-        del options
-        return self
-
     def written(self, form: str, title: str = "") -> str:
         """The text of `--format`; as `md`, `html` and `svg` what is printed, below a title. Raises KeyError."""
         from toolmatrix.report import pictures

@@ -49,7 +49,7 @@ class Locked(Printed):
         self,
         index: Index,
         lock: Lock,
-        harvested: Sequence[str] = (),
+        harvested: tuple[str, ...] = (),
         renewed: Lock | None = None,
     ) -> None:
         self.index = index

@@ -88,12 +88,8 @@ class _CommandLine(caller.Caller):
 def run(context: Context) -> int:
     """Run the command of a context and return its exit code."""
     command, options = context.command, context.options
-    for flag in command.lists:
-        if options[flag]:
-            context.write(command.lists[flag]())
-            return 0
-    if command.refuses:
-        command.refuses(context)
+    if command.before and (found := command.before(context)):
+        return context.give(found)
     named = {name: options[name] for name in command.takes if name in command.options}
     command_line = _CommandLine(context)
     with _with_origins(context):
@@ -122,8 +118,9 @@ def _result(context: Context, **named: Any) -> Any:
         if error.answer is None:
             raise
         return error.answer
-    options = {name: context.options[name] for name in command.putting}
-    return found.put(**options) if options else found
+    if not hasattr(found, "put"):
+        return found
+    return found.put(**{name: context.options[name] for name in command.putting})
 
 
 @contextmanager
@@ -155,12 +152,9 @@ def _shared(context: Context) -> dict[str, Any]:
     return found | (_of_request(context) if command.request else {})
 
 
-def _of_request(context: Context) -> RequestOptions:
+def _of_request(context: Context) -> Any:
     """The options of the request that something says."""
-    said: Any = {
-        name: context.options[name] for name in _OF_REQUEST if not _is_default(context, name)
-    }
-    return said
+    return {name: context.options[name] for name in _OF_REQUEST if not _is_default(context, name)}
 
 
 def _is_default(context: Context, option: str) -> bool:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.request import Kept
 
 
-def _contradictions(context: Context) -> None:
+def _before(context: Context) -> None:
     options = context.options
     if options.lock == "-" and (options.format == "json" or options.check):
         raise UsageError(
@@ -52,7 +52,7 @@ def _contradictions(context: Context) -> None:
     completer="release",
     requests=True,
     does="locking",
-    refuses=_contradictions,
+    before=_before,
     putting=("lock", "output", "format", "upgrade", "packages"),
     examples=(
         "toolmatrix lock tensorflow==2.6.5 --target x86,arm",

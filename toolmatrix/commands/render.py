@@ -6,7 +6,7 @@ import os
 import os.path
 import shlex
 
-from toolmatrix.api import arguments, files, locks, packages, split_words, this_day
+from toolmatrix.api import Report, arguments, files, locks, packages, split_words, this_day
 from toolmatrix.api.answers import NoAnswer
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import fields, request_context, with_online_packages
@@ -21,6 +21,7 @@ from toolmatrix.recipes import read as recipes
 from toolmatrix.report.terminal import columns
 from toolmatrix.request.fields import BadValue, settled
 from toolmatrix.request.recipes import DefaultRecipe, of_request, one
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from toolmatrix.api import Path, Wanted, Words
+    from toolmatrix.api import Path, Printed, Wanted, Words
     from toolmatrix.api.files import Rendered
     from toolmatrix.api.locks import Locked
     from toolmatrix.api.requests import RequestOptions
@@ -37,16 +38,58 @@ if TYPE_CHECKING:
     from toolmatrix.command.option import Option
     from toolmatrix.facts.index import Index
 
-
-def _list() -> str:
-    from toolmatrix.render import formats
-
-    rows = [(name, form.SUMMARY) for name, form in formats.known().items()]
-    return "\n".join(columns(rows)) + "\n"
+    Refused = dict[str, tuple[str, int]]
+    """Targets without an answer, each with the reason and its exit code."""
 
 
-def _contradictions(context: Context) -> None:
+_FORCE = option(
+    "--force",
+    only_flag=True,
+    help="Overwrite files that were edited by hand or that toolmatrix did not write",
+)
+_BASE = option(
+    "--base",
+    metavar="IMAGE=STAND-IN",
+    split=False,
+    help="Replace a base image with another one; repeatable",
+)
+_MIRROR = option(
+    "--mirror",
+    metavar="OLD=NEW",
+    split=False,
+    help="Fetch files below one URL from another one; repeatable",
+)
+_FETCHED = option(
+    "--fetched",
+    metavar="DIR",
+    help="Take downloads and Python packages from a folder that `toolmatrix fetch` filled",
+)
+_SNAPSHOT = option(
+    "--snapshot",
+    metavar="DATE",
+    help="Use the Debian and Ubuntu archives as of a day, or of a time such as 20261120T030400Z",
+)
+_SYNTAX_LINE = option(
+    "--syntax-line",
+    metavar="WHICH",
+    help="Syntax line of Dockerfiles: on, off, or the frontend image",
+)
+_STRICT = option("--strict", help="Refuse unpinned images, packages and files")
+_OPTION = option(
+    "--option",
+    metavar="NAME",
+    configurable=False,
+    help="Enable an option of the recipe; repeatable",
+)
+
+
+def _before(context: Context) -> Printed | None:
     options = context.options
+    if options.list_formats:
+        from toolmatrix.render import formats
+
+        rows = [(name, form.SUMMARY) for name, form in formats.known().items()]
+        return Report(words=lambda _: "\n".join(columns(rows)) + "\n", document=dict)
     # Both write nothing, and print different things.
     if options.stdout and options.check:
         raise UsageError("`--stdout` and `--check` contradict each other")
@@ -56,6 +99,7 @@ def _contradictions(context: Context) -> None:
             expected="`--output DIR`, or `--stdout`",
             help="`--output out`",
         )
+    return None
 
 
 @command(
@@ -66,9 +110,8 @@ def _contradictions(context: Context) -> None:
     fills=True,
     does="rendering",
     formats=("text",),
-    refuses=_contradictions,
+    before=_before,
     putting=("format", "check", "force", "stdout"),
-    lists={"list_formats": _list},
     examples=(
         "toolmatrix render gcc python --target x86,arm --distro debian12 --output out",
         "toolmatrix render --lock toolmatrix.lock --recipe toolchain --output out",
@@ -81,6 +124,7 @@ def _contradictions(context: Context) -> None:
             "--list-formats", kind="flag", only_flag=True, help="List the output formats"
         ),
         "stdout": option("--stdout", kind="flag", help="Print the files instead of writing them"),
+        # A program says nothing where it is empty.
         "dialect": option(
             "--dialect",
             kind="text",
@@ -95,48 +139,17 @@ def render(
     *,
     wanted: Wanted = (),
     output: Path = "",
-    force: bool = option(
-        "--force",
-        only_flag=True,
-        help="Overwrite files that were edited by hand or that toolmatrix did not write",
-    ),
+    force: bool = _FORCE,
     online: bool = ONLINE,
     format: str = "",
     dialect: str = "",
-    base: Words = option(
-        "--base",
-        metavar="IMAGE=STAND-IN",
-        split=False,
-        help="Replace a base image with another one; repeatable",
-    ),
-    mirror: Words = option(
-        "--mirror",
-        metavar="OLD=NEW",
-        split=False,
-        help="Fetch files below one URL from another one; repeatable",
-    ),
-    fetched: str = option(
-        "--fetched",
-        metavar="DIR",
-        help="Take downloads and Python packages from a folder that `toolmatrix fetch` filled",
-    ),
-    snapshot: str = option(
-        "--snapshot",
-        metavar="DATE",
-        help="Use the Debian and Ubuntu archives as of a day, or of a time such as 20261120T030400Z",
-    ),
-    syntax_line: str = option(
-        "--syntax-line",
-        metavar="WHICH",
-        help="Syntax line of Dockerfiles: on, off, or the frontend image",
-    ),
-    strict: bool = option("--strict", help="Refuse unpinned images, packages and files"),
-    option: Words = option(
-        "--option",
-        metavar="NAME",
-        configurable=False,
-        help="Enable an option of the recipe; repeatable",
-    ),
+    base: Words = _BASE,
+    mirror: Words = _MIRROR,
+    fetched: str = _FETCHED,
+    snapshot: str = _SNAPSHOT,
+    syntax_line: str = _SYNTAX_LINE,
+    strict: bool = _STRICT,
+    option: Words = _OPTION,
     **options: Unpack[RequestOptions],
 ) -> Rendered:
     """Render Dockerfiles and build files from a lock.
@@ -145,20 +158,10 @@ def render(
     it was when the directory of the lock, or of `output`, was rendered. Raises ToolmatrixError, and NoImage where a
     request has no answer.
     """
-    asked, folder = arguments.words(wanted), "" if output == "-" else os.fspath(output)
-    path, held = "", lock if isinstance(lock, Lock) else None
-    if isinstance(lock, locks.Locked):
-        held = lock.lock
-    elif held is None and not asked:
-        # A lock is rendered beside itself, where `build` looks for it.
-        folder = folder or os.path.dirname(lock) or "."
-        path = _answered_by(os.fspath(lock), folder)
-        held = read.read(path)
-    if isinstance(lock, locks.Locked):
-        index, harvested = lock.index, lock.harvested
-    else:
-        opened = with_online_packages(asked or named_in(held), options, online=online)
-        index, harvested = opened.index, opened.harvested
+    asked = arguments.words(wanted)
+    job = _job(lock, "" if output == "-" else os.fspath(output), asked, options, online=online)
+    # What has no image although this call names it is refused; of a lock there may be targets that no recipe is for.
+    by_name = bool(asked) or "target" in options
     given = {
         "recipe": options.get("recipe", ""),
         "target": split_words(options.get("target", ())),
@@ -171,65 +174,98 @@ def render(
         "snapshot": snapshot,
         "option": split_words(option),
     }
-    said: dict[str, Any] = {"recipe": ""}
-    if held is not None:
-        said |= _recalled(held, path, folder, force=force)
-    said |= {name: one for name, one in given.items() if one and not caller().is_default(name)}
-    chosen = files.RenderOptions(**said)
-    by_name = bool(asked) or "target" in options
-    options["target"] = settled(fields((), {**options, "target": chosen.target}), index).target
-    chosen = chosen.replace(
-        # The targets of a request are those of its lock: of one that has no answer there is nothing to write.
-        target=() if asked else options["target"],
-        format="" if chosen.format == "text" else chosen.format,
-        snapshot=_past(chosen.snapshot),
-    )
-    notes = []
-    refused: dict[str, tuple[str, int]] = {}
-    if held is None:
-        try:
-            made, chosen, refused = _solved(index, asked, options, chosen)
-        except locks.Unsolved as unsolved:
-            raise _no_answer(asked, options, unsolved) from None
-        made = _with_packages(folder, index, made)
-    else:
-        made, notes = held, files.moved(held, path, index)
-        chosen = chosen.replace(recipe=chosen.recipe or files.recipe_of(held, index))
-    for note in notes:
-        caller().note(note)
+    chosen = _chosen(job, given, options, force=force)
+    made, chosen, refused = _made(job, asked, options, chosen)
     found = files.rendered(
         made,
         chosen,
-        files.rules(index, chosen),
+        files.rules(job.index, chosen),
         targets=chosen.target,
         refused=[(target, why) for target, (why, _) in refused.items()],
         strict=strict,
     )
     for name, reason in found.excluded:
         caller().note(f"excluded {name}: {reason}")
-    # What has no image although this call names it is refused; of a lock there may be targets that no recipe is for.
     codes = [refused[name][1] if name in refused else 1 for name, _ in found.excluded]
     found.exit_code = min(codes) if by_name and codes else 0
-    found.notes, found.folder, found.harvested = tuple(notes), folder, harvested
+    found.notes, found.folder, found.harvested = job.notes, job.folder, job.harvested
     return found
 
 
-def _answered_by(lock: str, folder: str) -> str:
-    # The default of `--lock` gives way to the lock that lies beside the files.
-    beside = os.path.join(folder, files.LOCK)
-    return beside if caller().is_default("lock") and os.path.exists(beside) else lock
+class _Job(Value):
+    """The directory that is rendered, the matrix that is asked, and the lock, None where a request is answered."""
+
+    folder: str
+    index: Index
+    harvested: tuple[str, ...]
+    lock: Lock | None = None
+    path: str = ""
+    # What is to be said of the lock.
+    notes: tuple[str, ...] = ()
 
 
-def _recalled(held: Lock, path: str, folder: str, *, force: bool) -> dict[str, Any]:
+def _job(
+    lock: Locked | Lock | Path,
+    folder: str,
+    asked: tuple[str, ...],
+    options: RequestOptions,
+    *,
+    online: bool,
+) -> _Job:
+    if isinstance(lock, locks.Locked):
+        return _Job(folder=folder, index=lock.index, harvested=lock.harvested, lock=lock.lock)
+    held, path = None, ""
+    if isinstance(lock, Lock):
+        held = lock
+    elif not asked:
+        # A lock is rendered beside itself, where `build` looks for it.
+        path = os.fspath(lock)
+        folder = folder or os.path.dirname(path) or "."
+        beside = os.path.join(folder, files.LOCK)
+        # The default of `--lock` gives way to the lock that lies beside the files.
+        path = beside if caller().is_default("lock") and os.path.exists(beside) else path
+        held = read.read(path)
+    opened = with_online_packages(asked or named_in(held), options, online=online)
+    notes = files.moved(held, path, opened.index) if held else ()
+    for note in notes:
+        caller().note(note)
+    return _Job(
+        folder=folder,
+        index=opened.index,
+        harvested=opened.harvested,
+        lock=held,
+        path=path,
+        notes=tuple(notes),
+    )
+
+
+def _chosen(
+    job: _Job, given: dict[str, Any], options: RequestOptions, *, force: bool
+) -> files.RenderOptions:
+    """The options that are said, then those that are kept; the targets of the request become words of the matrix."""
+    said = {name: one for name, one in given.items() if one and not caller().is_default(name)}
+    chosen = files.RenderOptions(**{"recipe": "", **_recalled(job, force=force), **said})
+    options["target"] = settled(fields((), {**options, "target": chosen.target}), job.index).target
+    return chosen.replace(
+        # The targets of a request are those of its lock: of one that has no answer there is nothing to write.
+        target=options["target"] if job.lock else (),
+        format="" if chosen.format == "text" else chosen.format,
+        snapshot=_past(chosen.snapshot),
+    )
+
+
+def _recalled(job: _Job, *, force: bool) -> dict[str, Any]:
     # A directory is rendered again as it was: by the options in its lock, else those in the lock that is rendered.
-    beside = os.path.join(folder, files.LOCK)
-    kept = {path: held} if not folder or beside == path else {beside: None, path: held}
+    if job.lock is None:
+        return {}
+    beside, kept = os.path.join(job.folder, files.LOCK), {job.path: job.lock}
+    if job.folder and beside != job.path and (held := _beside(beside, force=force)):
+        kept = {beside: held, **kept}
     by_key = {one.key: one for one in COMMANDS["render"].options.values()}
-    for where, lock in kept.items():
-        lock = lock or _beside(where, force=force)
-        if lock is not None and lock.render:
+    for path, lock in kept.items():
+        if lock.render:
             return {
-                by_key[key].name: _accepted(where, by_key[key], words)
+                by_key[key].name: _accepted(path, by_key[key], words)
                 for key, words in lock.render.items()
             }
     return {}
@@ -268,33 +304,52 @@ def _past(said: str) -> str:
     return said
 
 
-def _solved(
-    index: Index, asked: tuple[str, ...], options: RequestOptions, chosen: files.RenderOptions
-) -> tuple[Lock, files.RenderOptions, dict[str, tuple[str, int]]]:
-    """The answer with the recipe that it is for; a target without one is left out, with the reason and its exit code.
-
-    Raises locks.Unsolved where the targets must agree or none has an answer.
-    """
+def _made(
+    job: _Job, asked: tuple[str, ...], options: RequestOptions, chosen: files.RenderOptions
+) -> tuple[Lock, files.RenderOptions, Refused]:
+    """The lock, or the answer with the recipe that it is for. Raises NoImage."""
+    index = job.index
+    if job.lock is not None:
+        recipe = chosen.recipe or files.recipe_of(job.lock, index)
+        return job.lock, chosen.replace(recipe=recipe), {}
     asking = options.copy()
-    if not chosen.recipe:
-        default = _default_recipe(index, asked, options)
-        chosen = chosen.replace(recipe=default.recipe)
-        if default.from_:
-            asking["from_"] = default.from_
-    # By its own name, however it was called: a lock says its request in the same words.
-    named = recipes.is_path(chosen.recipe)
-    asking["recipe"] = chosen.recipe if named else files.rules(index, chosen).recipe.name
-    # All at once first: with what must agree only the whole has an answer.
-    targets = split_words(asking.get("target", ()))
     try:
-        return _locked(index, asked, asking, caller().note), chosen, {}
+        if not chosen.recipe:
+            default = _default_recipe(index, asked, options)
+            chosen = chosen.replace(recipe=default.recipe)
+            if default.from_:
+                asking["from_"] = default.from_
+        # By its own name, however it was called: a lock says its request in the same words.
+        is_path = recipes.is_path(chosen.recipe)
+        asking["recipe"] = chosen.recipe if is_path else files.rules(index, chosen).recipe.name
+        made, refused = _solved(index, asked, asking)
+    except locks.Unsolved as unsolved:
+        caller().say("no answer, nothing was written")
+        error = NoImage("the request has no answer, so there is no image", found=" ".join(asked))
+        place = request_context(options.get("matrix"), options.get("keep", ""))
+        error.answer = NoAnswer(place, unsolved.refusal)
+        raise error from None
+    # Where files are written, a lock that is broken is refused, or replaced.
+    beside = os.path.join(job.folder, files.LOCK)
+    kept = packages.keep_packages(index, made, _beside(beside, force=True) if job.folder else None)
+    if kept.note:
+        caller().note(kept.note)
+    return kept.lock, chosen, refused
+
+
+def _solved(index: Index, asked: tuple[str, ...], options: RequestOptions) -> tuple[Lock, Refused]:
+    # A target without an answer is left out, with the reason, unless the targets must agree or none has one.
+    targets = split_words(options.get("target", ()))
+    # All at once first: with what must agree only the whole has an answer.
+    try:
+        return _locked(index, asked, options, caller().note), {}
     except (locks.Unsolved, CannotSay):
-        if len(targets) < 2 or asking.get("align"):
+        if len(targets) < 2 or options.get("align"):
             raise
-    found = {one: _why_not(index, asked, {**asking, "target": one}) for one in targets}
+    found = {one: _why_not(index, asked, {**options, "target": one}) for one in targets}
     refused = {target: why for target, why in found.items() if why}
-    asking["target"] = tuple(one for one in targets if one not in refused) or targets
-    return _locked(index, asked, asking, caller().note), chosen, refused
+    options["target"] = tuple(one for one in targets if one not in refused) or targets
+    return _locked(index, asked, options, caller().note), refused
 
 
 def _default_recipe(index: Index, asked: tuple[str, ...], options: RequestOptions) -> DefaultRecipe:
@@ -328,22 +383,3 @@ def _locked(
     note: Callable[[str], object] = lambda _: None,
 ) -> Lock:
     return locks.solved(index, requests(index, asked, options), note)
-
-
-def _no_answer(
-    asked: tuple[str, ...], options: RequestOptions, unsolved: locks.Unsolved
-) -> NoImage:
-    caller().say("no answer, nothing was written")
-    error = NoImage("the request has no answer, so there is no image", found=" ".join(asked))
-    place = request_context(options.get("matrix"), options.get("keep", ""))
-    error.answer = NoAnswer(place, unsolved.refusal)
-    return error
-
-
-def _with_packages(folder: str, index: Index, lock: Lock) -> Lock:
-    # Where files are written, a lock that is broken is refused, or replaced.
-    held = _beside(os.path.join(folder, files.LOCK), force=True) if folder else None
-    kept = packages.keep_packages(index, lock, held)
-    if kept.note:
-        caller().note(kept.note)
-    return kept.lock
