@@ -82,12 +82,8 @@ def _row(context: Context, image: Built, engine: str) -> ImageBuild | str:
             texts.append(file.read())
         if not marker.is_unchanged(texts[-1]):
             return f"{path} was edited by hand"
-    environment, named = next(
-        (lock.environments[environment], target)
-        for one, environment, target in lock.names()
-        if one == name
-    )
-    target = environment.targets[named]
+    at, named = next(place for one, *place in lock.names() if one == name)
+    environment, target = lock.environments[at], lock.environments[at].targets[named]
     held = target.components
     recipe = str(lock.render.get("recipe", "")) or files.recipe_of(lock, index)
     builds = () if recipes.is_path(recipe) else recipes.recipe(recipe, index).built(held)
