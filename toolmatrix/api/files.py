@@ -121,6 +121,10 @@ def _one_of(name: str, value: str, known: Sequence[str]) -> None:
         )
 
 
+def _report(text: str, exit_code: int, hint: str = "") -> Report:
+    return Report(words=lambda _: text, document=dict, exit_code=exit_code, hint=hint)
+
+
 class Rendered(dict[str, str]):
     """Texts by path below the directory that they are for, the lock among them; prints as `render --stdout`."""
 
@@ -184,7 +188,7 @@ class Rendered(dict[str, str]):
         if check:
             return self._checked()
         if stdout:
-            return Report(words=lambda _: str(self), document=dict, exit_code=self.exit_code)
+            return _report(str(self), self.exit_code)
         done = self.write(self.folder, force=force)
         lines = [f"{'wrote' if done[path] else 'unchanged'} {path}\n" for path in sorted(done)]
         left = self.left(self.folder) if format == "text" else []
@@ -194,12 +198,11 @@ class Rendered(dict[str, str]):
             )
         if self.unpinned:
             caller().note(f"unpinned: {', '.join(self.unpinned)}; `--strict` refuses these")
-        caller().hint(f"hint: `toolmatrix build {self.folder}` builds them")
         facts = beside(os.path.join(self.folder, LOCK), self.harvested)
         replace_files(facts)
         lines += [f"wrote {path}: the harvested facts, for `--matrix`\n" for path in facts]
-        text = "".join(lines)
-        return Report(words=lambda _: text, document=dict, exit_code=self.exit_code)
+        hint = f"`toolmatrix build {self.folder}` builds them"
+        return _report("".join(lines), self.exit_code, hint)
 
     def _checked(self) -> Report:
         changed, kept = self.differences(self.folder)
@@ -211,8 +214,7 @@ class Rendered(dict[str, str]):
             )
         else:
             text = f"{self.folder} is up to date: {plural(len(self), 'file')}\n"
-        code = 1 if changed else self.exit_code
-        return Report(words=lambda _: text, document=dict, exit_code=code)
+        return _report(text, 1 if changed else self.exit_code)
 
     def differences(self, folder: str) -> tuple[dict[str, str], bool]:
         """The changes that writing makes, as a diff for each path, and whether only `force` makes them."""

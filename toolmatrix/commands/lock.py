@@ -37,6 +37,18 @@ if TYPE_CHECKING:
     from toolmatrix.solve.request import Kept
 
 
+class LockCheck(Report):
+    """Whether a lock is what would be written today, with what else is to be said of one that is."""
+
+    notes: tuple[str, ...] = ()
+
+    def put(self, *, format: str, **_: object) -> LockCheck:
+        """The check itself, its notes below a text."""
+        for note in self.notes if format == "text" else ():
+            caller().note(note)
+        return self
+
+
 def _before(context: Context) -> None:
     options = context.options
     if options.lock == "-" and (options.format == "json" or options.check):
@@ -79,7 +91,7 @@ def lock(
         help="Lock every Python package with its files and hashes, using uv and the package index",
     ),
     **options: Unpack[RequestOptions],
-) -> locks.Locked | Report | NoAnswer:
+) -> locks.Locked | LockCheck | NoAnswer:
     """Write a lock, or verify one.
 
     The answer to the request as a lock, or that to the requests of the lock at the path `lock`. With `keep`, or of that
@@ -207,7 +219,7 @@ def _checked(
     asked: dict[str, locks.LockRequest],
     *,
     packages: bool,
-) -> Report:
+) -> LockCheck:
     # What the lock says it was made to keep is kept again: without, an answer that is as it was would be called stale.
     fresh = _answered(index, asked, partial(locks.marked, held), lambda _: None)
     reasons = _requests_that_moved(held, fresh)
@@ -217,12 +229,6 @@ def _checked(
     )
     found = compare.locks(held, fresh)
     stale = bool(reasons) or found.any
-    if stale:
-        hints = ["hint: `toolmatrix lock` updates it; `--upgrade NAME` changes only NAME"]
-    else:
-        hints = _notes(index, held, found)
-    for hint in hints:
-        caller().hint(hint)
 
     def text(screen: Terminal) -> str:
         if not stale:
@@ -232,7 +238,9 @@ def _checked(
 
     status = "stale" if stale else "fresh"
     document = partial(locks.document, index, path, held, status, held, found, reasons, new=fresh)
-    return Report(words=text, document=document, exit_code=int(stale))
+    hint = "`toolmatrix lock` updates it; `--upgrade NAME` changes only NAME" if stale else ""
+    notes = () if stale else tuple(_notes(index, held, found))
+    return LockCheck(words=text, document=document, exit_code=int(stale), hint=hint, notes=notes)
 
 
 def _notes(index: Index, held: Lock, found: compare.Differences) -> list[str]:

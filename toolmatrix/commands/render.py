@@ -261,9 +261,9 @@ def _recalled(job: _Job, *, force: bool) -> dict[str, Any]:
     beside, kept = os.path.join(job.folder, files.LOCK), {job.path: job.lock}
     if job.folder and beside != job.path and (held := _beside(beside, force=force)):
         kept = {beside: held, **kept}
-    by_key = {one.key: one for one in COMMANDS["render"].options.values()}
     for path, lock in kept.items():
         if lock.render:
+            by_key = {one.key: one for one in COMMANDS["render"].options.values()}
             return {
                 by_key[key].name: _accepted(path, by_key[key], words)
                 for key, words in lock.render.items()
