@@ -42,11 +42,6 @@ if TYPE_CHECKING:
     """Targets without an answer, each with the reason and its exit code."""
 
 
-_FORCE = option(
-    "--force",
-    only_flag=True,
-    help="Overwrite files that were edited by hand or that toolmatrix did not write",
-)
 _BASE = option(
     "--base",
     metavar="IMAGE=STAND-IN",
@@ -120,6 +115,12 @@ def _before(context: Context) -> Printed | None:
     ),
     own={
         "check": CHECK,
+        "force": option(
+            "--force",
+            kind="flag",
+            only_flag=True,
+            help="Overwrite files that were edited by hand or that toolmatrix did not write",
+        ),
         "list_formats": option(
             "--list-formats", kind="flag", only_flag=True, help="List the output formats"
         ),
@@ -139,7 +140,7 @@ def render(
     *,
     wanted: Wanted = (),
     output: Path = "",
-    force: bool = _FORCE,
+    force: bool = False,
     online: bool = ONLINE,
     format: str = "",
     dialect: str = "",
