@@ -136,7 +136,7 @@ def _before(context: Context) -> Printed | None:
     },
 )
 def render(
-    lock: Locked | Lock | Path = "",
+    lock: Locked | Lock | Path = "toolmatrix.lock",
     *,
     wanted: Wanted = (),
     output: Path = "",
