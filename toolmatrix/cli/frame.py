@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os.path
-from contextlib import contextmanager
 
 from toolmatrix.api import caller
 from toolmatrix.cli.prepare import invalid_option
@@ -50,7 +49,7 @@ class _CommandLine(caller.Caller):
         found = {}
         for name in sorted(self._context.environments):
             inside = self._context.for_environment(name)
-            with _with_origins(inside):
+            with _Origins(inside):
                 found[name] = read(name, inside.arguments, _of_request(inside))
         return found
 
@@ -92,7 +91,7 @@ def run(context: Context) -> int:
         return context.give(found)
     named = {name: options[name] for name in command.takes if name in command.options}
     command_line = _CommandLine(context)
-    with _with_origins(context):
+    with _Origins(context):
         if command.takes_context:
             code: int = caller.call_for(command_line, command.function, context, **named)
             return code
@@ -123,17 +122,19 @@ def _result(context: Context, **named: Any) -> Any:
     return found.put(**{name: context.options[name] for name in command.putting})
 
 
-@contextmanager
-def _with_origins(context: Context) -> Iterator[None]:
-    """Name the place of a value that an option does not take. Raises UsageError, ConfigError."""
-    try:
-        yield
-    except BadValue as bad:
-        if bad.name not in context.origins:
-            raise
-        raise invalid_option(
-            context.command.options[bad.name], context.origins[bad.name], bad
-        ) from None
+class _Origins:
+    """The places of the options of a run, one of which is named for a bad value. Raises UsageError, ConfigError."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, _kind: object, bad: object, _trace: object) -> None:
+        if isinstance(bad, BadValue) and bad.name in self.context.origins:
+            option, origin = self.context.command.options[bad.name], self.context.origins[bad.name]
+            raise invalid_option(option, origin, bad) from None
 
 
 def _shared(context: Context) -> dict[str, Any]:
