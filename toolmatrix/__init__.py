@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from toolmatrix.api.checks import check as check
     from toolmatrix.api.differences import diff as diff
-    from toolmatrix.api.files import render as render
-    from toolmatrix.api.locks import lock as lock
     from toolmatrix.api.renders import check_render as check_render
     from toolmatrix.api.requests import open_matrix as open_matrix
     from toolmatrix.api.stages import stages as stages
@@ -30,8 +28,10 @@ if TYPE_CHECKING:
     from toolmatrix.commands.facts import facts as facts
     from toolmatrix.commands.judge import judge as judge
     from toolmatrix.commands.list import components as components
+    from toolmatrix.commands.lock import lock as lock
     from toolmatrix.commands.matrix import matrix as matrix
     from toolmatrix.commands.plan import plan as plan
+    from toolmatrix.commands.render import render as render
     from toolmatrix.commands.resolve import resolve as resolve
     from toolmatrix.commands.search import search as search
     from toolmatrix.commands.show import show as show
@@ -56,10 +56,10 @@ _FUNCTIONS = {
     "export": "toolmatrix.commands.export",
     "check": "toolmatrix.api.checks",
     "check_render": "toolmatrix.api.renders",
-    "lock": "toolmatrix.api.locks",
+    "lock": "toolmatrix.commands.lock",
     "upgrade": "toolmatrix.commands.upgrade",
     "diff": "toolmatrix.api.differences",
-    "render": "toolmatrix.api.files",
+    "render": "toolmatrix.commands.render",
     "stages": "toolmatrix.api.stages",
     "diagnose": "toolmatrix.commands.diagnose",
     "judge": "toolmatrix.commands.judge",

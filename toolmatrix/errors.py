@@ -81,6 +81,8 @@ class ToolmatrixError(Exception):
     # Whatever is not one of the classes below is a mistake in the program: 70 is EX_SOFTWARE of sysexits.h.
     code = "TM900"
     exit_code = 70
+    # The answer no that it came of, which shows the reasons.
+    answer: Any = None
 
     def __init_subclass__(cls, code: str = "", exit_code: int = 0) -> None:
         cls.code = code or cls.code

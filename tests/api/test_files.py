@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import toolmatrix
-from toolmatrix.api.files import render
-from toolmatrix.api.locks import Locked, lock
+from toolmatrix.api.locks import Locked
 from toolmatrix.cli.main import main
-from toolmatrix.errors import LockError, NothingMatched, OutputError, Unpinned, UsageError
+from toolmatrix.commands.lock import LockCheck, lock
+from toolmatrix.commands.render import render
+from toolmatrix.errors import LockError, NoImage, NothingMatched, OutputError, Unpinned, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,6 +72,30 @@ def test_a_lock_is_kept_but_for_what_may_move() -> None:
     assert version[0] == version[1] != version[3] == version[2]
     with pytest.raises(NothingMatched, match="has no cuda"):
         lock("numpy", target="x86", keep="old.lock", upgrade=["cuda"])
+
+
+def test_a_lock_is_asked_again_and_checked_by_its_path(here: Path) -> None:
+    locked(at="2024-06-01").write("old.lock")
+    fresh = lock(lock="old.lock", check=True)
+    assert isinstance(fresh, LockCheck)
+    assert command("lock", "--check", "--lock", "old.lock") == (0, fresh.text())
+    assert str(lock(lock="old.lock")) == (here / "old.lock").read_text().removesuffix("\n")
+    later = lock(lock="old.lock", at="2026-06-01", check=True)
+    assert not later
+    asked = ("--at", "2026-06-01", "--lock", "old.lock")
+    assert command("lock", "--check", *asked) == (1, later.text())
+
+
+def test_a_request_is_rendered_without_a_lock(here: Path) -> None:
+    found = render(wanted=REQUEST, distro="debian12", target="x86,arm", accelerator="none")
+    assert command("render", *WORDS, "--output", "out") == (
+        0,
+        "".join(f"wrote out/{name}\n" for name in sorted(found)),
+    )
+    assert (here / "out/arm.Dockerfile").read_text() == found["arm.Dockerfile"]
+    with pytest.raises(NoImage) as caught:
+        render(wanted=("tensorflow==2.6.5", "python==3.12"), target="x86")
+    assert caught.value.answer.exit_code == 1
 
 
 def test_what_has_no_answer_is_a_refusal() -> None:

@@ -13,7 +13,8 @@ from tests.cli.test_documents import validated
 from tests.harvest import shop
 from tests.images import hostile
 from toolmatrix.api import packages
-from toolmatrix.api.locks import Locked, lock
+from toolmatrix.api.locks import Locked
+from toolmatrix.commands.lock import lock
 from toolmatrix.lock import read, write
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import pytest
 from tests import matrix
 from toolmatrix.api import requests
 from toolmatrix.api.answers import NoAnswer
-from toolmatrix.api.files import render
-from toolmatrix.api.locks import Locked, lock
+from toolmatrix.api.locks import Locked
+from toolmatrix.commands.lock import lock
+from toolmatrix.commands.render import render
 from toolmatrix.errors import RecipeError
 from toolmatrix.recipes import read as built_in
 from toolmatrix.recipes.pick import Picker

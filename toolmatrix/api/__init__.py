@@ -66,6 +66,9 @@ def as_json(document: Mapping[str, Any]) -> str:
 class Printed:
     """A value that prints as the command prints it, and is the document that the command writes."""
 
+    # Options that only change how it is laid out, which its `text` takes.
+    layout: tuple[str, ...] = ()
+
     @property
     def exit_code(self) -> int:
         """The exit code of the command: 0 yes, 1 no, 4 where no fact decides."""

@@ -127,6 +127,8 @@ class NoAnswer(Outcome):
     It is no answer at all where releases that the matrix does not know may satisfy the request.
     """
 
+    layout = ("depth",)
+
     def __init__(
         self, context: RequestContext, refusal: Unsatisfiable, soft: Sequence[dict[str, Any]] = ()
     ) -> None:

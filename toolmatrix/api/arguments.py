@@ -176,7 +176,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "OpenMatrix | Path | Sequence[Path] | None": _optional(_files_of_matrix),
     "OpenMatrix | None": _optional(_open_matrix),
     "Lock | None": _optional(_lock),
-    "Locked | Lock | str | os.PathLike[str]": _lock_or_path,
+    "Locked | Lock | Path": _lock_or_path,
 }
 """What each annotation of a public function stands for."""
 _BESIDE = {"with_": "Wanted", "keep": "Path", "matrix": "Matrix"}

@@ -10,11 +10,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
-    from typing import Any, TextIO
+    from typing import Any, TextIO, TypeVar
 
     from typing_extensions import Self
 
+    from toolmatrix.api.requests import RequestOptions
     from toolmatrix.facts.index import Index
+
+    T = TypeVar("T")
 
 
 class Caller:
@@ -38,6 +41,13 @@ class Caller:
         from toolmatrix.facts.store import open_index
 
         return open_index(paths, self.env)
+
+    def environments(
+        self, read: Callable[[str, tuple[str, ...], RequestOptions], T]
+    ) -> dict[str, T]:
+        """What is read of each environment of the settings: of its name, its words, and the options of its request."""
+        del read
+        return {}
 
     def path(self, text: str) -> str:
         """A path from an argument, ready to be opened."""

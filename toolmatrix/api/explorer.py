@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 SCHEMA = "toolmatrix.explorer/1"
 COMMANDS = {"resolve": toolmatrix.resolve, "why-not": toolmatrix.why_not}
-FUNCTIONS = ("facts", "matrix", "resolve", "why_not")
+FUNCTIONS = ("facts", "lock", "matrix", "render", "resolve", "why_not")
 """Functions of `toolmatrix` that are asked."""
+# Packages have the names of the functions `lock` and `render`, which type checkers see alone.
+_FRONT: Any = toolmatrix
 _VERDICTS = {0: "yes", 1: "no", 4: "unknown"}
 
 
@@ -80,7 +82,7 @@ class Explorer:
 
     def files(self, words: Sequence[str]) -> Document:
         """The Dockerfiles of the answer to a request, by their names, and what nothing pins in them."""
-        from toolmatrix.api import files, locks
+        from toolmatrix.api import files
         from toolmatrix.request.recipes import of_request
 
         said = given(words)
@@ -93,14 +95,14 @@ class Explorer:
             recipe = default.recipe
             if default.from_:
                 said["from_"], words = default.from_, (*words, f"--from={default.from_}")
-        found = locks.lock(*wanted, **said, recipe=recipe, matrix=self.matrix)
+        found = _FRONT.lock(*wanted, **said, recipe=recipe, matrix=self.matrix)
         if isinstance(found, NoAnswer):
             raise NothingMatched(
                 f"no answer that the recipe `{recipe}` can build an image from",
                 found=" ".join(words),
                 help=f"`{self._command('why-not', words, recipe)}` shows why",
             )
-        made = files.render(found, recipe=recipe, format="dockerfile", matrix=self.matrix)
+        made = _FRONT.render(found, recipe=recipe, format="dockerfile", matrix=self.matrix)
         return {
             "schema": "toolmatrix.explorer-files/1",
             "command": self._command("render", words, recipe) + " --format dockerfile --output out",

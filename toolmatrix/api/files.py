@@ -6,15 +6,16 @@ import os
 import os.path
 
 from toolmatrix import __version__
-from toolmatrix.api import split_words
-from toolmatrix.api.locks import Locked, LockRequest, Unsolved, solved
+from toolmatrix.api import Report
+from toolmatrix.api.caller import caller
+from toolmatrix.api.locks import LockRequest, Unsolved, beside, solved
 from toolmatrix.errors import OutputError, Position, ToolmatrixError, Unpinned, UsageError
 from toolmatrix.lock import read, write
 from toolmatrix.lock.model import DEFAULT, Lock
 from toolmatrix.opener import opened
 from toolmatrix.outputs import os_errors_as, replace_files
 from toolmatrix.render import marker
-from toolmatrix.report.terminal import listing
+from toolmatrix.report.terminal import listing, plural
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.api import Matrix, Words
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import LockedEnvironment
     from toolmatrix.render.make import Rules
@@ -121,6 +121,10 @@ def _one_of(name: str, value: str, known: Sequence[str]) -> None:
         )
 
 
+def _report(text: str, exit_code: int, hint: str = "") -> Report:
+    return Report(words=lambda _: text, document=dict, exit_code=exit_code, hint=hint)
+
+
 class Rendered(dict[str, str]):
     """Texts by path below the directory that they are for, the lock among them; prints as `render --stdout`."""
 
@@ -131,6 +135,11 @@ class Rendered(dict[str, str]):
         self.options = options
         # What is to be said of the lock.
         self.notes: tuple[str, ...] = ()
+        # The directory that it is for, and files of facts that were read for it.
+        self.folder = ""
+        self.harvested: tuple[str, ...] = ()
+        # 1 or 4 where a target that was named has no image.
+        self.exit_code = 0
         wanted = options.format.split(",") if options.format else [*formats.known()]
         for name in wanted:
             _one_of("format", name, formats.names())
@@ -174,6 +183,39 @@ class Rendered(dict[str, str]):
         replace_files(changed)
         return {path: path in changed for path in texts}
 
+    def put(self, *, format: str, check: bool, force: bool, stdout: bool) -> Report:
+        """Write the files into their directory, or compare or print them, and say so."""
+        if check:
+            return self._checked()
+        if stdout:
+            return _report(str(self), self.exit_code)
+        done = self.write(self.folder, force=force)
+        lines = [f"{'wrote' if done[path] else 'unchanged'} {path}\n" for path in sorted(done)]
+        left = self.left(self.folder) if format == "text" else []
+        if left:
+            caller().note(
+                f"left unchanged: {', '.join(left)}; they are not part of this lock or recipe"
+            )
+        if self.unpinned:
+            caller().note(f"unpinned: {', '.join(self.unpinned)}; `--strict` refuses these")
+        facts = beside(os.path.join(self.folder, LOCK), self.harvested)
+        replace_files(facts)
+        lines += [f"wrote {path}: the harvested facts, for `--matrix`\n" for path in facts]
+        hint = f"`toolmatrix build {self.folder}` builds them"
+        return _report("".join(lines), self.exit_code, hint)
+
+    def _checked(self) -> Report:
+        changed, kept = self.differences(self.folder)
+        text = "".join(changed.values())
+        if changed:
+            caller().note(
+                f"{len(changed)} of {plural(len(self), 'file')} would change; "
+                f"`toolmatrix render{' --force' if kept else ''}` updates them"
+            )
+        else:
+            text = f"{self.folder} is up to date: {plural(len(self), 'file')}\n"
+        return _report(text, 1 if changed else self.exit_code)
+
     def differences(self, folder: str) -> tuple[dict[str, str], bool]:
         """The changes that writing makes, as a diff for each path, and whether only `force` makes them."""
         _, held, changed = self._against(folder)
@@ -203,63 +245,16 @@ class Rendered(dict[str, str]):
         return texts, held, changed
 
 
-def render(
-    lock: Locked | Lock | str | os.PathLike[str],
-    *,
-    recipe: str = "",
-    target: Words = (),
-    format: str = "",
-    dialect: str = "",
-    syntax_line: str = "",
-    base: Words = (),
-    mirror: Words = (),
-    fetched: str = "",
-    snapshot: str = "",
-    option: Words = (),
-    strict: bool = False,
-    matrix: Matrix = None,
-) -> Rendered:
-    """The files of a lock, by default of all its targets, in every format.
+def options_of(lock: Lock, path: str, index: Index) -> RenderOptions:
+    """The options that a lock at a path keeps. Without a recipe the default is taken."""
+    from toolmatrix.recipes import read as recipes
 
-    Where nothing is said, the options hold by which the directory of the lock was rendered. Raises ToolmatrixError.
-    """
-    from toolmatrix.api.requests import open_matrix
-
-    index = lock.index if isinstance(lock, Locked) else open_matrix(matrix).index
-    path = ""
-    if isinstance(lock, Locked):
-        lock = lock.lock
-    elif not isinstance(lock, Lock):
-        path = os.fspath(lock)
-        lock = read.read(path)
-    given = {
-        "recipe": recipe,
-        "target": split_words(target),
-        "format": format,
-        "dialect": dialect,
-        "syntax-line": syntax_line,
-        "base": split_words(base),
-        "mirror": split_words(mirror),
-        "fetched": fetched,
-        "snapshot": snapshot,
-        "option": split_words(option),
-    }
-    options = options_of(lock, path, index, {name: one for name, one in given.items() if one})
-    notes = moved(lock, path, index)
-    made = rendered(lock, options, rules(index, options), targets=options.target, strict=strict)
-    made.notes = tuple(notes)
-    return made
-
-
-def options_of(
-    lock: Lock, path: str, index: Index, given: Mapping[str, str | Sequence[str]] | None = None
-) -> RenderOptions:
-    """The options that a lock at a path keeps, those `given` before them. Without a recipe the default is taken."""
-    said: dict[str, Any] = {**lock.render, **(given or {})}
-    options = RenderOptions(**{name.replace("-", "_"): value for name, value in said.items()})
-    if not options.recipe or "recipe" not in said:
-        return options.replace(recipe=recipe_of(lock, index))
-    return beside(options, path) if path and not (given or {}).get("recipe") else options
+    kept: dict[str, Any] = {name.replace("-", "_"): one for name, one in lock.render.items()}
+    if not kept.get("recipe"):
+        kept["recipe"] = recipe_of(lock, index)
+    elif recipes.is_path(kept["recipe"]):
+        kept["recipe"] = os.path.join(os.path.dirname(path), kept["recipe"])
+    return RenderOptions(**kept)
 
 
 def recipe_of(lock: Lock, index: Index) -> str:
@@ -281,15 +276,6 @@ def recipe_of(lock: Lock, index: Index) -> str:
         for wanted in [recipes.requested(each.request, index)]
         for held in each.targets.values()
     ).recipe
-
-
-def beside(options: RenderOptions, path: str) -> RenderOptions:
-    """The options that a lock keeps, its recipe from where the lock lies."""
-    from toolmatrix.recipes import read as recipes
-
-    if not recipes.is_path(options.recipe):
-        return options
-    return options.replace(recipe=os.path.join(os.path.dirname(path), options.recipe))
 
 
 def rules(index: Index, options: RenderOptions) -> Rules:

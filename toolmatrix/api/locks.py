@@ -1,12 +1,16 @@
-"""Answers written down, or the reasons why there is none; `toolmatrix lock` makes the same."""
+"""Answers written down: solved for each environment, compared with what was kept, and put into a file."""
 
 from __future__ import annotations
 
-from toolmatrix.api import PLAIN, Printed, arguments, split_words
-from toolmatrix.errors import CannotSay, NothingMatched
+from functools import partial
+
+from toolmatrix.api import PLAIN, Printed, Report
+from toolmatrix.api.caller import caller
+from toolmatrix.errors import CannotSay, LockError, NothingMatched
 from toolmatrix.lock import compare, make, read, write
-from toolmatrix.lock.model import DEFAULT, Lock
+from toolmatrix.lock.model import Lock
 from toolmatrix.opener import opened
+from toolmatrix.report.terminal import plural
 from toolmatrix.solve.resolve import Unsatisfiable, resolve
 from toolmatrix.value import Value
 
@@ -16,11 +20,6 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Any
 
-    from typing_extensions import Unpack
-
-    from toolmatrix.api import Wanted, Words
-    from toolmatrix.api.answers import NoAnswer
-    from toolmatrix.api.requests import RequestOptions
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.request import Kept, Request
@@ -46,11 +45,19 @@ class LockRequest(Value):
 class Locked(Printed):
     """A lock; true, as there is an answer. It prints as the file that it is."""
 
-    def __init__(self, index: Index, lock: Lock, harvested: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        index: Index,
+        lock: Lock,
+        harvested: tuple[str, ...] = (),
+        renewed: Lock | None = None,
+    ) -> None:
         self.index = index
         self.lock = lock
         # Files of facts that were read for it, without which nobody can ask it again.
         self.harvested = harvested
+        # The lock of which it answers the requests again.
+        self.renewed = renewed
 
     @property
     def digest(self) -> str:
@@ -77,6 +84,50 @@ class Locked(Printed):
         replace_files(beside(place, self.harvested))
         replace_file(place, self.text())
 
+    def put(
+        self, *, lock: str, output: str, format: str, upgrade: Sequence[str], packages: bool
+    ) -> Printed:
+        """Write it to the path `lock` and say what changed there; for another place it is printed itself."""
+        from toolmatrix.api.packages import keep_packages
+        from toolmatrix.outputs import replace_file, replace_files
+        from toolmatrix.report import differences
+
+        # `--output -` is the default, and can be said all the same: then the lock itself is the result.
+        if format == "text" and (lock == "-" or not caller().is_default("output")):
+            where = "" if output == "-" else f"wrote {output}: "
+            caller().note(where + counted(self.lock))
+            return self
+        # `render` keeps its options in the lock beside its files, and finds them there again.
+        before = self.renewed or _previous(lock)
+        made, note = self.lock.replace(render=before.render if before else {}), ""
+        if not packages:
+            kept = keep_packages(self.index, made, before)
+            made, note = kept.lock, kept.note
+        text = write.text(made)
+        same = _is_there(lock, text)
+        facts = beside(lock, self.harvested)
+        old = None if same else before
+        found = compare.locks(old, made) if old is not None else None
+        lines = [f"{'unchanged' if same else 'wrote'} {lock}: {counted(made)}\n"]
+        lines += [f"wrote {name}: the harvested facts, for `--matrix`\n" for name in facts]
+
+        def words(screen: Terminal) -> str:
+            if old is None or found is None or not upgrade:
+                return "".join(lines)
+            return "\n".join(
+                (differences.text(self.index, old, made, found, screen), "".join(lines))
+            )
+
+        if note:
+            caller().note(note)
+        replace_files(facts)
+        # A file that is as it was keeps its time, by which make and others go.
+        if not same:
+            replace_file(lock, text)
+        status = "unchanged" if same else "written"
+        form = partial(document, self.index, lock, made, status, old, found)
+        return Report(words=words, document=partial(form, harvested=places(lock, self.harvested)))
+
 
 def places(path: str, harvested: Sequence[str]) -> list[str]:
     """Where harvested files lie beside a lock."""
@@ -102,49 +153,42 @@ def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def lock(
-    *wanted: Wanted,
-    upgrade: Words = (),
-    packages: bool = False,
-    online: bool = False,
-    **options: Unpack[RequestOptions],
-) -> Locked | NoAnswer:
-    """The answer to a request as a lock.
-
-    With `keep` only the components of `upgrade` move. With `packages` uv is asked for every Python package and its
-    files, on the user's index. Raises ToolmatrixError.
-    """
-    import os
-
-    from toolmatrix.api import packages as closures
-    from toolmatrix.api.answers import NoAnswer
-    from toolmatrix.api.requests import fields, open_matrix, read_request, with_online_packages
-
-    given = open_matrix(options.get("matrix")).paths
-    named = arguments.request(wanted, "lock")
-    opened = with_online_packages(named, options, online=online)
-    # A request would keep all of the lock: here `upgrade` lets some of it move.
-    kept = os.fspath(options.pop("keep", ""))
-    place, request = read_request(named, options)
-    said = {name: value for name, value in options.items() if name != "matrix"}
-    if kept:
-        earlier = keeping(place.index, kept, split_words(upgrade))
-        request = request.replace(keep=earlier(DEFAULT))
-    words = fields(named, said).words()
-    asked_for = {DEFAULT: LockRequest(request=request, words=words)}
+def _previous(path: str) -> Lock | None:
+    # A lock that is broken may be replaced; a file that never was one is somebody else's.
     try:
-        found = solved(place.index, asked_for)
-    except Unsolved as unsolved:
-        return NoAnswer(place, unsolved.refusal)
-    from toolmatrix.api import files
+        return read.read(path)
+    except LockError:
+        if read.may_be_replaced(path):
+            return None
+        raise
 
-    found = files.for_images(place.index, asked_for, found, lambda _: None)
-    before = read.read(kept) if kept else None
-    if packages:
-        found = closures.filled(place.index, found, os.environ, before)
-    elif before:
-        found = closures.keep_packages(place.index, found, before).lock
-    return Locked(place.index, found, opened.paths[len(given) :])
+
+def _is_there(path: str, text: str) -> bool:
+    try:
+        with opened(path) as file:
+            return file.read() == text.encode()
+    except OSError:
+        return False
+
+
+def counted(lock: Lock) -> str:
+    """The numbers of what a lock holds, in words."""
+    targets = [
+        target
+        for environment in lock.environments.values()
+        for target in environment.targets.values()
+    ]
+    components = sum(len(target.components) for target in targets)
+    told = [plural(len(targets), "target"), plural(components, "component")]
+    closures = [target.closure for target in targets if target.closure]
+    if closures:
+        told.append(plural(sum(len(one.packages) for one in closures), "package"))
+        sources = dict.fromkeys(name for one in closures for name in one.sources)
+        if sources:
+            told.append(f"{len(sources)} of them from source archives ({' '.join(sources)})")
+    if len(lock.environments) > 1:
+        told.insert(0, plural(len(lock.environments), "environment"))
+    return ", ".join(told)
 
 
 def solved(

@@ -39,10 +39,14 @@ if TYPE_CHECKING:
 
 
 class OpenMatrix(Value):
-    """A matrix to ask; `paths` are the files that were put on top of the built-in one."""
+    """A matrix to ask; `paths` are the files that were put on top of the built-in one.
+
+    `harvested` are those of them that were made of the package index for this call.
+    """
 
     index: Index
     paths: tuple[str, ...] = ()
+    harvested: tuple[str, ...] = ()
 
     @property
     def date(self) -> str:
@@ -162,10 +166,15 @@ def read_kept_releases(path: str) -> Kept:
 
 
 def fields(wanted: Iterable[str], options: dict[str, Any]) -> Fields:
-    """The fields of a request by the options of a call, of which `arguments` checked the types."""
+    """The fields of a request by the options of a call, of which `arguments` checked the types.
+
+    The matrix and the lock to prefer are no part of it.
+    """
     empty = Fields()
     found: dict[str, Any] = {"wanted": tuple(wanted)}
     for name, value in options.items():
+        if name in ("matrix", "keep"):
+            continue
         listed = isinstance(getattr(empty, name, ""), tuple)
         if name == "with_":
             value = words(value)
@@ -207,8 +216,9 @@ def with_online_packages(
             expected="the built-in matrix, or paths of files",
             found="`online` with the bytes of a matrix",
         )
-    options["matrix"] = opened = open_matrix((*opened.paths, found.path))
-    return opened
+    made = open_matrix((*opened.paths, found.path)).replace(harvested=(found.path,))
+    options["matrix"] = made
+    return made
 
 
 def read_request(
@@ -224,6 +234,5 @@ def read_request(
     # Options are the caller's: what is taken out is taken from a copy.
     options = options.copy()
     with_online_packages(wanted, options, online=online)
-    rest: dict[str, Any] = {**options}
-    place = request_context(rest.pop("matrix", None), rest.pop("keep", ""))
-    return place, read(place.index, fields(wanted, rest), keep=place.keep, varied=varied)
+    place = request_context(options.get("matrix"), options.get("keep", ""))
+    return place, read(place.index, fields(wanted, {**options}), keep=place.keep, varied=varied)

@@ -187,7 +187,8 @@ class Context(Value):
 
     def give(self, found: Printed, **how: Any) -> int:
         """Give a result in the form asked for, its text laid out as said; returns the exit code."""
-        form = self.options.format
+        # What fills a directory has its format for each of the files.
+        form = "text" if self.command.fills else self.options.format
         if (chunks := getattr(found, "chunks", None)) is not None:
             self.pour(chunks(form))
         elif form == "json":

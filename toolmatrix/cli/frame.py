@@ -6,17 +6,21 @@ import os.path
 
 from toolmatrix.api import caller
 from toolmatrix.cli.prepare import invalid_option
+from toolmatrix.errors import ToolmatrixError
 from toolmatrix.request import fields
 from toolmatrix.request.fields import BadValue, Fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, TypeVar
 
     from toolmatrix.api.caller import Progress
+    from toolmatrix.api.requests import RequestOptions
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
+
+    T = TypeVar("T")
 
 _OF_REQUEST = (*fields.OPTIONS, "keep")
 
@@ -38,6 +42,16 @@ class _CommandLine(caller.Caller):
 
     def open_index(self, paths: tuple[str, ...]) -> Index:
         return self._context.open_index(paths)
+
+    def environments(
+        self, read: Callable[[str, tuple[str, ...], RequestOptions], T]
+    ) -> dict[str, T]:
+        found = {}
+        for name in sorted(self._context.environments):
+            inside = self._context.for_environment(name)
+            with _Origins(inside):
+                found[name] = read(name, inside.arguments, _of_request(inside))
+        return found
 
     def path(self, text: str) -> str:
         return self._context.path(text)
@@ -73,29 +87,54 @@ class _CommandLine(caller.Caller):
 def run(context: Context) -> int:
     """Run the command of a context and return its exit code."""
     command, options = context.command, context.options
+    if command.before and (found := command.before(context)):
+        return context.give(found)
     named = {name: options[name] for name in command.takes if name in command.options}
     command_line = _CommandLine(context)
-    try:
+    with _Origins(context):
         if command.takes_context:
             code: int = caller.call_for(command_line, command.function, context, **named)
             return code
-        given = [*_arguments(context)]
-        named |= _shared(context)
-        # What the arguments say already.
-        for name in command.places[: len(given)]:
-            named.pop(name, None)
-        found = caller.call_for(command_line, command.function, *given, **named)
-    except BadValue as bad:
-        if bad.name not in context.origins:
-            raise
-        raise invalid_option(command.options[bad.name], context.origins[bad.name], bad) from None
+        found = caller.call_for(command_line, _result, context, **named | _shared(context))
     if options.format == "github":
         from toolmatrix.cli.progress import summarize
 
         summarize(context, found.written("md", context.title))
     if found.hint and options.format != "json":
         context.say_after(f"hint: {found.hint}")
-    return context.give(found, **{name: options[name] for name in command.layout})
+    return context.give(found, **{name: options[name] for name in (*command.layout, *found.layout)})
+
+
+def _result(context: Context, **named: Any) -> Any:
+    """The result of the function, put where it goes."""
+    command, given = context.command, [*_arguments(context)]
+    # What the arguments say already.
+    for name in command.places[: len(given)]:
+        named.pop(name, None)
+    try:
+        found = command.function(*given, **named)
+    except ToolmatrixError as error:
+        if error.answer is None:
+            raise
+        return error.answer
+    if not hasattr(found, "put"):
+        return found
+    return found.put(**{name: context.options[name] for name in command.putting})
+
+
+class _Origins:
+    """The places of the options of a run, one of which is named for a bad value. Raises UsageError, ConfigError."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, _kind: object, bad: object, _trace: object) -> None:
+        if isinstance(bad, BadValue) and bad.name in self.context.origins:
+            option, origin = self.context.command.options[bad.name], self.context.origins[bad.name]
+            raise invalid_option(option, origin, bad) from None
 
 
 def _shared(context: Context) -> dict[str, Any]:
@@ -104,13 +143,19 @@ def _shared(context: Context) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if "matrix" in command.takes or command.request:
         found["matrix"] = context.matrices
-    if "lock" in command.takes and "lock" not in command.places and _is_default(context, "lock"):
+    if "wanted" in command.takes:
+        found["wanted"] = context.arguments
+    # One that is made, or has a place, need not be there.
+    is_read = "lock" in command.takes and "lock" not in (*command.places, *command.putting)
+    if is_read and _is_default(context, "lock"):
         # Without a word about it, the lock that lies here counts.
         found["lock"] = options.lock if os.path.isfile(options.lock) else ""
-    for name in _OF_REQUEST if command.request else ():
-        if options[name] != command.options[name].default:
-            found[name] = options[name]
-    return found
+    return found | (_of_request(context) if command.request else {})
+
+
+def _of_request(context: Context) -> Any:
+    """The options of the request that something says."""
+    return {name: context.options[name] for name in _OF_REQUEST if not _is_default(context, name)}
 
 
 def _is_default(context: Context, option: str) -> bool:
@@ -121,6 +166,8 @@ def _arguments(context: Context) -> Iterator[Any]:
     """The positional arguments; one alone is given all words, as a text or as a list of paths."""
     command, words = context.command, context.arguments
     kinds = command.function.__annotations__
+    if "wanted" in command.takes:
+        return
     if len(command.places) != 1 or command.repeats:
         yield from words
     elif words and "Iterable[Path]" in kinds[command.places[0]]:

@@ -63,6 +63,10 @@ class Command:
     request = False
     # It takes every option that can be set.
     settings = False
+    # Options of where the result goes, which its `put` takes; that gives what is printed.
+    putting: tuple[str, ...] = ()
+    # What answers, or refuses options that contradict each other, before anything is done.
+    before: Callable[[Any], Any] | None = None
     # Options that only change how the result is laid out, which its `text` takes.
     layout: tuple[str, ...] = ()
     formats: tuple[str, ...] = ("text", "json")

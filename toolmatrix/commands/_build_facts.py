@@ -1,25 +1,35 @@
-"""What `toolmatrix build --write` sees of each build besides how it ended: its log, its engine, and its image."""
+"""Builds put into a file of facts: those whose check passed, and those for which an address was missing."""
 
 from __future__ import annotations
 
 import os.path
+import re
 
-from toolmatrix.api import files, harvests, recorded, this_day
-from toolmatrix.lock import read
+from toolmatrix.api import files, harvests, this_day
+from toolmatrix.commands._image_exports import output_of
+from toolmatrix.harvest import built, written
+from toolmatrix.harvest.built import ImageBuild
+from toolmatrix.lock import read, write
 from toolmatrix.logs.proof import Proof
-from toolmatrix.outputs import os_errors_as
+from toolmatrix.outputs import os_errors_as, replace_files
+from toolmatrix.recipes import read as recipes
+from toolmatrix.render import marker
+from toolmatrix.request.names import Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable, Sequence
 
     from toolmatrix.api.builds import Built
     from toolmatrix.cli.context import Context
-    from toolmatrix.harvest.built import ImageBuild
+    from toolmatrix.facts.index import Index
+    from toolmatrix.lock.model import Lock, LockedEnvironment
 
-    Asked = Callable[[tuple[str, ...]], str]
-    """What a program printed, nothing where it failed."""
-
+# Parts of an answer that are told apart from what is beside it.
+_APART = ("distro", "python", "base-image", "driver")
+_DIGITS = 12
+# What the last stage of a Dockerfile says that it holds.
+_HOLDS = re.compile(r'io\.github\.toolmatrix\.components="([^"]*)"')
 _LONGEST = 1 << 16
 # By the store of containerd a size is that of the archives of the layers; by others, of their files.
 _PACKED = "io.containerd.snapshotter"
@@ -29,39 +39,118 @@ _VERSIONS = {
 }
 
 
-def put(context: Context, seen: Iterable[tuple[Built, str]], asked: Asked, path: str) -> None:
-    """Put builds into a file of facts and say which were left out; each with its engine."""
+def put(context: Context, seen: Iterable[tuple[Built, str]], path: str) -> None:
+    """Put builds into a file of facts, which keeps what else it has; each with its engine.
+
+    Those that are left out are named. Raises MatrixError, OutputError, and UsageError where somebody else writes there.
+    """
     rows: list[ImageBuild] = []
     for image, engine in seen:
         # What its log proved was written down when it was built, if it was asked for.
-        made = "an earlier run built it" if image.kept else _row(context, image, engine, asked)
+        made = "an earlier run built it" if image.kept else _row(context, image, engine)
         if isinstance(made, str):
             context.say_after(f"{image.image} is not recorded: {made}")
         else:
             rows.append(made)
-    if rows:
-        file = recorded.put(rows, path)
-        context.say_after(harvests.describe_changes(file).removesuffix("\n"))
+    if not rows:
+        return
+    with harvests.locked(os.path.dirname(path) or "."):
+        # Read while nobody else writes: their rows stay.
+        document = built.document(path, rows)
+        text = written.text(document, built.ABOUT, "toolmatrix build --write")
+        file = harvests.compared("builds", path, text)
+        replace_files({path: text} if file.changed and document["tables"] else {})
+    context.say_after(harvests.describe_changes(file).removesuffix("\n"))
 
 
-def _row(context: Context, image: Built, engine: str, asked: Asked) -> ImageBuild | str:
-    folder, file = os.path.split(image.file)
+def _row(context: Context, image: Built, engine: str) -> ImageBuild | str:
+    """The row of a build, or why there is none."""
+    folder, name = os.path.split(image.file.removesuffix(".Dockerfile"))
+    index, proof = context.index(), _proof(image.log)
+    lock = read.read(os.path.join(folder, files.LOCK))
+    if not image.exit_code and not proof.checked:
+        return "its check was not run, because the engine had the whole build in its cache"
+    if image.exit_code and not proof.missing:
+        return "it failed, but not because of a missing address"
+    texts = []
+    for ending in (".Dockerfile", ".check.sh"):
+        path = os.path.join(folder, name + ending)
+        with (
+            os_errors_as("cannot read a rendered file", path),
+            open(path, encoding="utf-8") as file,
+        ):
+            texts.append(file.read())
+        if not marker.is_unchanged(texts[-1]):
+            return f"{path} was edited by hand"
+    at, named = next(place for one, *place in lock.names() if one == name)
+    environment, target = lock.environments[at], lock.environments[at].targets[named]
+    held = target.components
+    recipe = str(lock.render.get("recipe", "")) or files.recipe_of(lock, index)
+    builds = () if recipes.is_path(recipe) else recipes.recipe(recipe, index).built(held)
+    inside = _HOLDS.search(texts[0])
+    component = _component(index, environment, builds, inside[1].split() if inside else ())
+    head = index.header["components"].get(component)
+    if head is None or held[component].version not in index.component(component).versions:
+        return "the image has no requested component that the matrix knows"
+    machine = index.header["targets"][named]["context"]["machine"]
+    where = {"machine": machine, "accelerator": target.accelerator}
+    # Only a framework comes from somewhere; what a recipe builds comes from its source.
+    if component in builds or head["framework"]:
+        where["from"] = "source" if component in builds else target.from_
+    where |= {name: held[name].version for name in ("distro", "python") if name in held}
+    size, packed = _size(image, engine)
+    return ImageBuild(
+        component=component,
+        release=held[component].version,
+        where=where,
+        build=target.variants[component].build if component in target.variants else "",
+        beside={
+            name: part.version
+            for name, part in held.items()
+            if name != component and name not in _APART
+        },
+        recipe=os.path.basename(recipe),
+        base=_base(lock, held["base-image"].version),
+        engine=f"{engine} {output_of(engine, *_VERSIONS[engine]).strip()}",
+        lock=write.digest(lock).partition(":")[2][:_DIGITS],
+        day=this_day(context.env).isoformat(),
+        seconds=image.seconds,
+        check="" if image.exit_code else proof.checked,
+        missing=proof.missing if image.exit_code else "",
+        size=size,
+        packed=packed,
+    )
+
+
+def _proof(path: str) -> Proof:
     proof = Proof()
-    with os_errors_as("cannot read the log of a build", image.log), open(image.log, "rb") as log:
+    with os_errors_as("cannot read the log of a build", path), open(path, "rb") as log:
         while line := log.readline(_LONGEST):
             proof.read(line.decode("utf-8", "replace").rstrip())
-    size = ""
+    return proof
+
+
+def _size(image: Built, engine: str) -> tuple[int, bool]:
+    """The bytes of an image, 0 where nobody says, and whether they are those of its archives, which is what is sent."""
     # buildah tells the size of an image in words alone.
-    if engine == "docker" and not image.exit_code:
-        size = asked(("docker", "image", "inspect", "--format", "{{.Size}}", image.image)).strip()
-    seen = recorded.SeenBuild(
-        folder=folder,
-        name=file.removesuffix(".Dockerfile"),
-        checked=proof.checked,
-        missing=proof.missing,
-        engine=f"{engine} {asked((engine, *_VERSIONS[engine])).strip()}",
-        size=int(size) if size.isdecimal() else 0,
-        packed=bool(size) and _PACKED in asked(("docker", "info", "--format", "{{.DriverStatus}}")),
-        day=this_day(context.env).isoformat(),
-    )
-    return recorded.row(context.index(), read.read(os.path.join(folder, files.LOCK)), image, seen)
+    if engine != "docker" or image.exit_code:
+        return 0, False
+    size = output_of("docker", "image", "inspect", "--format", "{{.Size}}", image.image).strip()
+    packed = bool(size) and _PACKED in output_of("docker", "info", "--format", "{{.DriverStatus}}")
+    return int(size) if size.isdecimal() else 0, packed
+
+
+def _component(
+    index: Index, environment: LockedEnvironment, builds: Sequence[str], inside: Sequence[str]
+) -> str:
+    """What an image is of: the first that was asked for of what its recipe builds, or else of what it holds."""
+    read = Names(index).asks
+    asked = [ask.component for text in environment.asked.values() for ask in read(text)]
+    first = [name for name in asked if name in builds] or builds
+    return next((name for name in first or asked if first or name in inside), "")
+
+
+def _base(lock: Lock, named: str) -> str:
+    """The image that a build started from: another may have been put in the place of the one that was resolved."""
+    stand_ins = dict(text.partition("=")[::2] for text in lock.render.get("base", ()))
+    return f"{stand_ins[named]} for {named}" if named in stand_ins else named

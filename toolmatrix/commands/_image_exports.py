@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os.path
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from subprocess import CompletedProcess
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 
 from toolmatrix.api.builds import Built
+from toolmatrix.api.caller import caller
 from toolmatrix.cli.context import Context
 from toolmatrix.errors import ConfigError, NothingMatched, Position, ToolMissing
 from toolmatrix.facts.index import Index
@@ -33,6 +34,33 @@ class ImageExport(Value):
     words: tuple[str, ...] = ()
     image: str = ""
     metadata: str = ""
+
+
+def environment() -> dict[str, str]:
+    """The variables of an engine."""
+    # Docker 20.10 takes BuildKit, which the classic dialect needs, only where this asks for it. Lines are for a log.
+    return {**caller().env, "DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
+
+
+def call(*words: str) -> subprocess.CompletedProcess[str]:
+    """What came of running a program. Raises ToolMissing."""
+    try:
+        return subprocess.run(  # noqa: S603
+            words,
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=environment(),
+        )
+    except OSError as error:
+        raise ToolMissing(f"`{words[0]}` cannot be run", found=error.strerror or "") from None
+
+
+def output_of(*words: str) -> str:
+    """What a program printed, nothing where it failed. Raises ToolMissing."""
+    ended = call(*words)
+    return "" if ended.returncode else ended.stdout
 
 
 def needs_bake(context: Context) -> str:
@@ -117,12 +145,10 @@ def builder(context: Context) -> tuple[str, ...]:
     return ("--builder", name) if name else ()
 
 
-def find_builder(
-    context: Context, call: Callable[[tuple[str, ...]], CompletedProcess[str]], *options: str
-) -> None:
+def find_builder(context: Context, *options: str) -> None:
     """Raises ToolMissing for a builder that buildx does not have; with `--bootstrap` for one that does not answer."""
     name = context.options.builder
-    if name and (ended := call(("docker", "buildx", "inspect", *options, name))).returncode:
+    if name and (ended := call("docker", "buildx", "inspect", *options, name)).returncode:
         raise ToolMissing(
             f"buildx has no builder `{name}`" + (" that answers" if options else ""),
             found=ended.stderr.strip().rpartition("\n")[2],
@@ -143,11 +169,7 @@ def digest(path: str) -> str:
     return next((text for text in found if isinstance(text, str)), "")
 
 
-def joined(
-    context: Context,
-    images: Sequence[tuple[Built, str]],
-    call: Callable[[tuple[str, ...]], CompletedProcess[str]],
-) -> tuple[str, ...]:
+def joined(context: Context, images: Sequence[tuple[Built, str]]) -> tuple[str, ...]:
     """Make one index of the images that were pushed, of each platform that of the first target; their names.
 
     `images` are builds with the names of their targets. Raises ToolMissing where the registry refuses.
@@ -156,7 +178,7 @@ def joined(
     first = _by_platform(context.index(), images)
     parts = [f"{one.image}@{one.digest}" for one in first]
     ended = call(
-        ("docker", "buildx", "imagetools", "create", *builder(context), "--tag", name, *parts)
+        "docker", "buildx", "imagetools", "create", *builder(context), "--tag", name, *parts
     )
     if ended.returncode:
         raise ToolMissing(

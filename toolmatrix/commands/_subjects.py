@@ -8,7 +8,6 @@ from typing import IO
 
 from toolmatrix import document_store
 from toolmatrix.api import subjects
-from toolmatrix.cli import ask
 from toolmatrix.cli.context import Context
 from toolmatrix.cli.progress import summarize
 from toolmatrix.command.options import STORE_SIZE
@@ -18,6 +17,7 @@ from toolmatrix.inventory import subject_lists
 from toolmatrix.inventory.layers import LayerStore
 from toolmatrix.opener import opened
 from toolmatrix.report import verdicts
+from toolmatrix.request.fields import Fields, settled
 from toolmatrix.wording import plural
 
 # Bytes of a file of subjects or expectations.
@@ -62,7 +62,7 @@ def targets_of(context: Context) -> tuple[str, ...]:
     # A setting or a variable says where things run, not what to check or to compare.
     if context.origins["target"].kind != "flag":
         return ()
-    return tuple(ask.settled(context, context.index()).target)
+    return settled(Fields(target=context.options.target), context.index()).target
 
 
 def listed_subjects(context: Context, lists: Iterable[str]) -> list[str]:

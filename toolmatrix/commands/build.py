@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from toolmatrix.api.builds import SCHEMA, Builds, Built
-from toolmatrix.cli import ask
+from toolmatrix.api.caller import caller
 from toolmatrix.command import command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import JOBS, WRITE, resume, targets
@@ -28,11 +28,12 @@ from toolmatrix.logs.steps import Steps
 from toolmatrix.outputs import KeptLines, os_errors_as
 from toolmatrix.render.common import bake_name
 from toolmatrix.report.terminal import printable
+from toolmatrix.request.fields import Fields, settled
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from typing import IO, Any, BinaryIO
 
     from typing_extensions import Self
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
     from toolmatrix.api import Report
     from toolmatrix.cli.context import Context
     from toolmatrix.lock.model import Lock
-
-    Asked = Callable[[tuple[str, ...]], str]
-    """What a program printed, nothing where it failed."""
 
 _LOCK = "toolmatrix.lock"
 _ENDING = ".Dockerfile"
@@ -119,40 +117,22 @@ def run(context: Context) -> int:
     locks = {folder: read.read(os.path.join(folder, _LOCK)) for folder in folders}
     engine = _engine(context)
     builds = [build for folder, lock in locks.items() for build in engine(context, folder, lock)]
-    with BuildResults(
-        context.path(context.options.resume), context.env, partial(_output_of, context)
-    ) as results:
+    with BuildResults(context.path(context.options.resume)) as results:
         images = _all(context, builds, jobs, results)
+    pairs = [*zip(builds, images, strict=True)]
     if context.options.write:
-        _write(context, builds, images)
-    index = _joined(context, builds, images) if context.options.push else ()
-    known = (
-        _diagnosed(context, build) if one.exit_code else None
-        for build, one in zip(builds, images, strict=True)
-    )
+        from toolmatrix.commands import _build_facts
+
+        seen = [(image, build.words[0]) for build, image in pairs]
+        _build_facts.put(context, seen, context.options.write)
+    index: tuple[str, ...] = ()
+    # None is made where one of the images is missing.
+    if context.options.push and not any(image.exit_code for image in images):
+        index = image_exports.joined(context, [(image, build.target) for build, image in pairs])
+    known = (_diagnosed(context, build) if one.exit_code else None for build, one in pairs)
     name = context.options.push if index else ""
     found = Builds(images=tuple(images), known=tuple(known), index=name, joined=index)
     return context.give(found)
-
-
-def _joined(context: Context, builds: list[BuildCall], images: list[Built]) -> tuple[str, ...]:
-    """The names of the images in the index that was made; none where one of them is missing."""
-    pairs = zip(builds, images, strict=True)
-    made = [(image, build.target) for build, image in pairs if not image.exit_code]
-    call = partial(_called, context, capture_output=True, text=True)
-    return image_exports.joined(context, made, call) if len(made) == len(images) else ()
-
-
-def _write(context: Context, builds: list[BuildCall], images: list[Built]) -> None:
-    from toolmatrix.commands import _build_facts
-
-    seen = [(image, build.words[0]) for build, image in zip(builds, images, strict=True)]
-    _build_facts.put(context, seen, partial(_output_of, context), context.options.write)
-
-
-def _output_of(context: Context, words: tuple[str, ...]) -> str:
-    ended = _called(context, words, capture_output=True, text=True)
-    return "" if ended.returncode else ended.stdout
 
 
 class Engines:
@@ -233,7 +213,7 @@ def _built(context: Context, build: BuildCall, before: str, engines: Engines) ->
     with (
         os_errors_as("cannot keep the log of a build", build.log),
         open(build.log, "wb") as log,
-        _started(context, build) as engine,
+        _started(build) as engine,
         engines.running(engine),
     ):
         for line in _lines(engine.stdout, log):
@@ -267,10 +247,9 @@ def _lines(printed: IO[bytes] | None, log: BinaryIO) -> Iterator[str]:
 def _ask_engine(context: Context, engine: str) -> None:
     # A build that failed may have met no engine. A builder elsewhere needs none here, so that is asked only now.
     if context.options.builder:
-        call = partial(_called, context, capture_output=True, text=True)
-        image_exports.find_builder(context, call, "--bootstrap")
+        image_exports.find_builder(context, "--bootstrap")
         return
-    asked = _called(context, (engine, "version"), capture_output=True, text=True)
+    asked = image_exports.call(engine, "version")
     if asked.returncode:
         raise ToolMissing(
             f"`{engine}` cannot connect to its engine",
@@ -287,17 +266,12 @@ def _diagnosed(context: Context, build: BuildCall) -> Report:
     return diagnose.diagnosed(seen, build.lock, diagnose.MOST, context.matrices)
 
 
-def _environment(context: Context) -> dict[str, str]:
-    # Docker 20.10 takes BuildKit, which the classic dialect needs, only where this asks for it. Lines are for a log.
-    return {**context.env, "DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
-
-
-def _started(context: Context, build: BuildCall) -> subprocess.Popen[bytes]:
+def _started(build: BuildCall) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(  # noqa: S603
             build.words,
             cwd=build.folder,
-            env=_environment(context),
+            env=image_exports.environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
@@ -305,27 +279,16 @@ def _started(context: Context, build: BuildCall) -> subprocess.Popen[bytes]:
         raise ToolMissing(f"`{build.words[0]}` cannot be run", found=error.strerror or "") from None
 
 
-def _called(
-    context: Context, words: tuple[str, ...], **options: Any
-) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(words, check=False, env=_environment(context), **options)  # noqa: S603
-    except OSError as error:
-        raise ToolMissing(f"`{words[0]}` cannot be run", found=error.strerror or "") from None
-
-
 def _engine(context: Context) -> Callable[[Context, str, Lock], Iterator[BuildCall]]:
     # Bake builds all targets in one call; it is a part of buildx, which a docker may lack.
     # The PATH of this run, which is also that of the engine that is called.
     path = context.env.get("PATH")
     if shutil.which("docker", path=path):
-        if _is_there(context, "buildx", "version"):
-            image_exports.find_builder(
-                context, partial(_called, context, capture_output=True, text=True)
-            )
+        if not image_exports.call("docker", "buildx", "version").returncode:
+            image_exports.find_builder(context)
             return _bake
         # An older docker speaks to BuildKit itself; a newer one cannot even say how it builds (docker/cli, builder.go).
-        if not _is_there(context, "build", "--help"):
+        if image_exports.call("docker", "build", "--help").returncode:
             raise ToolMissing(
                 "this docker needs its plugin buildx to build",
                 expected="`docker buildx version` to succeed",
@@ -340,10 +303,6 @@ def _engine(context: Context) -> Callable[[Context, str, Lock], Iterator[BuildCa
         found="neither",
         help="install docker with its buildx plugin (docs.docker.com/engine/install), or buildah",
     )
-
-
-def _is_there(context: Context, *words: str) -> bool:
-    return not _called(context, ("docker", *words), capture_output=True).returncode
 
 
 def _bake(context: Context, folder: str, lock: Lock) -> Iterator[BuildCall]:
@@ -405,7 +364,8 @@ def _baked(context: Context, folder: str, name: str) -> str:
 
 
 def _images(context: Context, folder: str, lock: Lock) -> Iterator[tuple[str, str, str]]:
-    wanted = ask.settled(context, context.index()).target if context.options.target else ()
+    said = context.options.target
+    wanted = settled(Fields(target=said), context.index()).target if said else ()
     found = 0
     for name, environment, target in lock.names():
         if os.path.isfile(os.path.join(folder, name + _ENDING)) and (
@@ -451,10 +411,8 @@ class BuildCall(Value):
 class BuildResults:
     """The file of results, or nothing where no path is given. Raises UsageError and OutputError."""
 
-    def __init__(self, path: str, env: Mapping[str, str], asked: Asked) -> None:
+    def __init__(self, path: str) -> None:
         self.lines = KeptLines(path, SCHEMA, self._take)
-        self.env = env
-        self.asked = asked
         self.done: dict[str, tuple[str, Built]] = {}
         # Several builds may end at once.
         self.adding = threading.Lock()
@@ -501,8 +459,8 @@ class BuildResults:
         except (ValueError, LookupError, TypeError, RecursionError):
             return
         for name in names:
-            if name in self.env and name != _TIME:
-                yield f"{name}={self.env[name]}"
+            if name in caller().env and name != _TIME:
+                yield f"{name}={caller().env[name]}"
 
     def _identity(self, call: BuildCall) -> str:
         """What an image is now, by who has it; "" where it is not there."""
@@ -513,7 +471,7 @@ class BuildResults:
                 return ""
             return f"{there.st_size} {there.st_mtime_ns}"
         query = _PUSHED if call.metadata else _HELD
-        return self.asked((call.words[0], *query, call.image)).strip()
+        return image_exports.output_of(call.words[0], *query, call.image).strip()
 
     def __exit__(self, *_: object) -> None:
         self.lines.__exit__()

@@ -3,32 +3,58 @@
 from __future__ import annotations
 
 import os.path
+from functools import partial
 
-from toolmatrix.api import files, locks, packages
-from toolmatrix.cli import ask
-from toolmatrix.cli.progress import ProgressLine
+from toolmatrix.api import Report, arguments, files, locks, split_words
+from toolmatrix.api import packages as closures
+from toolmatrix.api.answers import NoAnswer
+from toolmatrix.api.caller import caller
+from toolmatrix.api.requests import fields, request_context, with_online_packages
 from toolmatrix.command import command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import CHECK, ONLINE
-from toolmatrix.errors import LockError, UsageError
-from toolmatrix.lock import compare, read, write
+from toolmatrix.errors import UsageError
+from toolmatrix.lock import compare, read
 from toolmatrix.lock.model import DEFAULT
-from toolmatrix.opener import opened
-from toolmatrix.outputs import replace_file, replace_files
 from toolmatrix.report import differences
 from toolmatrix.report.terminal import plural
-from toolmatrix.request import fields
+from toolmatrix.request.fields import given
+from toolmatrix.request.read import read as read_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable
+    from typing import Any
 
+    from typing_extensions import Unpack
+
+    from toolmatrix.api import Path, Wanted, Words
+    from toolmatrix.api.requests import RequestOptions
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import Lock, LockedEnvironment
+    from toolmatrix.lock.model import Lock
+    from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.request import Kept
 
-    Environments = dict[str, locks.LockRequest]
+
+class LockCheck(Report):
+    """Whether a lock is what would be written today, with what else is to be said of one that is."""
+
+    notes: tuple[str, ...] = ()
+
+    def put(self, *, format: str, **_: object) -> LockCheck:
+        """The check itself, its notes below a text."""
+        for note in self.notes if format == "text" else ():
+            caller().note(note)
+        return self
+
+
+def _before(context: Context) -> None:
+    options = context.options
+    if options.lock == "-" and (options.format == "json" or options.check):
+        raise UsageError(
+            "`--lock -` writes the lock to stdout, and excludes `--json` and `--check`"
+        )
 
 
 @command(
@@ -38,173 +64,183 @@ if TYPE_CHECKING:
     completer="release",
     requests=True,
     does="locking",
-    request=True,
+    before=_before,
+    putting=("lock", "output", "format", "upgrade", "packages"),
     examples=(
         "toolmatrix lock tensorflow==2.6.5 --target x86,arm",
         "toolmatrix lock onnxruntime==1.18.1 --from wheel --packages",
         "toolmatrix lock --check",
         "toolmatrix lock --upgrade numpy",
     ),
-    own={
-        "check": CHECK,
-        "upgrade": option(
-            "--upgrade",
-            kind="list",
-            metavar="NAME",
-            completer="component",
-            excludes=("check",),
-            help="Allow this component to change; repeatable",
-        ),
-        "online": ONLINE,
-        "packages": option(
-            "--packages",
-            kind="flag",
-            configurable=False,
-            help="Lock every Python package with its files and hashes, using uv and the package index",
-        ),
-    },
 )
-def run(context: Context) -> int:
+def lock(
+    *wanted: Wanted,
+    lock: Path = "",
+    check: bool = CHECK,
+    upgrade: Words = option(
+        "--upgrade",
+        metavar="NAME",
+        completer="component",
+        excludes=("check",),
+        help="Allow this component to change; repeatable",
+    ),
+    online: bool = ONLINE,
+    packages: bool = option(
+        "--packages",
+        configurable=False,
+        help="Lock every Python package with its files and hashes, using uv and the package index",
+    ),
+    **options: Unpack[RequestOptions],
+) -> locks.Locked | LockCheck | NoAnswer:
     """Write a lock, or verify one.
 
-    Write the lock and return 0, or 1 if there is no answer; with `--check` 0 if it is fresh and 1 if it is stale.
+    The answer to the request as a lock, or that to the requests of the lock at the path `lock`. With `keep`, or of that
+    lock, only the components of `upgrade` move. With `packages` uv is asked for every Python package and its files, on
+    the user's index. With `check` it is whether the lock at the path is what would be written. Raises ToolmatrixError.
     """
-    if context.options.lock == "-" and (context.options.format == "json" or context.options.check):
-        raise UsageError(
-            "`--lock -` writes the lock to stdout, and excludes `--json` and `--check`"
-        )
-    given = context.options.matrix
-    context = ask.with_online_packages(context, _named(context))
-    index = context.index()
-    # Those that are not the user's own were harvested for this lock.
-    harvested = context.options.matrix[len(given) :]
+    path, keep = os.fspath(lock), os.fspath(options.get("keep", ""))
+    named = tuple(filter(None, map(str.strip, arguments.words(*wanted))))
+    inside = caller().environments(lambda _, *asked: _online(*asked))
+    # Without a request in this call those of the lock are asked again.
+    held = read.read(path) if check else None if named or inside else _lock_to_renew(path)
+    said = [*named, *(word for words in inside.values() for word in words)]
+    opened = with_online_packages(said or named_in(held), options, online=online)
+    index, note = opened.index, caller().note
     try:
-        return (
-            _check(context, index) if context.options.check else _write(context, index, harvested)
-        )
+        asked = requests(index, named, options, held)
+        if check and held is not None:
+            return _checked(index, path, held, asked, packages=packages)
+        # Those of the lock that is kept, but for what may move.
+        keep = keep or (path if upgrade else "")
+        kept = locks.keeping(index, keep, split_words(upgrade)) if keep else lambda _: ()
+        made = _answered(index, asked, kept, note)
     # Each environment is one request: the first that has no answer is worded as `resolve` would.
     except locks.Unsolved as refused:
-        standing_for = f"environment `{refused.environment}`: " if refused.environment else ""
-        told = "the lock is stale" if context.options.check else "nothing was written"
-        context.say(f"{standing_for}no answer, {told}")
-        return ask.refuse(context, index, refused.refusal)
+        where = f"environment `{refused.environment}`: " if refused.environment else ""
+        what = "the lock is stale" if check else "nothing was written"
+        caller().say(f"{where}no answer, {what}")
+        place = request_context(options.get("matrix"), options.get("keep", ""))
+        return NoAnswer(place, refused.refusal)
+    if packages:
+        made = _filled(index, made, read.read(keep) if keep else None)
+    elif keep and not path:
+        made = closures.keep_packages(index, made, read.read(keep)).lock
+    return locks.Locked(index, made, opened.harvested, held)
 
 
-def _named(context: Context) -> list[str]:
-    """The words for components in the requests of a run: the one given, else those configured, else those of a lock."""
-    if not context.options.online:
-        return []
-    named = [*context.arguments]
-    for name in context.environments:
-        inside = context.for_environment(name)
-        named += [*inside.arguments, *inside.options.with_]
-    return named or named_in(_lock_to_renew(context))
+def _online(words: tuple[str, ...], options: RequestOptions) -> tuple[str, ...]:
+    """The words that may name packages."""
+    return (*words, *arguments.words(options.get("with_", ())))
 
 
 def named_in(lock: Lock | None) -> list[str]:
     """The words for components in the requests that a lock answers."""
     said = [
-        fields.given(environment.request)
-        for environment in (lock.environments.values() if lock else ())
+        given(environment.request) for environment in (lock.environments.values() if lock else ())
     ]
     return [word for one in said for word in (*one["wanted"], *one.get("with_", ()))]
 
 
-def _write(context: Context, index: Index, harvested: Sequence[str]) -> int:
-    options = context.options
-    held = _lock_to_renew(context)
-    wanted = environments(context, index, held)
-    lock = files.for_images(
-        index, wanted, solved(index, wanted, _keeping(context, index)), context.say_after
-    )
-    if options.packages:
-        keeping = options.upgrade or options.keep
-        earlier = read.read(options.keep or options.lock) if keeping else None
-        lock = _packaged(context, index, lock, earlier)
-    # `--output -` is the default, and can be said all the same: then the lock itself is the result.
-    if options.format == "text" and (
-        context.origins["output"].kind != "default" or options.lock == "-"
-    ):
-        context.write(write.text(lock))
-        said = "" if options.output == "-" else f"wrote {options.output}: "
-        context.say_after(said + _counted(lock))
-        return 0
-    path = options.lock
-    # `render` keeps its options in the lock beside its files, and finds them there again.
-    before = held or _previous(path)
-    lock = lock.replace(render=before.render if before else {})
-    note = ""
-    if not options.packages:
-        kept = packages.keep_packages(index, lock, before)
-        lock, note = kept.lock, kept.note
-    text = write.text(lock)
-    same = _is_there(path, text)
-    facts = locks.beside(path, harvested)
-    old = None if same else before
-    found = compare.locks(old, lock) if old is not None else None
-    if options.format == "json":
-        status = "unchanged" if same else "written"
-        context.write_json(
-            locks.document(
-                index, path, lock, status, old, found, harvested=locks.places(path, harvested)
+def requests(
+    index: Index, named: tuple[str, ...], options: RequestOptions, held: Lock | None = None
+) -> dict[str, locks.LockRequest]:
+    """The requests of a call by environment: the one given, else those of the settings, else those of a lock."""
+
+    def inside(name: str, words: tuple[str, ...], said: RequestOptions) -> locks.LockRequest:
+        if not words:
+            raise UsageError(
+                f"the environment `{name}` has no request",
+                expected="`request` in its table, or above all tables",
             )
-        )
-    else:
-        if old is not None and found is not None and options.upgrade:
-            context.write(differences.text(index, old, lock, found, context.terminal) + "\n")
-        context.write(f"{'unchanged' if same else 'wrote'} {path}: {_counted(lock)}\n")
-        for name in facts:
-            context.write(f"wrote {name}: the harvested facts, for `--matrix`\n")
-    if note:
-        context.say_after(note)
-    replace_files(facts)
-    # A file that is as it was keeps its time, by which make and others go.
-    if not same:
-        replace_file(path, text)
-    return 0
+        return _asked(index, words, said)
+
+    of_settings = caller().request
+    found = caller().environments(inside) if not named or named == of_settings else {}
+    if found and (DEFAULT in found or not of_settings):
+        return found
+    if named:
+        return {DEFAULT: _asked(index, named, options), **found}
+    if held is None or not held.environments:
+        raise _no_request()
+    again = {}
+    for name, environment in held.environments.items():
+        # An option that is said in this call replaces the same option of the lock.
+        said: Any = {**given(environment.request), **options}
+        again[name] = _asked(index, said.pop("wanted"), said)
+    return again
 
 
-def _check(context: Context, index: Index) -> int:
-    held = read.read(context.options.lock)
+def _asked(index: Index, words: tuple[str, ...], options: RequestOptions) -> locks.LockRequest:
+    # What is kept is settled once for all environments. The words alone ask the same again: positional ones, then
+    # `--option=value` for what is not at its default.
+    asked = fields(words, {**options})
+    return locks.LockRequest(request=read_request(index, asked), words=asked.words())
+
+
+def _answered(
+    index: Index,
+    asked: dict[str, locks.LockRequest],
+    keep: Callable[[str], Kept],
+    note: Callable[[str], object],
+) -> Lock:
+    """The answers of all environments, each with the releases that it prefers. Raises locks.Unsolved."""
+    keeping = {
+        name: one.replace(request=one.request.replace(keep=keep(name)))
+        for name, one in asked.items()
+    }
+    return files.for_images(index, asked, locks.solved(index, keeping, note), note)
+
+
+def _filled(index: Index, lock: Lock, held: Lock | None) -> Lock:
+    with caller().progress("resolving", "targets") as progress:
+        return closures.filled(index, lock, caller().env, held, progress.at)
+
+
+def _lock_to_renew(path: str) -> Lock:
+    if not path:
+        arguments.request((), "lock")
+    if not os.path.exists(path):
+        raise _no_request()
+    return read.read(path)
+
+
+def _no_request() -> UsageError:
+    return UsageError(
+        "no request to lock",
+        expected="a request, `request` in toolmatrix.toml, or a lock to update",
+        help="`toolmatrix lock tensorflow==2.6.5 --target x86,arm`",
+    )
+
+
+def _checked(
+    index: Index,
+    path: str,
+    held: Lock,
+    asked: dict[str, locks.LockRequest],
+    *,
+    packages: bool,
+) -> LockCheck:
     # What the lock says it was made to keep is kept again: without, an answer that is as it was would be called stale.
-    wanted = environments(context, index, held)
-    fresh = solved(index, wanted, lambda name: locks.marked(held, name))
-    fresh = files.for_images(index, wanted, fresh, lambda _: None)
+    fresh = _answered(index, asked, partial(locks.marked, held), lambda _: None)
     reasons = _requests_that_moved(held, fresh)
     # What came out since it was written is no difference: it is whether the same packages still go, and are the same.
     fresh = (
-        _packaged(context, index, fresh, held)
-        if context.options.packages
-        else packages.keep_packages(index, fresh, held).lock
+        _filled(index, fresh, held) if packages else closures.keep_packages(index, fresh, held).lock
     )
     found = compare.locks(held, fresh)
     stale = bool(reasons) or found.any
-    notes = _notes(index, held, found)
-    if context.options.format == "json":
-        status = "stale" if stale else "fresh"
-        context.write_json(
-            locks.document(
-                index, context.options.lock, held, status, held, found, reasons, new=fresh
-            )
-        )
-        return int(stale)
-    if not stale:
-        context.write(f"{context.options.lock} is up to date: {_counted(held)}\n")
-        for note in notes:
-            context.say_after(note)
-        return 0
-    told = [f"{context.options.lock} is stale", *reasons, ""]
-    context.write("\n".join(told) + differences.text(index, held, fresh, found, context.terminal))
-    context.say_after("hint: `toolmatrix lock` updates it; `--upgrade NAME` changes only NAME")
-    return 1
 
+    def text(screen: Terminal) -> str:
+        if not stale:
+            return f"{path} is up to date: {locks.counted(held)}\n"
+        lines = [f"{path} is stale", *reasons, ""]
+        return "\n".join(lines) + differences.text(index, held, fresh, found, screen)
 
-def _packaged(context: Context, index: Index, lock: Lock, held: Lock | None) -> Lock:
-    progress = ProgressLine(context, "resolving", "targets")
-    try:
-        return packages.filled(index, lock, context.env, held, progress.at)
-    finally:
-        progress.end()
+    status = "stale" if stale else "fresh"
+    document = partial(locks.document, index, path, held, status, held, found, reasons, new=fresh)
+    hint = "`toolmatrix lock` updates it; `--upgrade NAME` changes only NAME" if stale else ""
+    notes = () if stale else tuple(_notes(index, held, found))
+    return LockCheck(words=text, document=document, exit_code=int(stale), hint=hint, notes=notes)
 
 
 def _notes(index: Index, held: Lock, found: compare.Differences) -> list[str]:
@@ -247,133 +283,3 @@ def _requests_that_moved(held: Lock, fresh: Lock) -> list[str]:
                     f"{named}the request is `{' '.join(after)}`, but the lock is for `{' '.join(before)}`"
                 )
     return told
-
-
-def solved(
-    index: Index,
-    wanted: Environments,
-    keep: Callable[[str], Kept] = lambda _: (),
-    say: Callable[[str], object] = lambda _: None,
-) -> Lock:
-    """The answers of all environments; `keep` has the releases that each prefers, `say` hears what nobody tested.
-
-    Raises locks.Unsolved.
-    """
-    return locks.solved(
-        index,
-        {
-            name: part.replace(request=part.request.replace(keep=keep(name)))
-            for name, part in wanted.items()
-        },
-        say,
-    )
-
-
-def _keeping(context: Context, index: Index) -> Callable[[str], Kept]:
-    """The releases that an environment prefers: those of the lock of `--keep`, but for what `--upgrade` lets move."""
-    options = context.options
-    if not (options.upgrade or options.keep):
-        return lambda _: ()
-    return locks.keeping(index, options.keep or options.lock, options.upgrade)
-
-
-def environments(context: Context, index: Index, held: Lock | None) -> Environments:
-    """The requests of a run by environment: the one given, else those configured, else those of a lock."""
-    configured = context.arguments == context.configured_request
-    if context.environments and (configured or not context.arguments):
-        return _configured(context, index)
-    if context.arguments:
-        return {DEFAULT: _standing(context, index)}
-    if held is None or not held.environments:
-        raise _no_request()
-    return {
-        name: _again(context, index, environment.request)
-        for name, environment in held.environments.items()
-    }
-
-
-def _no_request() -> UsageError:
-    return UsageError(
-        "no request to lock",
-        expected="a request, `request` in toolmatrix.toml, or a lock to update",
-        help="`toolmatrix lock tensorflow==2.6.5 --target x86,arm`",
-    )
-
-
-def _configured(context: Context, index: Index) -> Environments:
-    found = {}
-    if context.configured_request and DEFAULT not in context.environments:
-        found[DEFAULT] = _standing(context, index)
-    for name in sorted(context.environments):
-        inside = context.for_environment(name)
-        if not inside.arguments:
-            raise UsageError(
-                f"the environment `{name}` has no request",
-                expected="`request` in its table, or above all tables",
-            )
-        found[name] = _standing(inside, index)
-    return found
-
-
-def _standing(context: Context, index: Index) -> locks.LockRequest:
-    # What is kept is settled once for all environments.
-    made = context.replace(options=context.options.replace(keep=""))
-    # The words alone ask the same again: positional ones, then `--option=value` for what is not at its default.
-    words = ask.written(made.options, made.arguments).words()
-    return locks.LockRequest(request=ask.build(made, index), words=words)
-
-
-def _again(context: Context, index: Index, words: tuple[str, ...]) -> locks.LockRequest:
-    # An option that is said in this run replaces the same option of the lock.
-    held = fields.given(words)
-    wanted = held.pop("wanted")
-    for name in fields.OPTIONS:
-        if name in context.origins and context.origins[name].kind != "default":
-            held[name] = context.options[name]
-        else:
-            held.setdefault(name, context.command.options[name].default)
-    options = context.options.replace(**held)
-    return _standing(context.replace(options=options, arguments=wanted), index)
-
-
-def _lock_to_renew(context: Context) -> Lock | None:
-    # Without a request in this run those of the lock are asked again.
-    if context.arguments or context.environments:
-        return None
-    if not os.path.exists(context.options.lock):
-        raise _no_request()
-    return read.read(context.options.lock)
-
-
-def _previous(path: str) -> Lock | None:
-    # A lock that is broken may be replaced; a file that never was one is somebody else's.
-    try:
-        return read.read(path)
-    except LockError:
-        if read.may_be_replaced(path):
-            return None
-        raise
-
-
-def _is_there(path: str, text: str) -> bool:
-    try:
-        with opened(path) as file:
-            return file.read() == text.encode()
-    except OSError:
-        return False
-
-
-def _counted(lock: Lock) -> str:
-    environments: Iterable[LockedEnvironment] = lock.environments.values()
-    targets = [target for environment in environments for target in environment.targets.values()]
-    components = sum(len(target.components) for target in targets)
-    told = [plural(len(targets), "target"), plural(components, "component")]
-    closures = [target.closure for target in targets if target.closure]
-    if closures:
-        told.append(plural(sum(len(one.packages) for one in closures), "package"))
-        sources = dict.fromkeys(name for one in closures for name in one.sources)
-        if sources:
-            told.append(f"{len(sources)} of them from source archives ({' '.join(sources)})")
-    if len(lock.environments) > 1:
-        told.insert(0, plural(len(lock.environments), "environment"))
-    return ", ".join(told)

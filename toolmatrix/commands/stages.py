@@ -7,8 +7,9 @@ from typing import Any
 
 from toolmatrix.api import locks, stage_answers
 from toolmatrix.api import stages as api
+from toolmatrix.api.answers import NoAnswer
+from toolmatrix.api.requests import read_kept_releases, request_context
 from toolmatrix.api.stages import Stages
-from toolmatrix.cli import ask
 from toolmatrix.cli.context import Context
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
@@ -17,6 +18,8 @@ from toolmatrix.commands._subjects import targets_of
 from toolmatrix.errors import UsageError
 from toolmatrix.lock import read
 from toolmatrix.lock.model import DEFAULT, Lock
+from toolmatrix.request.fields import OPTIONS, Fields
+from toolmatrix.request.read import read as read_request
 
 # The first word of `stages diff OLD NEW`; a file that is called so is `./diff`.
 _PAIR = "diff"
@@ -125,7 +128,8 @@ def run(context: Context) -> int:
     try:
         lock = _lock(context)
     except locks.Unsolved as refused:
-        return ask.refuse(context, context.index(), refused.refusal)
+        place = request_context(context.matrices, context.options.keep)
+        return context.give(NoAnswer(place, refused.refusal), depth=context.options.depth)
     if context.arguments[:1] == (_PAIR,):
         if lock:
             raise UsageError("`stages diff` compares two plans, and takes no answer")
@@ -154,8 +158,9 @@ def _lock(context: Context) -> Lock | None:
         raise UsageError("`--for` and `--lock` contradict each other", help="leave out one of them")
     index = context.index()
     # A driver is planned for what it compiles, whatever device that is for.
-    building = context.replace(options=options.replace(from_=options.from_ or "source"))
-    request = ask.build(building, index, options.for_)
+    said = {name: options[name] for name in OPTIONS} | {"from_": options.from_ or "source"}
+    keep = read_kept_releases(options.keep) if options.keep else ()
+    request = read_request(index, Fields(wanted=options.for_, **said), keep=keep)
     return locks.solved(index, {DEFAULT: locks.LockRequest(request=request, words=options.for_)})
 
 
