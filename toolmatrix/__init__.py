@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api.checks import check as check
-    from toolmatrix.api.differences import diff as diff
     from toolmatrix.api.files import render as render
     from toolmatrix.api.locks import lock as lock
     from toolmatrix.api.renders import check_render as check_render
     from toolmatrix.api.requests import open_matrix as open_matrix
     from toolmatrix.api.stages import stages as stages
-    from toolmatrix.api.subjects import doctor as doctor
-    from toolmatrix.api.subjects import inventory as inventory
     from toolmatrix.api.subjects import validate as validate
     from toolmatrix.commands.diagnose import diagnose as diagnose
+    from toolmatrix.commands.diff import diff as diff
+    from toolmatrix.commands.doctor import doctor as doctor
     from toolmatrix.commands.explain import explain as explain
     from toolmatrix.commands.export import export as export
     from toolmatrix.commands.facts import facts as facts
+    from toolmatrix.commands.inventory import inventory as inventory
     from toolmatrix.commands.judge import judge as judge
     from toolmatrix.commands.list import components as components
     from toolmatrix.commands.matrix import matrix as matrix
@@ -58,14 +58,14 @@ _FUNCTIONS = {
     "check_render": "toolmatrix.api.renders",
     "lock": "toolmatrix.api.locks",
     "upgrade": "toolmatrix.commands.upgrade",
-    "diff": "toolmatrix.api.differences",
+    "diff": "toolmatrix.commands.diff",
     "render": "toolmatrix.api.files",
     "stages": "toolmatrix.api.stages",
     "diagnose": "toolmatrix.commands.diagnose",
     "judge": "toolmatrix.commands.judge",
-    "inventory": "toolmatrix.api.subjects",
+    "inventory": "toolmatrix.commands.inventory",
     "validate": "toolmatrix.api.subjects",
-    "doctor": "toolmatrix.api.subjects",
+    "doctor": "toolmatrix.commands.doctor",
 }
 # Those that were asked for.
 _checked: dict[str, Any] = {}

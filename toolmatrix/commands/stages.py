@@ -8,12 +8,12 @@ from typing import Any
 from toolmatrix.api import locks, stage_answers
 from toolmatrix.api import stages as api
 from toolmatrix.api.stages import Stages
+from toolmatrix.api.subjects import targets_of
 from toolmatrix.cli import ask
 from toolmatrix.cli.context import Context
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import EXIT_CODE, JOBS, only
-from toolmatrix.commands._subjects import targets_of
 from toolmatrix.errors import UsageError
 from toolmatrix.lock import read
 from toolmatrix.lock.model import DEFAULT, Lock
@@ -184,7 +184,11 @@ def _read_stages(context: Context, lock: Lock | None) -> Stages:
             help="a log already records the flags of the driver; leave out one of them",
         )
     found = _read(context, options.from_log)
-    return stage_answers.of_log(found, lock, targets_of(context)) if lock else found
+    return (
+        stage_answers.of_log(found, lock, targets_of(context.options.target, context.matrices))
+        if lock
+        else found
+    )
 
 
 def _wanted(context: Context) -> api.Wanted:
@@ -203,7 +207,9 @@ def _answered(context: Context, lock: Lock) -> Stages:
     # Of a request the archs are in its answer.
     archs = () if options.for_ or context.origins["arch"].kind != "flag" else options.arch
     words = (lock, context.arguments, context.passed, options.driver, archs)
-    return stage_answers.ask(*words, targets=targets_of(context), **_driven(context))
+    return stage_answers.ask(
+        *words, targets=targets_of(context.options.target, context.matrices), **_driven(context)
+    )
 
 
 def _ask(context: Context, sources: Sequence[str], driver: str) -> Stages:
