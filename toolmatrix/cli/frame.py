@@ -83,8 +83,9 @@ def run(context: Context) -> int:
             named[name] = None if name in command.options else False
     command_line = _CommandLine(context)
     try:
-        if command.takes_context:
-            code: int = caller.call_for(command_line, command.function, context, **named)
+        if command.line or command.takes_context:
+            serve, own = (command.line, {}) if command.line else (command.function, named)
+            code: int = caller.call_for(command_line, serve, context, **own)
             return code
         given = [*_arguments(context)]
         named |= _shared(context)
