@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from toolmatrix.api.locks import lock as lock
     from toolmatrix.api.renders import check_render as check_render
     from toolmatrix.api.requests import open_matrix as open_matrix
-    from toolmatrix.api.stages import stages as stages
     from toolmatrix.api.subjects import validate as validate
     from toolmatrix.commands.diagnose import diagnose as diagnose
     from toolmatrix.commands.diff import diff as diff
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from toolmatrix.commands.resolve import resolve as resolve
     from toolmatrix.commands.search import search as search
     from toolmatrix.commands.show import show as show
+    from toolmatrix.commands.stages import stages as stages
     from toolmatrix.commands.upgrade import upgrade as upgrade
     from toolmatrix.commands.what import what as what
     from toolmatrix.commands.why_not import why_not as why_not
@@ -60,7 +60,7 @@ _FUNCTIONS = {
     "upgrade": "toolmatrix.commands.upgrade",
     "diff": "toolmatrix.commands.diff",
     "render": "toolmatrix.api.files",
-    "stages": "toolmatrix.api.stages",
+    "stages": "toolmatrix.commands.stages",
     "diagnose": "toolmatrix.commands.diagnose",
     "judge": "toolmatrix.commands.judge",
     "inventory": "toolmatrix.commands.inventory",
