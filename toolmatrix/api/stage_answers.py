@@ -23,7 +23,7 @@ def of_log(log: stages.Stages, lock: Lock, targets: Sequence[str] = ()) -> stage
     """The plans of a log, compared with the answer for the one target of a lock. Raises UsageError."""
     from toolmatrix.images.names import this_platform
     from toolmatrix.judge.stage_answer import Answered
-    from toolmatrix.report.stage_table import sources
+    from toolmatrix.report.stages import sources
     from toolmatrix.request import compiles
 
     read = [path for plan in log.log.plans for path in sources(plan)]

@@ -239,7 +239,7 @@ class Stages(Printed):
 
     def replay(self) -> Replay:
         """The only plan, or the part that is wanted, made ready to run. Raises UsageError, NothingMatched."""
-        from toolmatrix.report.stage_table import sources
+        from toolmatrix.report.stages import sources
         from toolmatrix.stages.drivers import dry_run
 
         plan, wanted = self.plan(), self.wanted
