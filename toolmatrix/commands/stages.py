@@ -10,7 +10,6 @@ from toolmatrix.api.requests import open_matrix
 from toolmatrix.api.stages import Compared, DriverCall, Stages, Wanted
 from toolmatrix.api.stages import ask as ask_driver
 from toolmatrix.api.subjects import targets_of
-from toolmatrix.cli import ask
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command import options as shared
 from toolmatrix.command.option import option
@@ -72,6 +71,8 @@ def _run(context: Context) -> int:
     try:
         lock = _lock(context)
     except locks.Unsolved as refused:
+        from toolmatrix.cli import ask
+
         return ask.refuse(context, context.index(), refused.refusal)
     if context.arguments[:1] == (_PAIR,):
         if lock:
@@ -99,6 +100,9 @@ def _lock(context: Context) -> Lock | None:
         return read.read(options.lock) if named else None
     if named:
         raise UsageError("`--for` and `--lock` contradict each other", help="leave out one of them")
+    # A program in Python has no use for it.
+    from toolmatrix.cli import ask
+
     index = context.index()
     # A driver is planned for what it compiles, whatever device that is for.
     building = context.replace(options=options.replace(from_=options.from_ or "source"))
