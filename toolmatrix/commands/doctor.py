@@ -38,8 +38,8 @@ class ListedChecks(Validation):
     def text(self, screen: Terminal = PLAIN) -> str:
         """A line for each check."""
         del screen
-        checks = [(name, about) for name, (about, _) in machine.CHECKS.items()]
-        return "".join(line + "\n" for line in terminal.columns(checks))
+        lines = terminal.columns((name, about) for name, (about, _) in machine.CHECKS.items())
+        return "".join(f"{line}\n" for line in lines)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.checks/1`."""
