@@ -15,17 +15,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api.checks import check as check
-    from toolmatrix.api.differences import diff as diff
     from toolmatrix.api.renders import check_render as check_render
     from toolmatrix.api.requests import open_matrix as open_matrix
-    from toolmatrix.api.stages import stages as stages
-    from toolmatrix.api.subjects import doctor as doctor
-    from toolmatrix.api.subjects import inventory as inventory
     from toolmatrix.api.subjects import validate as validate
     from toolmatrix.commands.diagnose import diagnose as diagnose
+    from toolmatrix.commands.diff import diff as diff
+    from toolmatrix.commands.doctor import doctor as doctor
     from toolmatrix.commands.explain import explain as explain
     from toolmatrix.commands.export import export as export
     from toolmatrix.commands.facts import facts as facts
+    from toolmatrix.commands.inventory import inventory as inventory
     from toolmatrix.commands.judge import judge as judge
     from toolmatrix.commands.list import components as components
     from toolmatrix.commands.lock import lock as lock
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from toolmatrix.commands.resolve import resolve as resolve
     from toolmatrix.commands.search import search as search
     from toolmatrix.commands.show import show as show
+    from toolmatrix.commands.stages import stages as stages
     from toolmatrix.commands.upgrade import upgrade as upgrade
     from toolmatrix.commands.what import what as what
     from toolmatrix.commands.why_not import why_not as why_not
@@ -58,14 +58,14 @@ _FUNCTIONS = {
     "check_render": "toolmatrix.api.renders",
     "lock": "toolmatrix.commands.lock",
     "upgrade": "toolmatrix.commands.upgrade",
-    "diff": "toolmatrix.api.differences",
+    "diff": "toolmatrix.commands.diff",
     "render": "toolmatrix.commands.render",
-    "stages": "toolmatrix.api.stages",
+    "stages": "toolmatrix.commands.stages",
     "diagnose": "toolmatrix.commands.diagnose",
     "judge": "toolmatrix.commands.judge",
-    "inventory": "toolmatrix.api.subjects",
+    "inventory": "toolmatrix.commands.inventory",
     "validate": "toolmatrix.api.subjects",
-    "doctor": "toolmatrix.api.subjects",
+    "doctor": "toolmatrix.commands.doctor",
 }
 # Those that were asked for.
 _checked: dict[str, Any] = {}

@@ -11,8 +11,8 @@ import pytest
 
 import toolmatrix
 from tests.stages.corpus import case
-from toolmatrix.api.stages import stages
 from toolmatrix.cli.main import main
+from toolmatrix.commands.stages import stages
 from toolmatrix.errors import LogError, NothingMatched, UsageError
 
 if TYPE_CHECKING:

@@ -42,14 +42,38 @@ def command(folder: Path, cache: str, *words: str) -> tuple[int, str]:
 
 
 def test_an_inventory_is_that_of_the_command(folder: Path, cache: str) -> None:
-    found = subjects.inventory("good.json")
-    assert toolmatrix.inventory("good.json") == found
+    found = toolmatrix.inventory("good.json")
     assert command(folder, cache, "inventory", "good.json") == (0, f"{found}\n")
     written = command(folder, cache, "inventory", "good.json", "--json")[1]
     assert found.to_json() == json.loads(written)
     assert found.components == GOOD.components
     everything = command(folder, cache, "inventory", "good.json", "--all")[1]
     assert found.text(everything=True) == everything
+
+
+def test_checks_are_listed_as_the_command_does(folder: Path, cache: str) -> None:
+    found = toolmatrix.doctor(list_checks=True)
+    assert (found.exit_code, found.verdicts) == (0, ())
+    assert command(folder, cache, "doctor", "--list-checks") == (0, f"{found}\n")
+    written = command(folder, cache, "doctor", "--list-checks", "--json")[1]
+    assert found.to_json() == json.loads(written)
+
+
+def test_subjects_of_a_directory_are_compared_and_kept_in_a_store(
+    folder: Path, cache: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = folder / "elsewhere"
+    there.mkdir()
+    monkeypatch.chdir(there)
+    store = there / "store"
+    found = toolmatrix.diff("good.json", "bad.json", directory=folder, store=store, store_size=1)
+    words = ("diff", "good.json", "bad.json", "--exit-code", "-C", str(folder))
+    assert command(folder, cache, *words) == (found.exit_code, f"{found}\n")
+    assert store.is_dir()
+    store.rmdir()
+    toolmatrix.diff("good.json", "bad.json", directory=folder, store=None)
+    command(folder, cache, *words, "--store", str(store), "--no-store")
+    assert not store.exists()
 
 
 @pytest.mark.process

@@ -10,8 +10,7 @@ from tests.stages.corpus import Case, log
 from tests.stages.laws import Laws
 from toolmatrix.report import stage_graphs
 from toolmatrix.report import stages as report
-from toolmatrix.report.stage_table import runs, table
-from toolmatrix.report.stage_words import prose_of
+from toolmatrix.report.stages import prose_of, runs, table
 from toolmatrix.report.terminal import Terminal
 
 if TYPE_CHECKING:

@@ -11,8 +11,19 @@ from tests.amount import examples
 from tests.report.stage_laws import WIDTHS
 from toolmatrix.report import stage_graphs
 from toolmatrix.report import stages as report
-from toolmatrix.report.stage_table import FileNames, products, shortened, sources, table
-from toolmatrix.report.stage_words import BOTH, DEVICE, HOST, StageProse, catalog, sentence
+from toolmatrix.report.stages import (
+    BOTH,
+    DEVICE,
+    HOST,
+    FileNames,
+    StageProse,
+    catalog,
+    products,
+    sentence,
+    shortened,
+    sources,
+    table,
+)
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.stages import Diagnostic, Log, Plan, Stage, model
 from toolmatrix.stages.model import KINDS

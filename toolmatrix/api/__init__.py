@@ -93,6 +93,10 @@ class Printed:
 
         return pictures.FORMS[form](title, self.text(pictures.SCREEN))
 
+    def step_summary(self, title: str) -> str:
+        """The Markdown that a step of GitHub keeps of it, below a title."""
+        return self.written("md", title)
+
     def __str__(self) -> str:
         return self.text().removesuffix("\n")
 

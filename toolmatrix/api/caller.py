@@ -57,6 +57,11 @@ class Caller:
         """A path as it is written in a command."""
         return path
 
+    def piped(self, what: str, most: int) -> bytes:
+        """At most so many bytes of stdin, which a program reads by itself. Raises UsageError."""
+        del what, most
+        return b""
+
     def is_flag(self, option: str) -> bool:
         """True where the call itself says an option, and not a setting or a variable."""
         del option

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from toolmatrix.api import driver_fetches, stages
+from toolmatrix.api.caller import caller
 from toolmatrix.errors import UsageError
 from toolmatrix.facts.index import Index
 from toolmatrix.judge.stages import Answered
@@ -23,7 +23,7 @@ def of_log(log: stages.Stages, lock: Lock, targets: Sequence[str] = ()) -> stage
     """The plans of a log, compared with the answer for the one target of a lock. Raises UsageError."""
     from toolmatrix.images.names import this_platform
     from toolmatrix.judge.stages import Answered
-    from toolmatrix.report.stage_table import sources
+    from toolmatrix.report.stages import sources
     from toolmatrix.request import compiles
 
     read = [path for plan in log.log.plans for path in sources(plan)]
@@ -33,17 +33,10 @@ def of_log(log: stages.Stages, lock: Lock, targets: Sequence[str] = ()) -> stage
 
 def ask(
     lock: Lock,
-    sources: Sequence[str],
-    flags: Sequence[str],
-    driver: str = "",
-    archs: Sequence[str] = (),
-    *,
-    targets: Sequence[str] = (),
+    targets: Sequence[str],
+    call: stages.DriverCall,
     index: Callable[[], Index],
     wanted: stages.Wanted,
-    timeout: float | None = None,
-    environ: Mapping[str, str] | None = None,
-    note: Callable[[str], None] = lambda _: None,
 ) -> stages.Stages:
     """The plan for the answer of a lock, with its archs, host compiler and words where nothing else was typed.
 
@@ -55,33 +48,26 @@ def ask(
     from toolmatrix.stages import expected as expecting
     from toolmatrix.stages.drivers import dry_run
 
-    given = dict(os.environ if environ is None else environ)
     platform = this_platform()
-    expected = compiles.chosen(lock, targets, sources, platform)
+    expected = compiles.chosen(lock, targets, call.sources, platform)
     if not expected.family:
         return stages.Stages(
             Log(plans=()), index, wanted=wanted, answered=Answered(expected=expected)
         )
-    env = dict(expected.env) | given
-    typed = [*sources, *flags, *dry_run.arch_flags(archs, expected.family)]
+    env = {**expected.env, **call.env}
+    named = dry_run.arch_flags(call.archs, expected.family)
+    typed = (*call.sources, *call.flags, *named)
     here = expected.platform == platform
-    words = [*flags, *expecting.added(expected, typed, here=here)]
-    answered = Answered(expected=expected, typed=tuple(typed), env=env, platform=platform)
-    found = _driver(index(), expected, env, driver)
+    words = [*call.flags, *expecting.added(expected, typed, here=here)]
+    answered = Answered(expected=expected, typed=typed, env=env, platform=platform)
+    found = _driver(index(), expected, env, call.driver)
     if found is None:
-        named = dry_run.arch_flags(archs, expected.family) if archs else []
-        return _planned(index, answered, sources, [*words, *named], wanted)
+        return _planned(index, answered, call.sources, [*words, *named], wanted)
     words += _host_compiler(expected, typed, env, here=here)
-    note(f"`{found.program}` was run: {expected.family} {found.version}".rstrip())
+    caller().say(f"note: `{found.program}` was run: {expected.family} {found.version}".rstrip())
     # What the caller says of archs goes with the words, and the lock's own only where nothing is typed.
-    plans = stages.ask(
-        *(sources, words, found.program, archs),
-        index=index,
-        wanted=wanted,
-        timeout=timeout,
-        environ=env,
-        note=note,
-    )
+    asked = call.replace(flags=tuple(words), driver=found.program, env=env)
+    plans = stages.ask(asked, index, wanted)
     plans.answered = answered.replace(version=found.version)
     return plans
 

@@ -5,25 +5,26 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from toolmatrix.api import PLAIN, Printed, log_of, split_words
-from toolmatrix.api.replays import Costed, Ran
+from toolmatrix.api import PLAIN, Printed
+from toolmatrix.api.caller import caller
 from toolmatrix.errors import NothingMatched, ToolMissing, UsageError
 from toolmatrix.stages import replay as replaying
+from toolmatrix.stages.model import SCHEMA
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.api import Matrix, Words
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Finding
     from toolmatrix.judge.stages import Answered
-    from toolmatrix.lock.model import Lock
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.stages.compare import LogComparison
+    from toolmatrix.stages.cost import Cost
     from toolmatrix.stages.drivers.dry_run import DryRun
+    from toolmatrix.stages.execute import Run
     from toolmatrix.stages.model import Log, Plan
     from toolmatrix.stages.replay import Replay
     from toolmatrix.stages.verify import Reproduction
@@ -63,6 +64,18 @@ class Wanted(Value):
             stages=tuple(stage for stage in plan.stages if stage.id in chosen),
             edges=tuple(edge for edge in plan.edges if chosen.issuperset(edge)),
         )
+
+
+class DriverCall(Value):
+    """What a driver is asked: for sources, with flags and codegen archs, and in how many seconds it has to answer."""
+
+    sources: tuple[str, ...]
+    flags: tuple[str, ...]
+    # Its name or path; empty for the one that compiles such sources.
+    driver: str
+    archs: tuple[str, ...]
+    timeout: int | None
+    env: Mapping[str, str]
 
 
 class Stages(Printed):
@@ -226,7 +239,7 @@ class Stages(Printed):
 
     def replay(self) -> Replay:
         """The only plan, or the part that is wanted, made ready to run. Raises UsageError, NothingMatched."""
-        from toolmatrix.report.stage_table import sources
+        from toolmatrix.report.stages import sources
         from toolmatrix.stages.drivers import dry_run
 
         plan, wanted = self.plan(), self.wanted
@@ -305,6 +318,77 @@ class Stages(Printed):
                 )
 
 
+class Costed(Printed):
+    """The cost of a plan: by arch, along its critical path, and on other numbers of cores."""
+
+    def __init__(self, plan: Plan, replay: Replay, cost: Cost) -> None:
+        self.plan = plan
+        self.replay = replay
+        self.cost = cost
+
+    def lines(self, screen: Terminal) -> list[str]:
+        """The lines that the command prints."""
+        from toolmatrix.report.stage_cost import cost_lines
+
+        return cost_lines(self.cost, self.replay.steps, screen)
+
+    def text(self, screen: Terminal = PLAIN) -> str:
+        """The text that the command prints."""
+        return "\n".join(self.lines(screen)) + "\n"
+
+    def to_json(self) -> dict[str, Any]:
+        """The document `toolmatrix.stages/1` with the cost of its plan."""
+        return {
+            "schema": SCHEMA,
+            "plans": [self.plan.to_json() | {"cost": self.cost.to_json()}],
+            "diagnostics": [],
+        }
+
+
+class Ran(Costed):
+    """A plan that was run, what that took, and each result beside the driver's own where that was asked."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        replay: Replay,
+        cost: Cost,
+        measured: Run,
+        reproductions: Sequence[Reproduction] | None,
+    ) -> None:
+        super().__init__(plan, replay, cost)
+        self.measured = measured
+        self.reproductions = reproductions
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 1 when a result differs from the driver's own."""
+        return int(not all(one.identical for one in self.reproductions or ()))
+
+    def lines(self, screen: Terminal) -> list[str]:
+        """The lines that the command prints."""
+        from toolmatrix.report import stage_cost
+
+        kinds = {stage.id: stage.kind for stage in self.plan.stages}
+        return [
+            *stage_cost.left_out_lines(self.replay, kinds, screen),
+            *stage_cost.run_lines(self.replay, self.measured),
+            "",
+            *stage_cost.cost_lines(self.cost, self.replay.steps, screen, self.measured),
+            *([""] if self.reproductions else []),
+            *stage_cost.verdict_lines(self.reproductions or (), screen),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """The document `toolmatrix.stages/1` with the run of its plan."""
+        document = super().to_json()
+        plan: dict[str, Any] = document["plans"][0]
+        plan["run"] = self.measured.to_json()
+        if self.reproductions is not None:
+            plan["verdicts"] = [one.to_json() for one in self.reproductions]
+        return document
+
+
 class Compared(Printed):
     """The differences of two logs; true where there are any."""
 
@@ -339,89 +423,23 @@ class Compared(Printed):
         return stage_diff.document(self.old, self.new, self.found)
 
 
-def stages(
-    log: str | os.PathLike[str] | Iterable[str] = (),
-    *,
-    sources: Words = (),
-    flags: Words = (),
-    driver: str = "",
-    arch: Words = (),
-    device: Words = (),
-    only: Words = (),
-    until: str = "",
-    since: str = "",
-    directory: str = "",
-    keep_dir: str = "",
-    lock: Lock | None = None,
-    target: Words = (),
-    matrix: Matrix = None,
-) -> Stages:
-    """The plans of a log, or of a driver that is asked what it would do with `sources` and `flags`.
-
-    `log` is the text of a log, its lines, or its path: a text has a line break in it. With `lock` they are for its
-    answer. Raises LogError, ToolMissing, UsageError, CannotSay.
-    """
-    from toolmatrix.api import stage_answers
-    from toolmatrix.api.requests import open_matrix
-    from toolmatrix.stages import saved
-
-    def index() -> Index:
-        return open_matrix(matrix).index
-
-    wanted = Wanted(
-        device=split_words(device),
-        only=split_words(only),
-        until=until,
-        since=since,
-        directory=directory,
-        keep_dir=keep_dir,
-    )
-    if bool(log) is bool(sources):
-        raise UsageError("`stages` takes a log or sources", expected="one of them")
-    if sources:
-        asked = (split_words(sources), split_words(flags), driver, split_words(arch))
-        if lock is None:
-            return ask(*asked, index=index, wanted=wanted)
-        return stage_answers.ask(
-            lock, *asked, targets=split_words(target), index=index, wanted=wanted
-        )
-    path, lines = log_of(log)
-    read = saved.read(path) if path else saved.parse(lines)
-    found = Stages(read, index, where=path or "log", wanted=wanted)
-    return found if lock is None else stage_answers.of_log(found, lock, split_words(target))
-
-
-def ask(
-    sources: Sequence[str],
-    flags: Sequence[str],
-    driver: str,
-    archs: Sequence[str] = (),
-    *,
-    index: Callable[[], Index],
-    wanted: Wanted,
-    timeout: float | None = None,
-    environ: Mapping[str, str] | None = None,
-    note: Callable[[str], None] = lambda _: None,
-) -> Stages:
-    """Ask a driver about some sources, flags and codegen archs; `note` hears what was chosen or left out.
-
-    Raises ToolMissing, UsageError.
-    """
+def ask(call: DriverCall, index: Callable[[], Index], wanted: Wanted) -> Stages:
+    """Ask a driver, and say what was chosen or left out for it. Raises ToolMissing, UsageError."""
     from toolmatrix.stages.drivers import dry_run, installed
     from toolmatrix.stages.log import parse_log
 
     dry = dry_run.dry_run(
-        sources,
-        flags,
-        driver or None,
-        archs=archs,
+        call.sources,
+        call.flags,
+        call.driver or None,
+        archs=call.archs,
         work=wanted.work,
-        limit=timeout or dry_run.LIMIT,
-        environ=environ,
+        limit=call.timeout or dry_run.LIMIT,
+        environ=call.env,
         cwd=Path(wanted.directory or os.curdir),
     )
     for text in dry.notes:
-        note(text)
+        caller().say(f"note: {text}")
     # A driver that fails after its first words gives them, with its failure.
     failure = dry.failure()
     log = parse_log(dry.text.split("\n"))

@@ -1,4 +1,4 @@
-"""Images, machines and saved file systems for Python: what they hold, and whether that is what was resolved."""
+"""What commands about images, machines and saved file systems share, and the verdicts about them."""
 
 from __future__ import annotations
 
@@ -6,40 +6,28 @@ import os
 from functools import partial
 
 from toolmatrix import document_store
-from toolmatrix.api import PLAIN, Outcome, Printed, Report, as_json, split_words, this_day
+from toolmatrix.api import PLAIN, Outcome, Report, as_json, split_words
 from toolmatrix.api.arguments import words
+from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
-from toolmatrix.errors import NothingMatched
 from toolmatrix.facts.store import cache_folder
 from toolmatrix.finding import Judged
-from toolmatrix.inventory import host
 from toolmatrix.inventory.layers import LayerStore
-from toolmatrix.inventory.model import Inventory
-from toolmatrix.judge import machine, validation
 from toolmatrix.judge.validation import Baseline, Validator, expectations_of
-from toolmatrix.report import inventory as inventory_text
 from toolmatrix.report import verdicts
 from toolmatrix.report.annotations import sarif
+from toolmatrix.request.fields import Fields, settled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
     from typing import IO
 
     from toolmatrix.api import Matrix, Path, Wanted, Words
-    from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
 
 _IMAGES = "images"
 """The folder of the user's cache for what was read of images."""
-
-
-class SubjectInventory(Inventory, Printed):
-    """Everything observed of one subject; see `Inventory` for its fields."""
-
-    def text(self, screen: Terminal = PLAIN, *, everything: bool = False) -> str:
-        """The lines that the command prints; `everything` lists the features that are only counted otherwise."""
-        return inventory_text.text(self, screen, everything=everything)
 
 
 class Validation(Judged, Outcome):
@@ -48,6 +36,15 @@ class Validation(Judged, Outcome):
     def text(self, screen: Terminal = PLAIN) -> str:
         """The lines that the command prints."""
         return verdicts.text(self, screen)
+
+    def written(self, form: str, title: str = "") -> str:
+        """The text of `--format`. Raises KeyError."""
+        return report([self]).written(form, title)
+
+    def step_summary(self, title: str) -> str:
+        """The table that a step of GitHub keeps of it."""
+        del title
+        return verdicts.markdown([self])
 
 
 def report(many: Sequence[Judged], *, alone: bool = True) -> Report:
@@ -67,59 +64,37 @@ def report(many: Sequence[Judged], *, alone: bool = True) -> Report:
     )
 
 
-def layer_store(
-    place: Path | None = "", size: int = document_store.SIZE, env: Mapping[str, str] = os.environ
-) -> LayerStore | None:
+def layer_store(place: Path | None = "", size: int = 0) -> LayerStore | None:
     """The store of what was read of images, a folder of so many MiB or a URL of fsspec; None keeps nothing.
 
     Without a place it lies in the user's cache, as far as there is one. Raises UsageError.
     """
     if place is None:
         return None
-    folder = cache_folder(env)
-    where = os.fspath(place) or (os.path.join(folder, _IMAGES) if folder else "")
-    return LayerStore(document_store.opened(where, size)) if where else None
+    calling, where = caller(), os.fspath(place)
+    if where and "://" not in where:
+        where = calling.path(where)
+    folder = cache_folder(calling.env)
+    kept = where or (os.path.join(folder, _IMAGES) if folder else "")
+    store = LayerStore(document_store.opened(kept, size or document_store.SIZE)) if kept else None
+    # A cache that cannot be used is nobody's wish.
+    if place and (why := document_store.hindrance(where)):
+        calling.note(f"note: nothing is cached in `{os.fspath(place)}`: {why}")
+    return store
 
 
-def inventory(
-    subject: str,
-    *,
-    platform: str = "",
-    directory: Path = "",
-    run: bool = True,
-    store: Path | None = "",
-    matrix: Matrix = None,
-) -> SubjectInventory:
-    """Observe a subject: `docker:NAME`, `registry://HOST/NAME:TAG`, `archive:FILE`, `oci:DIR`, `dir:ROOT`, `host`...
-
-    `platform` picks an image from an index, such as `linux/arm64`; paths are relative to `directory`. With `run` the
-    programs of an image of Docker's engine are asked for their versions, in a container without a network. `store` is
-    where readings of layers are kept, a folder or a URL of fsspec, by default in the user's cache; None for nowhere.
-    Raises SubjectError for what cannot be read, UsageError for what is not a subject, NothingMatched for another
-    platform, ToolMissing without an engine.
-    """
-    return observed(
-        subject,
-        platform,
-        os.fspath(directory),
-        None,
-        (lambda: open_matrix(matrix).index) if run else None,
-        layer_store(store),
-    )
+def piped_archive() -> IO[bytes] | None:
+    """The standard input as bytes, None where it has none."""
+    # A stream of text alone, such as a test gives, has no buffer.
+    return getattr(caller().stdin, "buffer", None)
 
 
-def observed(
-    subject: str,
-    platform: str,
-    directory: str,
-    stdin: IO[bytes] | None,
-    index: Callable[[], Index] | None,
-    store: LayerStore | None,
-) -> SubjectInventory:
-    """Observe a subject, also an archive on `stdin`; `index` is called only to ask programs, which None forbids."""
-    asked = (lambda _: validation.probes_of(index())) if index is not None else None
-    found = validation.observe(subject, platform, directory, stdin, asked, store)
-    return SubjectInventory(**{field: getattr(found, field) for field in found._fields})
+def targets_of(target: Words, matrix: Matrix = None) -> tuple[str, ...]:
+    """The targets that a call names, by the names of the matrix. Raises BadValue."""
+    # A setting or a variable says where things run, not what to check or to compare.
+    if not target or not caller().is_flag("target"):
+        return ()
+    return settled(Fields(target=split_words(target)), open_matrix(matrix).index).target
 
 
 def validate(
@@ -158,61 +133,5 @@ def validate(
         strict=strict,
         store=layer_store(store),
     )
-    return _validation(validator.judge(subject))
-
-
-def doctor(
-    *,
-    lock: Path = "",
-    target: str = "",
-    only: Words = (),
-    directory: Path = "",
-    matrix: Matrix = None,
-) -> Validation:
-    """Check this machine by the facts, or for a target of a lock; `only` names some of the checks.
-
-    `directory` is where caches and builds would lie. Raises NothingMatched, LockError.
-    """
-    index, targets = open_matrix(matrix).index, (target,) if target else ()
-    place = os.fspath(directory)
-    return _validation(ready(index, os.fspath(lock), targets, split_words(only), place, os.environ))
-
-
-def ready(
-    index: Index,
-    lock: str,
-    targets: tuple[str, ...],
-    only: Sequence[str],
-    directory: str,
-    env: Mapping[str, str],
-) -> Judged:
-    """The verdicts about this machine, on the day that variables may fix; `targets` are those of a lock that count."""
-    odd = next((name for name in only if name not in machine.CHECKS), "")
-    if odd:
-        raise NothingMatched(
-            f"unknown check `{odd}`",
-            expected="one of " + ", ".join(machine.CHECKS),
-            found=f"`--only {odd}`",
-            help="`toolmatrix doctor --list-checks` describes each check",
-        )
-    inventory = host.observe(host.HERE, os.path.abspath(directory or "."))
-    baseline = Baseline().with_lock(lock)
-    target = baseline.replace(targets=targets).target(inventory) if lock else ""
-    here = machine.MachineContext(
-        inventory=inventory,
-        index=index,
-        today=this_day(env),
-        target=baseline.held.get(target),
-    )
-    return Judged(
-        subject="this machine",
-        platform=inventory.platform,
-        lock=baseline.path,
-        lock_digest=baseline.digest,
-        target=target,
-        verdicts=tuple(machine.judge(here, tuple(only))),
-    )
-
-
-def _validation(found: Judged) -> Validation:
+    found = validator.judge(subject)
     return Validation(**{field: getattr(found, field) for field in found._fields})

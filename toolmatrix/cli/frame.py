@@ -65,6 +65,9 @@ class _CommandLine(caller.Caller):
     def is_default(self, option: str) -> bool:
         return self._context.origins[option].kind == "default"
 
+    def piped(self, what: str, most: int) -> bytes:
+        return self._context.piped.read(what, most)
+
     def pasted(self) -> Fields:
         options = self._context.settings.pasted(self._context.env)
         return Fields(**{name: options[name] for name in fields.OPTIONS})
@@ -90,19 +93,27 @@ def run(context: Context) -> int:
     if command.before and (found := command.before(context)):
         return context.give(found)
     named = {name: options[name] for name in command.takes if name in command.options}
+    # `--no-store` takes the value of `store` away, and `--no-run` makes `run` false.
+    for name in command.takes:
+        if f"no_{name}" in command.own and options[f"no_{name}"]:
+            named[name] = None if name in command.options else False
     command_line = _CommandLine(context)
     with _Origins(context):
-        if command.takes_context:
-            code: int = caller.call_for(command_line, command.function, context, **named)
+        if command.line or command.takes_context:
+            serve, own = (command.line, {}) if command.line else (command.function, named)
+            code: int = caller.call_for(command_line, serve, context, **own)
             return code
         found = caller.call_for(command_line, _result, context, **named | _shared(context))
     if options.format == "github":
         from toolmatrix.cli.progress import summarize
 
-        summarize(context, found.written("md", context.title))
+        summarize(context, found.step_summary(context.title))
     if found.hint and options.format != "json":
         context.say_after(f"hint: {found.hint}")
-    return context.give(found, **{name: options[name] for name in (*command.layout, *found.layout)})
+    layout = {name: options[name] for name in (*command.layout, *found.layout)}
+    code = context.give(found, **layout)
+    # What differs is no failure unless that is asked.
+    return 0 if "exit_code" in command.own and not options.exit_code else code
 
 
 def _result(context: Context, **named: Any) -> Any:

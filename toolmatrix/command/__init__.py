@@ -71,6 +71,8 @@ class Command:
     layout: tuple[str, ...] = ()
     formats: tuple[str, ...] = ("text", "json")
     examples: tuple[str, ...] = ()
+    # What the command line calls in the place of the function, with its context.
+    line: Callable[[Any], int] | None = None
 
     def __init__(self, function: FunctionType, declared: Mapping[str, Any]) -> None:
         self.__dict__.update(declared)
@@ -86,14 +88,15 @@ class Command:
         defaults |= function.__kwdefaults__ or {}
         self.takes_context = code.co_varnames[:1] == ("context",)
         self.request = self.request or bool(code.co_flags & _NAMED)
-        own: dict[str, Option] = {**declared.get("own", {})}
-        for name, one in own.items():
-            one.belong(name)
+        own: dict[str, Option] = {}
         for name, default in defaults.items():
             if isinstance(default, Option):
                 default.belong(name, function.__annotations__[name])
                 own[name] = default
                 defaults[name] = default.default
+        for name, one in declared.get("own", {}).items():
+            one.belong(name)
+            own[name] = one
         function.__defaults__ = tuple(defaults[name] for name in places if name in defaults)
         function.__kwdefaults__ = {
             name: default for name, default in defaults.items() if name not in places

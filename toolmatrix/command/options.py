@@ -241,16 +241,14 @@ STORE_SIZE = option(
     default=2048,
     help="Maximum size of a store in a folder, in MiB",
 )
-STORES = {
-    "store": option(
-        "--store",
-        kind="text",
-        metavar="WHERE",
-        help="Cache image readings in this folder or at this fsspec URL instead of the user's cache",
-    ),
-    "store_size": STORE_SIZE,
-    "no_store": option("--no-store", kind="flag", help="Read images completely, and cache nothing"),
-}
+STORE = option(
+    "--store",
+    kind="text",
+    metavar="WHERE",
+    help="Cache image readings in this folder or at this fsspec URL instead of the user's cache",
+)
+NO_STORE = option("--no-store", kind="flag", help="Read images completely, and cache nothing")
+STORES = {"store": STORE, "store_size": STORE_SIZE, "no_store": NO_STORE}
 ALL = option("--all", kind="flag", help="Show entries that are hidden by default")
 CHECK = option("--check", kind="flag", help="Verify without writing anything")
 EXIT_CODE = option("--exit-code", kind="flag", help="Exit with 1 if anything changed")

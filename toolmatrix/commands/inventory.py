@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from toolmatrix.api import subjects
+import os
+
+from toolmatrix.api import PLAIN, Printed
+from toolmatrix.api.requests import open_matrix
+from toolmatrix.api.subjects import layer_store, piped_archive
 from toolmatrix.command import PRINTED, command
-from toolmatrix.command.options import ALL, NO_RUN, PLATFORM, STORES
-from toolmatrix.commands._subjects import stdin_of, store_of
+from toolmatrix.command.options import ALL, NO_RUN, NO_STORE, PLATFORM, STORE, STORE_SIZE
+from toolmatrix.inventory.model import Inventory
+from toolmatrix.judge import validation
+from toolmatrix.report import inventory as report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.cli.context import Context
+    from toolmatrix.api import Matrix, Path
+    from toolmatrix.report.terminal import Terminal
+
+
+class SubjectInventory(Inventory, Printed):
+    """Everything observed of one subject; see `Inventory` for its fields."""
+
+    def text(self, screen: Terminal = PLAIN, *, everything: bool = False) -> str:
+        """The lines that the command prints; `everything` lists the features that are only counted otherwise."""
+        return report.text(self, screen, everything=everything)
 
 
 @command(
@@ -19,27 +34,41 @@ if TYPE_CHECKING:
     completer="file",
     does="reading",
     formats=PRINTED,
+    layout=("everything",),
     examples=(
         "toolmatrix inventory archive:image.tar",
         "toolmatrix inventory docker:app:latest --no-run",
         "toolmatrix inventory archive:app.tar --json",
         "toolmatrix inventory oci:layout --platform linux/arm64",
     ),
-    own={
-        "platform": PLATFORM,
-        "no_run": NO_RUN,
-        "everything": ALL,
-        **STORES,
-    },
+    own={"no_run": NO_RUN, "everything": ALL, "no_store": NO_STORE},
 )
-def run(context: Context) -> int:
+def inventory(
+    subject: str,
+    *,
+    platform: str = PLATFORM,
+    directory: Path = "",
+    run: bool = True,
+    store: Path | None = STORE,
+    store_size: int = STORE_SIZE,
+    matrix: Matrix = None,
+) -> SubjectInventory:
     """List what an image or a directory contains.
 
-    Print the inventory of a subject; raises SubjectError where it cannot be read.
+    It is named as `docker:NAME`, `registry://HOST/NAME:TAG`, `archive:FILE`, `oci:DIR`, `dir:ROOT`, `host`...;
+    `platform` picks an image from an index, such as `linux/arm64`, and paths are relative to `directory`. With `run`
+    the programs of an image of Docker's engine are asked for their versions, in a container without a network. `store`
+    is where readings of layers are kept, a folder of at most `store_size` MiB or a URL of fsspec, by default in the
+    user's cache; None for nowhere. Raises SubjectError for what cannot be read, UsageError for what is not a subject,
+    NothingMatched for another platform, ToolMissing without an engine.
     """
-    options = context.options
-    index = None if options.no_run else context.index
-    place = options.platform, options.directory
-    store = store_of(context)
-    found = subjects.observed(context.arguments[0], *place, stdin_of(context), index, store)
-    return context.give(found, everything=options.everything)
+    found = validation.observe(
+        subject,
+        platform,
+        os.fspath(directory),
+        piped_archive(),
+        # Programs are asked by what the matrix knows, which nothing else needs.
+        (lambda _: validation.probes_of(open_matrix(matrix).index)) if run else None,
+        layer_store(store, store_size),
+    )
+    return SubjectInventory(**{field: getattr(found, field) for field in found._fields})

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import os
 
-from toolmatrix.api import locks, stage_answers
-from toolmatrix.api import stages as api
+from toolmatrix.api import locks, log_of, split_words, stage_answers
 from toolmatrix.api.answers import NoAnswer
-from toolmatrix.api.requests import read_kept_releases, request_context
-from toolmatrix.api.stages import Stages
-from toolmatrix.cli.context import Context
+from toolmatrix.api.caller import caller
+from toolmatrix.api.requests import open_matrix, read_kept_releases, request_context
+from toolmatrix.api.stages import Compared, DriverCall, Stages, Wanted
+from toolmatrix.api.stages import ask as ask_driver
+from toolmatrix.api.subjects import targets_of
 from toolmatrix.command import PRINTED, command
+from toolmatrix.command import options as shared
 from toolmatrix.command.option import option
-from toolmatrix.command.options import EXIT_CODE, JOBS, only
-from toolmatrix.commands._subjects import targets_of
+from toolmatrix.command.options import EXIT_CODE, JOBS
 from toolmatrix.errors import UsageError
 from toolmatrix.lock import read
 from toolmatrix.lock.model import DEFAULT, Lock
 from toolmatrix.request.fields import OPTIONS, Fields
 from toolmatrix.request.read import read as read_request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from toolmatrix.api import Matrix, Path, Words
+    from toolmatrix.cli.context import Context
+    from toolmatrix.facts.index import Index
 
 # The first word of `stages diff OLD NEW`; a file that is called so is `./diff`.
 _PAIR = "diff"
@@ -28,103 +37,40 @@ _TEXTS = ("text", "json", "md", "html", "svg")
 # Options that only a driver can heed, not the log of one.
 _LIVE_ONLY = ("arch", "driver", "timeout", "verify")
 
-
-@command(
-    group="Inspect files, images and machines",
-    order=8,
-    usage="[FILE... | diff OLD NEW] [-- FLAGS]",
-    completer="file",
-    passes=True,
-    formats=("text", "json", "raw", "dot", "mermaid", *PRINTED[2:], "script", "ninja"),
-    request=True,
-    examples=(
-        "toolmatrix stages saxpy.cu --explain -- -arch=sm_86 -c",
-        "toolmatrix stages saxpy.cu --for tensorflow==2.6.5 --device 8.6 -- -c",
-        "toolmatrix stages --from-log build.log --device 8.6,9.0",
-        "toolmatrix stages diff before.log after.log",
-    ),
-    own={
-        "for_": option(
-            "--for",
-            kind="list",
-            metavar="SPEC",
-            completer="release",
-            only_flag=True,
-            help="Plan for this request",
-        ),
-        "run": option(
-            "--run", kind="flag", only_flag=True, help="Run the stages and time each one"
-        ),
-        "verify": option(
-            "--verify",
-            kind="flag",
-            only_flag=True,
-            help="Run the stages and the driver, and compare their outputs",
-        ),
-        "exit_code": EXIT_CODE,
-        "from_log": option(
-            "--from-log",
-            kind="text",
-            shape="path",
-            configurable=False,
-            help="Read a driver's output from a saved log, or from stdin with `-`",
-        ),
-        "driver": option(
-            "--driver",
-            kind="text",
-            metavar="PATH",
-            completer="file",
-            configurable=False,
-            help="The nvcc, hipcc or clang++ to run, by name or path",
-        ),
-        "explain": option(
-            "--explain", kind="flag", help="Explain what each stage does and which flag changes it"
-        ),
-        "only": only("Include only stages that serve these codegen archs; repeatable"),
-        "since": option(
-            "--since",
-            kind="text",
-            metavar="STAGE",
-            configurable=False,
-            help="Start at this stage: a number, a kind, a tool, or KIND:ARCH",
-        ),
-        "until": option(
-            "--until",
-            kind="text",
-            metavar="STAGE",
-            configurable=False,
-            help="Stop after this stage",
-        ),
-        "timeout": option(
-            "--timeout",
-            kind="number",
-            metavar="SECONDS",
-            help="Time limit for a driver, in seconds",
-        ),
-        "jobs": JOBS,
-        "keep_dir": option(
-            "--keep-dir",
-            kind="text",
-            metavar="DIR",
-            completer="dir",
-            shape="path",
-            configurable=False,
-            help="Keep intermediate files in this directory",
-        ),
-        "cost": option(
-            "--cost",
-            kind="text",
-            shape="path",
-            configurable=False,
-            help="Add the cost of stages from the CSV of `nvcc -time` or the JSON of a run",
-        ),
-    },
+_LOG = option(
+    "--from-log",
+    kind="text",
+    shape="path",
+    configurable=False,
+    help="Read a driver's output from a saved log, or from stdin with `-`",
 )
-def run(context: Context) -> int:
-    """Show what nvcc, hipcc or clang would run, stage by stage.
+_DRIVER = option(
+    "--driver",
+    metavar="PATH",
+    completer="file",
+    configurable=False,
+    help="The nvcc, hipcc or clang++ to run, by name or path",
+)
+_SINCE = option(
+    "--since",
+    metavar="STAGE",
+    configurable=False,
+    help="Start at this stage: a number, a kind, a tool, or KIND:ARCH",
+)
+_UNTIL = option("--until", metavar="STAGE", configurable=False, help="Stop after this stage")
+_TIMEOUT = option("--timeout", metavar="SECONDS", help="Time limit for a driver, in seconds")
+_KEEP_DIR = option(
+    "--keep-dir",
+    metavar="DIR",
+    completer="dir",
+    shape="path",
+    configurable=False,
+    help="Keep intermediate files in this directory",
+)
 
-    Show plans and judge them; exit 1 when a driver failed in a log or a finding is an error.
-    """
+
+def _run(context: Context) -> int:
+    """Show plans and judge them; 1 when a driver failed in a log or a finding is an error."""
     try:
         lock = _lock(context)
     except locks.Unsolved as refused:
@@ -134,7 +80,7 @@ def run(context: Context) -> int:
         if lock:
             raise UsageError("`stages diff` compares two plans, and takes no answer")
         return _diff(context)
-    found = _read_stages(context, lock)
+    found = _asked(context, lock)
     options = context.options
     if found.failure and options.format == "text" and not found.has_stages:
         code = _show(context, found)
@@ -164,9 +110,9 @@ def _lock(context: Context) -> Lock | None:
     return locks.solved(index, {DEFAULT: locks.LockRequest(request=request, words=options.for_)})
 
 
-def _read_stages(context: Context, lock: Lock | None) -> Stages:
+def _asked(context: Context, lock: Lock | None) -> Stages:
     options = context.options
-    if not options.from_log:
+    if not options.log:
         if not context.arguments:
             raise UsageError(
                 "`stages` needs a source or a log",
@@ -174,9 +120,7 @@ def _read_stages(context: Context, lock: Lock | None) -> Stages:
                 found="neither",
                 help="`toolmatrix help stages` shows examples",
             )
-        if lock:
-            return _answered(context, lock)
-        return _ask(context, context.arguments, options.driver)
+        return _stages(context, sources=context.arguments, driver=options.driver, lock=lock)
     given = [*context.arguments, *(["--", *context.passed] if context.passed else [])]
     given += [
         origin.name
@@ -188,47 +132,15 @@ def _read_stages(context: Context, lock: Lock | None) -> Stages:
             f"`--from-log` and `{given[0]}` contradict each other",
             help="a log already records the flags of the driver; leave out one of them",
         )
-    found = _read(context, options.from_log)
-    return stage_answers.of_log(found, lock, targets_of(context)) if lock else found
+    return _stages(context, options.log, lock=lock)
 
 
-def _wanted(context: Context) -> api.Wanted:
-    return api.Wanted(**{name: context.options[name] for name in api.Wanted._fields})
-
-
-def _read(context: Context, path: str) -> Stages:
-    from toolmatrix.stages import saved
-
-    log = saved.read(path, context.stdin)
-    return api.Stages(log, context.index, where=saved.called(path), wanted=_wanted(context))
-
-
-def _answered(context: Context, lock: Lock) -> Stages:
+def _stages(context: Context, log: str = "", **asked: Any) -> Stages:
     options = context.options
+    asked |= {name: options[name] for name in ("target", "timeout", *Wanted._fields)}
     # Of a request the archs are in its answer.
-    archs = () if options.for_ or context.origins["arch"].kind != "flag" else options.arch
-    words = (lock, context.arguments, context.passed, options.driver, archs)
-    return stage_answers.ask(*words, targets=targets_of(context), **_driven(context))
-
-
-def _ask(context: Context, sources: Sequence[str], driver: str) -> Stages:
-    from toolmatrix.stages.drivers.dry_run import names_archs
-
-    # What a file or a variable sets gives way to what was said to the driver itself.
-    unsaid = context.origins["arch"].kind != "flag" and names_archs(context.passed)
-    archs = () if unsaid else context.options.arch
-    return api.ask(sources, context.passed, driver, archs, **_driven(context))
-
-
-def _driven(context: Context) -> dict[str, Any]:
-    # How a driver is asked.
-    return {
-        "index": context.index,
-        "wanted": _wanted(context),
-        "timeout": context.options.timeout,
-        "environ": context.env,
-        "note": lambda text: context.say(f"note: {text}"),
-    }
+    arch = () if options.for_ else options.arch
+    return stages(log, flags=context.passed, arch=arch, matrix=context.matrices, **asked)
 
 
 def _show(context: Context, found: Stages) -> int:
@@ -282,16 +194,122 @@ def _diff(context: Context) -> int:
             f"`stages diff` has no format `{context.options.format}`",
             expected=f"one of {', '.join(_TEXTS)}",
         )
-    old, new = (_side(context, one, sources) for one in (first, second))
-    found = api.Compared(old, new, (first, second))
+    sides = []
+    for one in (first, second):
+        asked = {"sources": sources, "driver": one} if sources else {"log": context.path(one)}
+        side = _stages(context, **asked)
+        if side.failure:
+            raise side.failure
+        sides.append(side)
+    found = Compared(sides[0], sides[1], (first, second))
     context.give(found)
     return int(context.options.exit_code and bool(found))
 
 
-def _side(context: Context, name: str, sources: Sequence[str]) -> Stages:
-    if not sources:
-        return _read(context, context.path(name))
-    found = _ask(context, sources, name)
-    if found.failure:
-        raise found.failure
-    return found
+@command(
+    group="Inspect files, images and machines",
+    order=8,
+    usage="[FILE... | diff OLD NEW] [-- FLAGS]",
+    completer="file",
+    passes=True,
+    formats=("text", "json", "raw", "dot", "mermaid", *PRINTED[2:], "script", "ninja"),
+    request=True,
+    line=_run,
+    examples=(
+        "toolmatrix stages saxpy.cu --explain -- -arch=sm_86 -c",
+        "toolmatrix stages saxpy.cu --for tensorflow==2.6.5 --device 8.6 -- -c",
+        "toolmatrix stages --from-log build.log --device 8.6,9.0",
+        "toolmatrix stages diff before.log after.log",
+    ),
+    own={
+        "for_": option(
+            "--for",
+            kind="list",
+            metavar="SPEC",
+            completer="release",
+            only_flag=True,
+            help="Plan for this request",
+        ),
+        "run": option(
+            "--run", kind="flag", only_flag=True, help="Run the stages and time each one"
+        ),
+        "verify": option(
+            "--verify",
+            kind="flag",
+            only_flag=True,
+            help="Run the stages and the driver, and compare their outputs",
+        ),
+        "jobs": JOBS,
+        "cost": option(
+            "--cost",
+            kind="text",
+            shape="path",
+            configurable=False,
+            help="Add the cost of stages from the CSV of `nvcc -time` or the JSON of a run",
+        ),
+        "explain": option(
+            "--explain", kind="flag", help="Explain what each stage does and which flag changes it"
+        ),
+        "exit_code": EXIT_CODE,
+    },
+)
+def stages(
+    log: Path | Iterable[str] = _LOG,
+    *,
+    sources: Words = (),
+    flags: Words = (),
+    driver: str = _DRIVER,
+    arch: Words = (),
+    device: Words = (),
+    only: Words = shared.only("Include only stages that serve these codegen archs; repeatable"),
+    since: str = _SINCE,
+    until: str = _UNTIL,
+    timeout: int | None = _TIMEOUT,
+    directory: Path = "",
+    keep_dir: Path = _KEEP_DIR,
+    lock: Lock | None = None,
+    target: Words = (),
+    matrix: Matrix = None,
+) -> Stages:
+    """Show what nvcc, hipcc or clang would run, stage by stage.
+
+    The plans are those of a log, or of a driver that is asked what it would do with `sources` and `flags`. `log` is the
+    text of a log, its lines, or its path: a text has a line break in it. With `lock` they are for its answer. Raises
+    LogError, ToolMissing, UsageError, CannotSay.
+    """
+    from toolmatrix.stages import saved
+    from toolmatrix.stages.drivers.dry_run import names_archs
+
+    def index() -> Index:
+        return open_matrix(matrix).index
+
+    wanted = Wanted(
+        device=split_words(device),
+        only=split_words(only),
+        until=until,
+        since=since,
+        directory=os.fspath(directory),
+        keep_dir=os.fspath(keep_dir),
+    )
+    if bool(log) is bool(sources):
+        raise UsageError("`stages` takes a log or sources", expected="one of them")
+    calling, targets = caller(), targets_of(target, matrix) if lock else ()
+    if log:
+        path, lines = log_of(log)
+        seen = saved.read(path, calling.stdin) if path else saved.parse(lines)
+        where = saved.called(path) if path else "log"
+        found = Stages(seen, index, where=where, wanted=wanted)
+        return stage_answers.of_log(found, lock, targets) if lock else found
+    words = split_words(flags)
+    # What a file or a variable sets gives way to the answer, and to what was said to the driver itself.
+    named = calling.is_flag("arch") or not (lock or names_archs(words))
+    call = DriverCall(
+        sources=split_words(sources),
+        flags=words,
+        driver=driver,
+        archs=split_words(arch) if named else (),
+        timeout=timeout,
+        env=calling.env,
+    )
+    asked = call, index, wanted
+    return stage_answers.ask(lock, targets, *asked) if lock else ask_driver(*asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from toolmatrix.api.subjects import layer_store, targets_of
 from toolmatrix.cli.progress import ProgressLine
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
@@ -22,8 +23,6 @@ from toolmatrix.commands._subjects import (
     give_verdicts,
     listed_subjects,
     read_file,
-    store_of,
-    targets_of,
 )
 from toolmatrix.errors import Position, UsageError
 from toolmatrix.inventory import subject_lists
@@ -137,7 +136,7 @@ def run(context: Context) -> int:
         run=not options.no_run,
         strict=options.strict,
         attach=options.attach,
-        store=store_of(context),
+        store=None if options.no_store else layer_store(options.store, options.store_size),
     )
     _can_attach(words, attach=options.attach)
     bounds = WorkBounds(
@@ -223,7 +222,7 @@ def _baseline(context: Context) -> Baseline:
         words += [(word, Position(path, line)) for word, line in lines]
     expected = expectations_of(words)
     named = context.origins["lock"].kind == "flag"
-    baseline = Baseline(expected=expected, targets=targets_of(context))
+    baseline = Baseline(expected=expected, targets=targets_of(options.target, context.matrices))
     return baseline.with_lock(
         options.lock if named or (not expected and os.path.exists(options.lock)) else ""
     )

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from toolmatrix.report.stage_table import FileNames, products, tool
-from toolmatrix.report.stage_words import BOTH, DEVICE, HOST, prose_of
-from toolmatrix.report.stages import title
+from toolmatrix.report.stages import BOTH, DEVICE, HOST, FileNames, products, prose_of, title, tool
 from toolmatrix.report.terminal import printable
 from toolmatrix.stages.model import Log, Plan, Stage
 from toolmatrix.value import Value
