@@ -50,7 +50,7 @@ FLOORS = (
     {"codes"},
     {"document_store", "http", "opener", "resources", "finding", "lines", "outputs", "pack", "toml"}
     | {"further_errors"},
-    {"errors", "garbage", "processors", "value", "wording", "__init__"},
+    {"documents", "errors", "garbage", "processors", "value", "wording", "__init__"},
 )
 
 # Modules that may import what stands above them, with the reason.

@@ -75,7 +75,7 @@ class Printed:
         """The text that the command prints on a screen."""
         raise NotImplementedError
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Mapping[str, Any]:
         """The document that the command writes."""
         raise NotImplementedError
 
@@ -108,7 +108,7 @@ class Report(Outcome, Value):
     """An answer of which each form is made when it is asked for."""
 
     words: Callable[[Terminal], str]
-    document: Callable[[], dict[str, Any]]
+    document: Callable[[], Mapping[str, Any]]
     exit_code: int = 0
     # The texts of `--format`, by its word.
     forms: Mapping[str, Callable[[], str]] = {}
@@ -117,7 +117,7 @@ class Report(Outcome, Value):
         """The text that the command prints on a screen."""
         return self.words(screen)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Mapping[str, Any]:
         """The document that the command writes."""
         return self.document()
 

@@ -116,14 +116,15 @@ class Explorer:
         """The document of `toolmatrix matrix --rows ROWS --cols COLS --json`."""
         said = given(words)
         said.pop("wanted")
-        return requests.matrix(rows, cols, where=where, **said, matrix=self.matrix).to_json()
+        found = requests.matrix(rows, cols, where=where, **said, matrix=self.matrix)
+        return dict(found.to_json())
 
     def facts(self, ids: Sequence[str]) -> Document:
         """Facts in full: what `toolmatrix facts ID... --json` prints, each with the address of its source."""
         from toolmatrix.api.facts import facts
         from toolmatrix.report.claims import address
 
-        document = facts(*ids, matrix=self.matrix).to_json()
+        document = dict(facts(*ids, matrix=self.matrix).to_json())
         for entry in document["facts"]:
             entry["source"]["address"] = address(entry["source"]["at"])
         return document
@@ -165,7 +166,7 @@ class Explorer:
 
         heads = self.index.header["components"]
         document = facts(matrix=self.matrix).to_json()
-        return document | {"titles": {name: head["title"] for name, head in heads.items()}}
+        return {**document, "titles": {name: head["title"] for name, head in heads.items()}}
 
     def words(self) -> Document:
         """What a question can be made of: components with their releases, devices by their names, words of options."""

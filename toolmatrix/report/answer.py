@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.documents import MatrixHead
 from toolmatrix.report import claims, remarks, variants
 from toolmatrix.solve import flags
 
@@ -18,7 +19,7 @@ SCHEMA = "toolmatrix.resolution/1"
 _PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
 
 
-def head(index: Index) -> dict[str, str]:
+def head(index: Index) -> MatrixHead:
     """The matrix an answer rests on: its digest and date."""
     return {"digest": index.header["digest"], "date": index.header["date"]}
 

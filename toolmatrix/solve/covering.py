@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
 
-EXACT, COMPATIBLE, COMPILED = "exact", "compatible", "ptx"
+EXACT, COMPATIBLE, COMPILED = HOW = "exact", "compatible", "ptx"
 """How a device runs a cover: code made for it, machine code for another that it runs, or PTX."""
 
 
