@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from toolmatrix.facts import evidence
 
@@ -31,6 +31,7 @@ NAMED: dict[str, Shape] = {
     "float": {"type": "number"},
     "bool": {"type": "boolean"},
     "Day": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+    "Month": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
     "Digest": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
     "Code": {"type": "string", "pattern": "^TM[0-9]{3}$"},
     "Evidence": {"enum": list(evidence.WORDS)},
@@ -113,26 +114,28 @@ class Schema:
         head = {"$schema": DRAFT, "title": self.name, **self.whole}
         return head | ({"$defs": self.definitions} if self.definitions else {})
 
-    def objects(self, node: ast.ClassDef, module: str) -> Shape:
+    def objects(self, node: ast.AST, module: str) -> Shape:
         """The shape of the objects of a class, which has that of its bases."""
         made: Shape = {"type": "object", "required": [], "properties": {}}
-        for base in node.bases:
+        for base in getattr(node, "bases", ()):
             name, parent = meaning(base, module)
-            if isinstance(parent, ast.ClassDef) and name != Name(WORDS, "TypedDict"):
+            if _declares(parent):
                 inherited = self.objects(parent, name.module)
                 made["required"] += inherited["required"]
                 made["properties"] |= inherited["properties"]
-        partial = any(one.arg == "total" for one in node.keywords)
+        partial = any(one.arg == "total" for one in getattr(node, "keywords", ()))
         for field, annotation in _fields(node):
             needed = not partial
             if isinstance(annotation, ast.Subscript) and _word(annotation) == "NotRequired":
                 annotation, needed = annotation.slice, False
             made["properties"][field] = self.shape(annotation, module)
             made["required"] += [field] if needed else []
-        for field, text in _docstrings(node):
-            made["properties"][field] = made["properties"][field] | {"description": text}
         if self.closed:
             made["additionalProperties"] = False
+        if not isinstance(node, ast.ClassDef):
+            return made
+        for field, text in _docstrings(node):
+            made["properties"][field] = made["properties"][field] | {"description": text}
         return {"description": _text(ast.get_docstring(node) or ""), **made}
 
     def shape(self, node: ast.expr, module: str) -> Shape:
@@ -146,7 +149,7 @@ class Schema:
         name, found = meaning(node, module)
         if name.name in NAMED and (found is None or name.module == WORDS):
             return dict(NAMED[name.name])
-        if isinstance(found, ast.ClassDef):
+        if _declares(found):
             own = name.name.strip("_")
             if own not in self.definitions:
                 self.definitions[own] = {}
@@ -169,13 +172,24 @@ class Schema:
         return {"type": "array", "items": self.shape(parts[0], module), **BOUNDS.get(word, {})}
 
 
+def _declares(node: ast.AST | None) -> TypeGuard[ast.ClassDef | ast.Call]:
+    """Whether it declares objects: a class, or a call of `TypedDict`."""
+    return isinstance(node, (ast.ClassDef, ast.Call))
+
+
 def _word(node: ast.expr) -> str:
     """What stands before the brackets."""
     return ast.unparse(node.value) if isinstance(node, ast.Subscript) else ""
 
 
-def _fields(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
-    for one in node.body:
+def _fields(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """The fields of a class, or of a call with their names and annotations."""
+    if isinstance(node, ast.Call):
+        declared = node.args[1]
+        assert isinstance(declared, ast.Dict)
+        for key, annotation in zip(declared.keys, declared.values, strict=True):
+            yield ast.literal_eval(key or ""), annotation
+    for one in getattr(node, "body", ()):
         if isinstance(one, ast.AnnAssign):
             yield ast.unparse(one.target), one.annotation
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     NonEmpty = list[_T]
     Pair = list[_T]
+    # Words of Python are no names of fields.
+    HasFrom = TypedDict("HasFrom", {"from": str})
+    HasIs = TypedDict("HasIs", {"is": str})
+    HasWith = TypedDict("HasWith", {"with": list[str]})
 else:
     # Annotations are never evaluated, so that these names need mean nothing.
     Annotated = Any = Literal = NotRequired = NonEmpty = Pair = None
@@ -29,6 +33,8 @@ else:
     class TypedDict(metaclass=_TypedDictType):
         """What declares a document to type checkers and to those who read the source, and is nothing when it runs."""
 
+    HasFrom = HasIs = HasWith = TypedDict
+
 
 __all__ = (
     "Amount",
@@ -39,8 +45,12 @@ __all__ = (
     "Day",
     "Digest",
     "Evidence",
+    "HasFrom",
+    "HasIs",
+    "HasWith",
     "Literal",
     "MatrixHead",
+    "Month",
     "NonEmpty",
     "NotRequired",
     "Ordinal",
@@ -50,6 +60,8 @@ __all__ = (
 
 Day = str
 """A day as ISO 8601 writes it."""
+Month = str
+"""A month of a year, as ISO 8601 writes it."""
 Digest = str
 """The SHA-256 of something, in hexadecimal digits behind `sha256:`."""
 Code = str

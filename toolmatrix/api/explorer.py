@@ -6,6 +6,7 @@ import shlex
 
 from toolmatrix.api import requests
 from toolmatrix.api.answers import Allowed, NoAnswer, Resolved
+from toolmatrix.documents import Annotated, Day, Evidence, Literal, MatrixHead, TypedDict
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.report.claims import Notes
 from toolmatrix.request.fields import DECLARED, BadValue, Fields, flag, given, known
@@ -16,12 +17,114 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api import Matrix
+    from toolmatrix.api.timelines import TimelineDocument
+    from toolmatrix.report.answer import ResolutionDocument
+    from toolmatrix.report.claims import NoteEntry
+    from toolmatrix.report.refusal import ConflictDocument, DerivedReason
+    from toolmatrix.report.tree import TreeEntry
 
     Document = dict[str, Any]
 
 SCHEMA = "toolmatrix.explorer/1"
 COMMANDS = {"resolve": requests.resolve, "why-not": requests.why_not}
 _VERDICTS = {0: "yes", 1: "no", 4: "unknown"}
+
+
+class OfferedRepair(TypedDict):
+    """A way out of a refusal, with its words."""
+
+    text: str
+    evidence: Evidence | Literal[""]
+    command: str
+    words: list[str]
+
+
+class LaidOut(TypedDict):
+    """An answer as its command gives it, and laid out."""
+
+    document: ResolutionDocument | ConflictDocument
+    headline: str
+    trees: list[TreeEntry]
+    reasons: list[DerivedReason]
+    remarks: list[str]
+    repairs: list[OfferedRepair]
+
+
+class ExplorerDocument(LaidOut):
+    """What the explorer shows of an answer: the document of `toolmatrix resolve` or `why-not`, and the same laid out
+    with its sources.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    command: str
+    exit_code: Annotated[int, 0, 1, 4]
+    verdict: Annotated[str, "yes", "no", "unknown"]
+    text: str
+    notes: list[NoteEntry]
+
+
+class WordsComponent(TypedDict):
+    """A component that a question can name."""
+
+    name: str
+    title: str
+    framework: bool
+    aliases: list[str]
+    releases: list[str]
+    builds_of: str
+
+
+class WordsDevice(TypedDict):
+    """A device by the names of its products."""
+
+    device: str
+    products: list[str]
+
+
+class ExplorerWordsDocument(TypedDict):
+    """What a question to the explorer can be made of: components with their releases, devices by their names, words of
+    options.
+    """
+
+    schema: Literal["toolmatrix.explorer-words/1"]
+    matrix: MatrixHead
+    components: list[WordsComponent]
+    devices: list[WordsDevice]
+    options: dict[str, list[str]]
+
+
+class DatedRelease(TypedDict):
+    """A release and its day."""
+
+    release: str
+    date: Day
+
+
+class NewReleases(TypedDict):
+    """The new releases of a component."""
+
+    component: str
+    title: str
+    releases: list[DatedRelease]
+
+
+class ReadSource(TypedDict):
+    """A source that was read since."""
+
+    name: str
+    title: str
+    at: str
+    read: Day
+
+
+class ChangesDocument(TypedDict):
+    """What the explorer shows as new since a day: releases by component, and sources that were read after it."""
+
+    schema: Literal["toolmatrix.changes/1"]
+    matrix: MatrixHead
+    since: str
+    releases: list[NewReleases]
+    sources: list[ReadSource]
 
 
 class Explorer:
@@ -31,9 +134,9 @@ class Explorer:
         self.matrix = requests.open_matrix(matrix)
         self.index = self.matrix.index
 
-    def ask(self, kind: str, said: Mapping[str, Any]) -> Document:
+    def ask(self, kind: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
         """The document that answers a question of a kind; what cannot be answered is `toolmatrix.error/1`."""
-        answers: dict[str, Callable[..., Document]] = {
+        answers: dict[str, Callable[..., Mapping[str, Any]]] = {
             "answer": self.answer,
             "files": self.files,
             "grid": self.grid,
@@ -50,27 +153,20 @@ class Explorer:
         except ToolmatrixError as error:
             return error.to_json()
 
-    def answer(self, command: str, words: Sequence[str]) -> Document:
+    def answer(self, command: str, words: Sequence[str]) -> ExplorerDocument:
         """An answer as its command gives it (`document`), and laid out: trees or reasons, sources and ways out."""
         said = given(words)
         told = Fields(**said)
         wanted = _wanted(said)
         found = COMMANDS[command](*wanted, **said, matrix=self.matrix)
         notes = Notes(self.index)
-        document = found.to_json()
         return {
             "schema": SCHEMA,
             "command": shlex.join(("toolmatrix", command, *told.words())),
             "exit_code": found.exit_code,
             "verdict": _VERDICTS[found.exit_code],
-            "document": document,
             "text": str(found),
-            "headline": "",
-            "trees": [],
-            "reasons": [],
-            "remarks": [],
-            "repairs": [],
-            **_laid_out(found, document, notes),
+            **_laid_out(found, notes),
             # Numbers are given while all else is laid out.
             "notes": notes.document(),
         }
@@ -129,26 +225,26 @@ class Explorer:
             entry["source"]["address"] = address(entry["source"]["at"])
         return document
 
-    def timeline(self, component: str, beside: Sequence[str]) -> Document:
+    def timeline(self, component: str, beside: Sequence[str]) -> TimelineDocument:
         """Which releases of other components the releases of one go with, by the days of these: a lane for each."""
         from toolmatrix.api.timelines import Timeline
 
         return Timeline(component, self.matrix).document(beside)
 
-    def changes(self, since: str) -> Document:
+    def changes(self, since: str) -> ChangesDocument:
         """What is new since a day: releases by component, and sources that were read after it."""
-        releases = []
+        releases: list[NewReleases] = []
         for name, head in self.index.header["components"].items():
             part = self.index.component(name)
-            new = [
+            new: list[DatedRelease] = [
                 {"release": version, "date": day}
                 for version, day in zip(part.versions, part.dates, strict=True)
                 if day > since
             ]
             if new and not head["hidden"] and not head["variant_of"]:
                 releases.append({"component": name, "title": head["title"], "releases": new[::-1]})
-        sources = [
-            {"name": name, **source._asdict()}
+        sources: list[ReadSource] = [
+            {"name": name, "title": source.title, "at": source.at, "read": source.read}
             for name, source in self.index.sources().items()
             if source.read > since
         ]
@@ -168,9 +264,9 @@ class Explorer:
         document = facts(matrix=self.matrix).to_json()
         return {**document, "titles": {name: head["title"] for name, head in heads.items()}}
 
-    def words(self) -> Document:
+    def words(self) -> ExplorerWordsDocument:
         """What a question can be made of: components with their releases, devices by their names, words of options."""
-        components = [
+        components: list[WordsComponent] = [
             {
                 "name": name,
                 "title": head["title"],
@@ -210,12 +306,13 @@ def _wanted(said: Document) -> tuple[str, ...]:
     return found
 
 
-def _laid_out(found: Resolved | NoAnswer, document: Document, notes: Notes) -> Document:
+def _laid_out(found: Resolved | NoAnswer, notes: Notes) -> LaidOut:
     from toolmatrix.report import refusal, remarks, tree
 
-    several = len(document["request"]["targets"]) > 1
     if isinstance(found, NoAnswer):
-        ways = [
+        refused = found.to_json()
+        several = len(refused["request"]["targets"]) > 1
+        ways: list[OfferedRepair] = [
             {
                 "text": part["text"],
                 "evidence": part["evidence"],
@@ -223,18 +320,25 @@ def _laid_out(found: Resolved | NoAnswer, document: Document, notes: Notes) -> D
                 # Behind the names of the program and of its command.
                 "words": shlex.split(part["command"])[2:],
             }
-            for part in document["repairs"]
+            for part in refused["repairs"]
         ]
         return {
-            "headline": refusal.counted(document),
-            "reasons": refusal.reasons(document["cores"], notes, several=several),
+            "document": refused,
+            "headline": refusal.counted(refused),
+            "trees": [],
+            "reasons": refusal.reasons(refused["cores"], notes, several=several),
             "repairs": ways,
             "remarks": [] if ways else [refusal.NO_REPAIR],
         }
-    trees = tree.document(found.context.index, found.found, notes)
-    shown: Document = {
-        "trees": trees,
+    document = found.to_json()
+    several = len(document["request"]["targets"]) > 1
+    shown: LaidOut = {
+        "document": document,
+        "headline": "",
+        "trees": tree.document(found.context.index, found.found, notes),
+        "reasons": [],
         "remarks": [*tree.footer(found.found), *remarks.lines(document)],
+        "repairs": [],
     }
     if isinstance(found, Allowed):
         shown["headline"] = refusal.allowed_headline(document)

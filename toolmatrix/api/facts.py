@@ -8,18 +8,17 @@ from functools import partial
 from toolmatrix.api import Report, this_day
 from toolmatrix.errors import NothingMatched
 from toolmatrix.report import fact_pages as report
-from toolmatrix.report.fact_pages import Pages
+from toolmatrix.report.fact_pages import FactEntry, Pages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any
 
     from toolmatrix.api import Matrix
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
 
-    Page = tuple[Callable[[Terminal], str], list[dict[str, Any]]]
+    Page = tuple[Callable[[Terminal], str], list[FactEntry]]
     """The words of a fact, a table or a component, and its entries."""
 
 
@@ -71,7 +70,8 @@ def _summary(pages: Pages) -> Report:
 
 def _of_source(pages: Pages, source: str) -> Report:
     records = [record for record in pages.facts() if record.source == source]
-    document = pages.list_document(records, source=source)
+    document = pages.list_document(records)
+    document["source"] = source
     part = pages.sources[source]
     head = f"{source}: {part.title}\n{part.at}, read {part.read}\n\n"
     return Report(
@@ -85,7 +85,8 @@ def _stale(pages: Pages, source: str, limit: int, today: str, full: bool) -> Rep
     if source:
         wanted &= {source}
     records = [record for record in pages.facts() if record.source in wanted]
-    document = pages.list_document(records, stale=limit, today=today)
+    document = pages.list_document(records)
+    document["stale"], document["today"] = limit, today
     return Report(
         words=lambda _: report.stale_text(document, ids=full),
         document=lambda: document,
@@ -116,7 +117,7 @@ def _pages(pages: Pages, name: str, source: str) -> Iterator[Page]:
         )
 
 
-def _from(source: str, entries: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+def _from(source: str, entries: list[FactEntry], name: str) -> list[FactEntry]:
     held = [entry for entry in entries if source in ("", entry["source"]["name"])]
     if not held:
         raise NothingMatched(f"`{name}` does not come from `{source}`", found=f"`{name}`")

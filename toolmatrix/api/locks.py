@@ -178,8 +178,8 @@ def solved(
         for caveat in document["caveats"]:
             if caveat["kind"] == "untested":
                 say(caveat["text"])
-        for part in document["unread"]:
-            say(f"cannot say: {part['text']}  TM120")
+        for unknown in document["unread"]:
+            say(f"cannot say: {unknown['text']}  TM120")
     return Lock(
         matrix_digest=index.header["digest"],
         matrix_date=index.header["date"],

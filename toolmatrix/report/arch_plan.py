@@ -333,8 +333,7 @@ class _Page:
         return self.screen.wrap(told.rstrip(), head, " " * len(head))
 
     def ranges(self, component: str, releases: Sequence[str], most: int = _RANGES) -> str:
-        of = self.index.header["components"][component]["variant_of"]
-        told = partners.ranges(self.index, {"component": component, "builds_of": of}, releases)
+        told = partners.ranges(self.index, component, releases)
         return told if self.everything else partners.few(told, most)
 
     def marks(self, facts: Iterable[str]) -> str:
