@@ -162,7 +162,7 @@ class Schema:
         """The shape of an annotation with brackets."""
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if word == "Annotated" and _word(parts[0]) == "dict":
-            return self.shape(parts[1], module)
+            return self.mapping(parts[0], node, module)
         if word in ("Literal", "Annotated"):
             values = _values(node, module)
             return {"const": values[0]} if len(values) == 1 else {"enum": values}
@@ -170,6 +170,19 @@ class Schema:
             return {"type": "object", "additionalProperties": self.shape(parts[1], module)}
         assert word in ("list", "tuple", *BOUNDS), ast.unparse(node)
         return {"type": "array", "items": self.shape(parts[0], module), **BOUNDS.get(word, {})}
+
+    def mapping(self, node: ast.expr, annotated: ast.Subscript, module: str) -> Shape:
+        """The shape of a dictionary: what a class writes, or values of one kind under the keys that are named."""
+        assert isinstance(annotated.slice, ast.Tuple)
+        about = annotated.slice.elts[1]
+        if not isinstance(about, ast.Constant) and _declares(meaning(about, module)[1]):
+            return self.shape(about, module)
+        assert isinstance(node, ast.Subscript)
+        assert isinstance(node.slice, ast.Tuple)
+        keys = _values(annotated, module)
+        value = self.shape(node.slice.elts[1], module)
+        made: Shape = {"type": "object", "required": keys, "properties": dict.fromkeys(keys, value)}
+        return made | ({"additionalProperties": False} if self.closed else {})
 
 
 def _declares(node: ast.AST | None) -> TypeGuard[ast.ClassDef | ast.Call]:

@@ -2,7 +2,7 @@
 
 Type checkers hold the code to these declarations, and tests/schemas.py makes the JSON Schemas of them: the docstring of
 a class or a field is its description. The metadata of `Annotated` are the values that a field may have, or the
-`toolmatrix.value.Document` of which it is what `to_json` makes.
+keys of a dictionary, or the `toolmatrix.value.Document` of which it is what `to_json` makes.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ __all__ = (
     "NotRequired",
     "Ordinal",
     "Pair",
+    "Place",
     "TypedDict",
 )
 
@@ -74,6 +75,14 @@ Ordinal = int
 """A number from 1, as lines have."""
 Amount = float
 """A number from 0 that need not be whole."""
+
+
+class Place(TypedDict):
+    """A line of a file."""
+
+    path: str
+    line: Ordinal | None
+    column: Ordinal | None
 
 
 class MatrixHead(TypedDict):

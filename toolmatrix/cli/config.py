@@ -4,15 +4,49 @@ from __future__ import annotations
 
 from toolmatrix.cli.options import OPTIONS
 from toolmatrix.cli.prepare import unknown_variables
+from toolmatrix.documents import Annotated, Literal, TypedDict
 from toolmatrix.report.terminal import columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.prepare import Origin
+
+
+class OriginPlace(TypedDict):
+    """A line of a file."""
+
+    path: str
+    line: int | None
+
+
+class OriginEntry(TypedDict):
+    """Where the value of an option comes from."""
+
+    kind: Annotated[
+        str, "flag", "variable", "environment table", "project file", "user file", "default"
+    ]
+    name: str
+    where: OriginPlace | None
+
+
+class ConfigOption(TypedDict):
+    """The value of an option, and where it comes from."""
+
+    value: str | int | bool | list[str] | None
+    origin: OriginEntry
+
+
+class ConfigDocument(TypedDict):
+    """What `toolmatrix config --json` prints."""
+
+    schema: Literal["toolmatrix.config/1"]
+    options: dict[str, ConfigOption]
+    request: list[str]
+    environments: list[str]
+    files: list[str]
 
 
 def run(context: Context) -> int:
@@ -49,8 +83,8 @@ def _shown(origins: Mapping[str, Origin]) -> dict[str, Origin]:
     return {name: origins[name] for name in sorted(origins) if not OPTIONS[name].only_flag}
 
 
-def _document(context: Context) -> dict[str, Any]:
-    options = {
+def _document(context: Context) -> ConfigDocument:
+    options: dict[str, ConfigOption] = {
         OPTIONS[name].key: {"value": context.options[name], "origin": _origin(origin)}
         for name, origin in _shown(context.origins).items()
     }
@@ -63,10 +97,10 @@ def _document(context: Context) -> dict[str, Any]:
     }
 
 
-def _origin(origin: Origin) -> dict[str, Any]:
+def _origin(origin: Origin) -> OriginEntry:
     where = origin.where
     return {
         "kind": origin.kind,
         "name": origin.name,
-        "where": where and {"path": where.path, "line": where.line or None},
+        "where": {"path": where.path, "line": where.line or None} if where else None,
     }

@@ -13,6 +13,7 @@ from toolmatrix.cli import ask
 from toolmatrix.cli.context import Context
 from toolmatrix.cli.options import OPTIONS
 from toolmatrix.cli.progress import Progress, summarize
+from toolmatrix.documents import Literal, TypedDict
 from toolmatrix.errors import Position, UsageError
 from toolmatrix.finding import Judged
 from toolmatrix.inventory import subject_lists
@@ -33,6 +34,13 @@ _EXPECTATION = "an expectation"
 # Bytes of a file of subjects or expectations, and of results.
 _LARGEST_LIST = 16 << 20
 _LARGEST_RESULTS = 1 << 30
+
+
+class ChecksDocument(TypedDict):
+    """What `toolmatrix doctor --list-checks --json` prints: each check by name, with what it looks at."""
+
+    schema: Literal["toolmatrix.checks/1"]
+    checks: dict[str, str]
 
 
 def inventory(context: Context) -> int:
@@ -280,7 +288,8 @@ def doctor(context: Context) -> int:
 def _checks(context: Context) -> int:
     checks = {name: about for name, (about, _) in machine.CHECKS.items()}
     if context.options.format == "json":
-        context.write_json({"schema": "toolmatrix.checks/1", "checks": checks})
+        document: ChecksDocument = {"schema": "toolmatrix.checks/1", "checks": checks}
+        context.write_json(document)
     else:
         context.write("".join(line + "\n" for line in terminal.columns(checks.items())))
     return 0

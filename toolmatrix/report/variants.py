@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.documents import Literal, NotRequired, TypedDict
+from toolmatrix.documents import Annotated, Literal, NotRequired, TypedDict
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.preferences import limits
 from toolmatrix.value import Value
@@ -32,7 +32,7 @@ class BuildForm(TypedDict):
     """Codegen archs with machine code; null where nobody knows."""
     ptx: list[str] | None
     """Codegen archs that the driver compiles; null where nobody knows."""
-    install: dict[str, str]
+    install: Annotated[dict[str, str], "pip", "uv"]
     """The command that installs it, by tool."""
     build: str
     """Its name among the builds of all releases."""
