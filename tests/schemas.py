@@ -168,7 +168,11 @@ class Schema:
             return {"const": values[0]} if len(values) == 1 else {"enum": values}
         if word in ("dict", "Mapping"):
             return {"type": "object", "additionalProperties": self.shape(parts[1], module)}
-        assert word in ("list", "tuple", *BOUNDS), ast.unparse(node)
+        assert word in ("list", "tuple", "Sequence", *BOUNDS), ast.unparse(node)
+        if word == "tuple" and ast.unparse(parts[-1]) != "...":
+            size = len(parts)
+            items = self.shape(parts[0], module)
+            return {"type": "array", "items": items, "minItems": size, "maxItems": size}
         return {"type": "array", "items": self.shape(parts[0], module), **BOUNDS.get(word, {})}
 
     def mapping(self, node: ast.expr, annotated: ast.Subscript, module: str) -> Shape:

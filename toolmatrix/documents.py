@@ -45,6 +45,7 @@ __all__ = (
     "Day",
     "Digest",
     "Evidence",
+    "FilePlace",
     "HasFrom",
     "HasIs",
     "HasWith",
@@ -55,7 +56,6 @@ __all__ = (
     "NotRequired",
     "Ordinal",
     "Pair",
-    "Place",
     "TypedDict",
 )
 
@@ -77,7 +77,7 @@ Amount = float
 """A number from 0 that need not be whole."""
 
 
-class Place(TypedDict):
+class FilePlace(TypedDict):
     """A line of a file."""
 
     path: str

@@ -7,7 +7,7 @@ matched, 4 cannot say, 5 an outside tool is missing or failed, 70 internal error
 
 from __future__ import annotations
 
-from toolmatrix.documents import Code, Literal, Place, TypedDict
+from toolmatrix.documents import Code, FilePlace, Literal, TypedDict
 
 __all__ = (
     "AccessDenied",
@@ -62,7 +62,7 @@ class ErrorEntry(TypedDict):
 
     code: Code
     what: str
-    where: Place | None
+    where: FilePlace | None
     expected: str
     found: str
     help: str
@@ -85,7 +85,7 @@ class Position:
         self.line = line
         self.column = column
 
-    def to_json(self) -> Place:
+    def to_json(self) -> FilePlace:
         """The place as documents hold it."""
         return {"path": self.path, "line": self.line or None, "column": self.column or None}
 

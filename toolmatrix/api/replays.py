@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from toolmatrix.api import PLAIN, Printed
 from toolmatrix.report.terminal import Terminal
@@ -12,6 +11,10 @@ from toolmatrix.stages.execute import Run
 from toolmatrix.stages.model import SCHEMA, Plan
 from toolmatrix.stages.replay import Replay
 from toolmatrix.stages.verify import Reproduction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.api.stages import StagesDocument
 
 
 class Costed(Printed):
@@ -32,13 +35,11 @@ class Costed(Printed):
         """The text that the command prints."""
         return "\n".join(self.lines(screen)) + "\n"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> StagesDocument:
         """The document `toolmatrix.stages/1` with the cost of its plan."""
-        return {
-            "schema": SCHEMA,
-            "plans": [self.plan.to_json() | {"cost": self.cost.to_json()}],
-            "diagnostics": [],
-        }
+        plan = self.plan.to_json()
+        plan["cost"] = self.cost.to_json()
+        return {"schema": SCHEMA, "plans": [plan], "diagnostics": []}
 
 
 class Ran(Costed):
@@ -75,10 +76,10 @@ class Ran(Costed):
             *stage_cost.verdict_lines(self.reproductions or (), screen),
         ]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> StagesDocument:
         """The document `toolmatrix.stages/1` with the run of its plan."""
         document = super().to_json()
-        plan: dict[str, Any] = document["plans"][0]
+        plan = document["plans"][0]
         plan["run"] = self.measured.to_json()
         if self.reproductions is not None:
             plan["verdicts"] = [one.to_json() for one in self.reproductions]

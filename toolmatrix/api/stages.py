@@ -7,26 +7,41 @@ from pathlib import Path
 
 from toolmatrix.api import PLAIN, Printed, log_of, split_words
 from toolmatrix.api.replays import Costed, Ran
+from toolmatrix.documents import Annotated, Any, MatrixHead, NotRequired, TypedDict
 from toolmatrix.errors import NothingMatched, ToolMissing, UsageError
 from toolmatrix.stages import replay as replaying
+from toolmatrix.stages.model import SCHEMA
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any
 
     from toolmatrix.api import Matrix, Words
+    from toolmatrix.api.stage_answers import MadeFor
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Finding
     from toolmatrix.judge.stage_answer import Answered
     from toolmatrix.lock.model import Lock
+    from toolmatrix.report import stage_diff
+    from toolmatrix.report.findings import PlanFindingEntry
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.stages.compare import LogComparison
     from toolmatrix.stages.drivers.dry_run import DryRun
-    from toolmatrix.stages.model import Log, Plan
+    from toolmatrix.stages.model import Diagnostic, Log, Plan, PlanOfStages
     from toolmatrix.stages.replay import Replay
     from toolmatrix.stages.verify import Reproduction
+
+
+class StagesDocument(TypedDict):
+    """What `toolmatrix stages --json` prints: one plan for each invocation of a driver; docs/stages.md describes it."""
+
+    schema: Annotated[str, SCHEMA]
+    plans: list[PlanOfStages]
+    diagnostics: list[Annotated[dict[str, Any], Diagnostic]]
+    matrix: NotRequired[MatrixHead]
+    answer: NotRequired[MadeFor]
+    findings: NotRequired[list[PlanFindingEntry]]
 
 
 # Findings that say what a run cannot do without.
@@ -170,18 +185,22 @@ class Stages(Printed):
         shown = stages.text(log, self.where, screen, full=full, explain=explain, place=place)
         return f"{shown}\n{found}" if found else shown
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> StagesDocument:
         """The document `toolmatrix.stages/1`."""
         from toolmatrix.api import stage_answers
         from toolmatrix.report import answer, findings
 
         index = self.index()
-        made_for = {"answer": stage_answers.document(self.answered)} if self.answered else {}
-        return self.log.replace(plans=self.plans).to_json() | {
+        document: StagesDocument = {
+            "schema": SCHEMA,
+            "plans": [plan.to_json() for plan in self.plans],
+            "diagnostics": [one.to_json() for one in self.log.diagnostics],
             "matrix": answer.head(index),
-            **made_for,
             "findings": findings.plan_document(index, self.findings),
         }
+        if self.answered:
+            document["answer"] = stage_answers.document(self.answered)
+        return document
 
     def drawn(self, form: str) -> str:
         """The plans as `raw` commands, or as a graph: `dot`, `mermaid` or `svg`. Raises ToolMissing, KeyError."""
@@ -332,7 +351,7 @@ class Compared(Printed):
 
         return stage_diff.text(self.old, self.new, self.found, screen, by_default)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> stage_diff.StageDifferencesDocument:
         """The document `toolmatrix.stage-differences/1`."""
         from toolmatrix.report import stage_diff
 

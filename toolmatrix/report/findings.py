@@ -11,10 +11,10 @@ from toolmatrix.documents import (
     Any,
     Code,
     Count,
+    FilePlace,
     HasFrom,
     MatrixHead,
     NotRequired,
-    Place,
     TypedDict,
 )
 from toolmatrix.facts.evidence import weakest
@@ -50,7 +50,7 @@ class FindingHead(TypedDict):
     component: str | None
     expected: str | None
     actual: str | None
-    where: Place | None
+    where: FilePlace | None
     text: str
     because: NotRequired[list[str]]
     help: str

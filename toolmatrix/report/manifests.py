@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from toolmatrix.codes.manifests import ManifestFinding, short
-from toolmatrix.documents import Annotated, Count, MatrixHead, NonEmpty, Pair, Place, TypedDict
+from toolmatrix.documents import Annotated, Count, FilePlace, MatrixHead, NonEmpty, Pair, TypedDict
 from toolmatrix.errors import ErrorEntry
 from toolmatrix.facts.index import Index
 from toolmatrix.manifests.model import NotRead
@@ -42,7 +42,7 @@ class PartEntry(TypedDict):
     selector: str
     text: str
     kind: str
-    where: Place
+    where: FilePlace
 
 
 class NotReadEntry(TypedDict):
@@ -50,7 +50,7 @@ class NotReadEntry(TypedDict):
 
     text: str
     why: str
-    where: Place
+    where: FilePlace
 
 
 class PairEntry(TypedDict):
@@ -75,7 +75,7 @@ class AskedEntry(TypedDict):
     """What is asked for, and where."""
 
     text: str
-    where: Place
+    where: FilePlace
 
 
 class RefusedEntry(findings.FindingHead):
