@@ -30,6 +30,25 @@ COMMANDS = {"resolve": requests.resolve, "why-not": requests.why_not}
 _VERDICTS = {0: "yes", 1: "no", 4: "unknown"}
 
 
+class ExcludedTarget(TypedDict):
+    """A target that a recipe builds no image for."""
+
+    target: str
+    reason: str
+
+
+class ExplorerFilesDocument(TypedDict):
+    """The Dockerfiles that the explorer shows of an answer: what `toolmatrix render --format dockerfile` writes but
+    for the lock.
+    """
+
+    schema: Literal["toolmatrix.explorer-files/1"]
+    command: str
+    files: dict[str, str]
+    excluded: list[ExcludedTarget]
+    unpinned: list[str]
+
+
 class OfferedRepair(TypedDict):
     """A way out of a refusal, with its words."""
 
@@ -171,7 +190,7 @@ class Explorer:
             "notes": notes.document(),
         }
 
-    def files(self, words: Sequence[str]) -> Document:
+    def files(self, words: Sequence[str]) -> ExplorerFilesDocument:
         """The Dockerfiles of the answer to a request, by their names, and what nothing pins in them."""
         from toolmatrix.api import files, locks
         from toolmatrix.request.recipes import of_request

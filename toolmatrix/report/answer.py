@@ -31,12 +31,10 @@ SCHEMA = "toolmatrix.resolution/1"
 _PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
 
 
-class RequestEntry(HasWith, HasFrom):
-    """A request with the defaults that were filled in."""
+class WantedEntry(HasWith):
+    """What a request asks for, apart from the ways to get it."""
 
     wanted: list[str]
-    targets: NonEmpty[Annotated[str, "x86", "arm", "amd"]]
-    accelerator: dict[str, str]
     align: list[str]
     archs: list[str]
     devices: list[str]
@@ -46,6 +44,13 @@ class RequestEntry(HasWith, HasFrom):
     min_evidence: str
     at: str
     recipe: NotRequired[str]
+
+
+class RequestEntry(WantedEntry, HasFrom):
+    """A request with the defaults that were filled in."""
+
+    targets: NonEmpty[Annotated[str, "x86", "arm", "amd"]]
+    accelerator: dict[str, str]
 
 
 class DisputeEntry(TypedDict):
@@ -153,12 +158,19 @@ def request_document(request: Request) -> RequestEntry:
         }
         for option in ("accelerator", "from")
     }
-    made: RequestEntry = {
-        "wanted": [ask.text for ask in request.asks if not ask.option],
-        "with": [ask.text for ask in request.asks if ask.option == "with"],
+    return {
+        **wanted_document(request),
         "targets": list(request.targets),
         "from": chosen["from"].get("*", ""),
         "accelerator": chosen["accelerator"],
+    }
+
+
+def wanted_document(request: Request) -> WantedEntry:
+    """What a request asks for as JSON values, apart from the ways to get it."""
+    made: WantedEntry = {
+        "wanted": [ask.text for ask in request.asks if not ask.option],
+        "with": [ask.text for ask in request.asks if ask.option == "with"],
         "align": [*request.align, *request.lone],
         "archs": list(request.archs),
         "devices": list(request.devices),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.documents import Annotated, Any, Evidence, HasFrom, MatrixHead, NonEmpty, TypedDict
+from toolmatrix.documents import Annotated, Evidence, HasFrom, MatrixHead, NonEmpty, TypedDict
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, terminal, variants
 from toolmatrix.solve.partners import SAYS
@@ -10,9 +10,9 @@ from toolmatrix.solve.partners import SAYS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.report.answer import WantedEntry
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.partners import PairFact, Partner, Partners
 
@@ -55,7 +55,7 @@ class PartnersDocument(TypedDict):
 
     schema: Annotated[str, SCHEMA]
     matrix: MatrixHead
-    request: dict[str, Any]
+    request: WantedEntry
     ways: NonEmpty[WayEntry]
     component: str
     releases: list[str]
@@ -78,12 +78,8 @@ def document(index: Index, found: Partners) -> PartnersDocument:
     return {
         "schema": SCHEMA,
         "matrix": answer.head(index),
-        "request": {
-            name: value
-            for name, value in ways[0].items()
-            # They stand in the ways, which differ in nothing else.
-            if name not in ("from", "accelerator", "targets")
-        },
+        # The ways differ in nothing else.
+        "request": answer.wanted_document(found.requests[0]),
         "ways": [
             {
                 "target": way["targets"][0],
