@@ -1,8 +1,8 @@
 """The words in which modules declare the documents that they make: a `TypedDict` for each object, down to the last.
 
 Type checkers hold the code to these declarations, and tests/schemas.py makes the JSON Schemas of them: the docstring of
-a class or a field is its description. The metadata of `Annotated` are the values that a field may have, or the
-keys of a dictionary, or the `toolmatrix.value.Document` of which it is what `to_json` makes.
+a class or a field is its description. The metadata of `Annotated` are the values that a field may have, the keys of a
+dictionary, or the `toolmatrix.value.Document` whose `to_json` makes it.
 """
 
 from __future__ import annotations
