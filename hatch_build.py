@@ -44,7 +44,7 @@ def _made(root: str, index: str) -> dict[str, str]:
     """Write the index; returns the manual pages by name."""
     sys.path.insert(0, root)
     try:
-        from toolmatrix.cli import man
+        from toolmatrix.commands import _man as man
         from toolmatrix.facts.index import Index, IndexFolder
         from toolmatrix.facts.store import build_index
 

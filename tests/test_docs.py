@@ -32,10 +32,10 @@ from tests.golden import VARIABLE
 from toolmatrix import errors
 from toolmatrix.api import checks
 from toolmatrix.cli import topics
-from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.main import main
-from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
 from toolmatrix.cli.tools import TOOLS
+from toolmatrix.command import COMMANDS, all_options, meanings
+from toolmatrix.command.options import COMMON, REQUEST
 from toolmatrix.facts.evidence import WORDS
 from toolmatrix.report.terminal import wrap
 from toolmatrix.resources import rules_path, schema_path
@@ -48,8 +48,9 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from toolmatrix.cli.option import Option
+    from toolmatrix.command.option import Option
 
+OPTIONS = all_options()
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -334,7 +335,12 @@ def option_row(option: Option) -> list[str]:
         "; ".join(
             (
                 option.help + (f": {choices}" if choices else ""),
-                *(f"`{command}`: {text}" for command, text in option.help_of.items()),
+                *(
+                    f"`{taker}`: {text}"
+                    for text, takers in meanings(option).items()
+                    for taker in takers
+                    if text != option.help
+                ),
             )
         ),
     ]
@@ -348,9 +354,7 @@ def own_options() -> list[str]:
     rows = []
     for name, option in OPTIONS.items():
         if option.group == "own":
-            takers = [
-                one.name for one in COMMANDS.values() if name in one.own and one.name != "config"
-            ]
+            takers = [one.name for one in COMMANDS.values() if name in one.own]
             rows.append([", ".join(takers), *option_row(option)])
     return table(("command", *OPTION_HEAD), rows)
 
@@ -395,9 +399,9 @@ def tools() -> list[str]:
 
 
 TABLES: dict[str, Callable[[], list[str]]] = {
-    "request-options": lambda: table(OPTION_HEAD, (option_row(OPTIONS[name]) for name in REQUEST)),
+    "request-options": lambda: table(OPTION_HEAD, (option_row(one) for one in REQUEST.values())),
     "own-options": own_options,
-    "common-options": lambda: table(OPTION_HEAD, (option_row(OPTIONS[name]) for name in COMMON)),
+    "common-options": lambda: table(OPTION_HEAD, (option_row(one) for one in COMMON.values())),
     **{f"topic-{name}": partial(topic, name) for name in topics.load()},
     "schemas": schemas,
     "measured": measured,

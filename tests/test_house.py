@@ -16,8 +16,7 @@ import pytest
 
 from tests import house
 from toolmatrix.cli import topics
-from toolmatrix.cli.commands import COMMANDS
-from toolmatrix.cli.options import OPTIONS
+from toolmatrix.command import COMMANDS, all_options, meanings
 from toolmatrix.report.rules import load_rules
 
 if sys.version_info >= (3, 11):
@@ -41,7 +40,9 @@ DOCUMENTED = 0.9
 # Arrows point down only, and never sideways to another part of the same floor.
 FLOORS = (
     {"__main__"},
+    {"commands"},
     {"cli"},
+    {"command"},
     {"api"},
     {"render", "judge", "report", "harvest"},
     {"logs", "request"},
@@ -50,13 +51,14 @@ FLOORS = (
     {"codes"},
     {"document_store", "http", "opener", "resources", "finding", "lines", "outputs", "pack", "toml"}
     | {"further_errors"},
-    {"errors", "garbage", "processors", "value", "wording", "__init__"},
+    {"errors", "process", "value", "wording", "__init__"},
     {"documents"},
 )
 
 # Modules that may import what stands above them, with the reason.
 MAY_LOOK_UP = {
     "toolmatrix/__init__.py": "the front door: it hands on functions of `api`, imported when they are asked for",
+    "toolmatrix/cli/main.py": "`--help` and completion are those of the commands `help` and `completion`",
     "toolmatrix/errors.py": "it hands on the failures of files, tools and services, made when one is asked for",
 }
 
@@ -284,8 +286,8 @@ def test_the_search_for_imports_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def user_texts() -> Iterator[tuple[str, str]]:
     """The texts of options, commands, topics, codes and their pages, each with its place."""
-    for option in OPTIONS.values():
-        for text in (option.help, *option.help_of.values()):
+    for option in all_options().values():
+        for text in meanings(option):
             yield option.flags[-1], text
     for command in COMMANDS.values():
         yield command.name, command.summary

@@ -16,11 +16,11 @@ import reference
 
 import toolmatrix
 from tests.stages.real import program
-from toolmatrix.cli.commands import COMMANDS, every_format
-from toolmatrix.cli.options import OPTIONS
+from toolmatrix.command import COMMANDS, all_options, every_format
 from toolmatrix.harvest.families import families
 from toolmatrix.report.rules import load_rules
 
+OPTIONS = all_options()
 ROOT = Path(__file__).parent.parent
 LINK = re.compile(r"\]\(([^)#]+\.md)\)")
 
@@ -62,7 +62,7 @@ def test_a_command_s_page_has_its_options_and_an_option_s_its_commands() -> None
     commands, options = reference.SECTIONS["commands"](), reference.SECTIONS["options"]()
     for command in COMMANDS.values():
         _, _, text = commands.pages[command.name]
-        assert all(f"(../options/{OPTIONS[name].key}.md)" in text for name in command.options)
+        assert all(f"(../options/{one.key}.md)" in text for one in command.options.values())
         assert all(f"\n{example}\n" in text for example in command.examples)
     for option in OPTIONS.values():
         _, _, text = options.pages[option.key]

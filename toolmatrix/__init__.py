@@ -15,54 +15,54 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api.checks import check as check
-    from toolmatrix.api.components import components as components
-    from toolmatrix.api.components import search as search
-    from toolmatrix.api.components import show as show
-    from toolmatrix.api.components import what as what
-    from toolmatrix.api.diagnoses import diagnose as diagnose
     from toolmatrix.api.differences import diff as diff
-    from toolmatrix.api.exports import export as export
-    from toolmatrix.api.facts import facts as facts
     from toolmatrix.api.files import render as render
     from toolmatrix.api.locks import lock as lock
-    from toolmatrix.api.manifests import judge as judge
-    from toolmatrix.api.plans import plan as plan
     from toolmatrix.api.renders import check_render as check_render
-    from toolmatrix.api.requests import explain as explain
-    from toolmatrix.api.requests import matrix as matrix
     from toolmatrix.api.requests import open_matrix as open_matrix
-    from toolmatrix.api.requests import resolve as resolve
-    from toolmatrix.api.requests import why_not as why_not
     from toolmatrix.api.stages import stages as stages
     from toolmatrix.api.subjects import doctor as doctor
     from toolmatrix.api.subjects import inventory as inventory
     from toolmatrix.api.subjects import validate as validate
-    from toolmatrix.api.upgrades import upgrade as upgrade
+    from toolmatrix.commands.diagnose import diagnose as diagnose
+    from toolmatrix.commands.explain import explain as explain
+    from toolmatrix.commands.export import export as export
+    from toolmatrix.commands.facts import facts as facts
+    from toolmatrix.commands.judge import judge as judge
+    from toolmatrix.commands.list import components as components
+    from toolmatrix.commands.matrix import matrix as matrix
+    from toolmatrix.commands.plan import plan as plan
+    from toolmatrix.commands.resolve import resolve as resolve
+    from toolmatrix.commands.search import search as search
+    from toolmatrix.commands.show import show as show
+    from toolmatrix.commands.upgrade import upgrade as upgrade
+    from toolmatrix.commands.what import what as what
+    from toolmatrix.commands.why_not import why_not as why_not
 else:
     ModuleType = type(sys)
 
 _FUNCTIONS = {
-    "resolve": "toolmatrix.api.requests",
-    "why_not": "toolmatrix.api.requests",
-    "explain": "toolmatrix.api.requests",
-    "matrix": "toolmatrix.api.requests",
+    "resolve": "toolmatrix.commands.resolve",
+    "why_not": "toolmatrix.commands.why_not",
+    "explain": "toolmatrix.commands.explain",
+    "matrix": "toolmatrix.commands.matrix",
     "open_matrix": "toolmatrix.api.requests",
-    "components": "toolmatrix.api.components",
-    "search": "toolmatrix.api.components",
-    "show": "toolmatrix.api.components",
-    "what": "toolmatrix.api.components",
-    "plan": "toolmatrix.api.plans",
-    "facts": "toolmatrix.api.facts",
-    "export": "toolmatrix.api.exports",
+    "components": "toolmatrix.commands.list",
+    "search": "toolmatrix.commands.search",
+    "show": "toolmatrix.commands.show",
+    "what": "toolmatrix.commands.what",
+    "plan": "toolmatrix.commands.plan",
+    "facts": "toolmatrix.commands.facts",
+    "export": "toolmatrix.commands.export",
     "check": "toolmatrix.api.checks",
     "check_render": "toolmatrix.api.renders",
     "lock": "toolmatrix.api.locks",
-    "upgrade": "toolmatrix.api.upgrades",
+    "upgrade": "toolmatrix.commands.upgrade",
     "diff": "toolmatrix.api.differences",
     "render": "toolmatrix.api.files",
     "stages": "toolmatrix.api.stages",
-    "diagnose": "toolmatrix.api.diagnoses",
-    "judge": "toolmatrix.api.manifests",
+    "diagnose": "toolmatrix.commands.diagnose",
+    "judge": "toolmatrix.commands.judge",
     "inventory": "toolmatrix.api.subjects",
     "validate": "toolmatrix.api.subjects",
     "doctor": "toolmatrix.api.subjects",
@@ -79,9 +79,9 @@ def __getattr__(name: str) -> Any:
         if name not in _checked:
             from toolmatrix.api.arguments import checking_arguments
 
-            _checked[name] = checking_arguments(
-                getattr(__import__(_FUNCTIONS[name], fromlist=[name]), name)
-            )
+            found = getattr(__import__(_FUNCTIONS[name], fromlist=[name]), name)
+            # A command has its function.
+            _checked[name] = checking_arguments(getattr(found, "function", found))
         return _checked[name]
     raise AttributeError(f"module 'toolmatrix' has no attribute {name!r}")
 

@@ -10,9 +10,8 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 import toolmatrix
-from toolmatrix.cli.commands import COMMANDS, every_format
-from toolmatrix.cli.help import GROUPS, flags, meaning, usage
-from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
+from toolmatrix.command import COMMANDS, all_options, every_format, meanings
+from toolmatrix.commands.help import flags, meaning, sections, usage
 from toolmatrix.facts import pieces
 from toolmatrix.harvest.families import families
 from toolmatrix.render import formats
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.cli.commands import Command
-    from toolmatrix.cli.option import Option
+    from toolmatrix.command import Command
+    from toolmatrix.command.option import Option
     from toolmatrix.harvest.families import Family
 
 WIDTH = 100
@@ -59,35 +58,23 @@ def files() -> Iterator[tuple[str, str]]:
 
 
 def _commands() -> Section:
-    by_name = {name: title for title, names in GROUPS.items() for name in names}
     about = "In groups, as `toolmatrix help` lists them."
     return Section(
         "Commands",
         about,
-        {
-            name: (name, _said(command.summary), _command(command, by_name[name]))
-            for name, command in sorted(COMMANDS.items(), key=lambda one: [*by_name].index(one[0]))
-        },
+        {one.name: (one.name, _said(one.summary), _command(one)) for one in COMMANDS.values()},
     )
 
 
-def _command(command: Command, group: str) -> str:
+def _command(command: Command) -> str:
     parts = [
-        f"Group: {group}.",
+        f"Group: {command.group}.",
         _code("text", [usage(command)]),
         "## Examples",
         _code("sh", command.examples),
     ]
-    request = REQUEST if command.request else ()
-    for title, names in (
-        ("Options", command.own),
-        ("Options of a request", request),
-        ("Common options", COMMON),
-    ):
-        rows = [
-            [_option_link(option, command), _said(meaning(option, command))]
-            for option in map(OPTIONS.__getitem__, names)
-        ]
+    for title, options in sections(command):
+        rows = [[_option_link(one, command), _said(meaning(one, command))] for one in options]
         parts += [f"## {title}", _table(("option", "what it does"), rows)] if rows else []
     forms = ", ".join(f"[`{form}`](../formats/{form}.md)" for form in command.forms)
     return _blocks(*parts, "## Formats", forms)
@@ -104,7 +91,7 @@ def _options() -> Section:
         about,
         {
             option.key: (f"`{option.flags[-1]}`", _said(option.help), _option(option))
-            for option in OPTIONS.values()
+            for option in all_options().values()
         },
     )
 
@@ -121,9 +108,14 @@ def _option(option: Option) -> str:
         "default": _quoted(option.show(option.default)),
         "variable": "" if option.only_flag else f"`{option.variable}`",
         "key of a settings file": f"`{option.key}`" if option.configurable else "",
-        "not with": ", ".join(f"`{OPTIONS[name].flags[-1]}`" for name in option.excludes),
+        "not with": ", ".join(f"`{all_options()[name].flags[-1]}`" for name in option.excludes),
         "commands": every,
-        **{f"for `{name}`": _said(text) for name, text in option.help_of.items()},
+        **{
+            f"for `{name}`": _said(text)
+            for text, names in meanings(option).items()
+            for name in names
+            if text != option.help
+        },
     }
     return _facts(told)
 

@@ -156,7 +156,7 @@ def test_bad_input_raises_an_error_of_the_package(
 
 def test_an_option_that_is_none_is_a_type_error() -> None:
     with pytest.raises(
-        TypeError, match=r"resolve\(\) has no keyword `colour`: it takes target, from_,"
+        TypeError, match=r"resolve\(\) has no keyword `colour`: it takes online, target, from_,"
     ):
         toolmatrix.resolve("cuda", colour="red")  # type: ignore[call-arg]
 
@@ -242,7 +242,8 @@ def test_the_folder_of_an_index_is_a_matrix(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_every_function_of_the_front_door_is_there() -> None:
     for name, module in toolmatrix._FUNCTIONS.items():
-        function = getattr(importlib.import_module(module), name)
+        found = getattr(importlib.import_module(module), name)
+        function = getattr(found, "function", found)
         assert callable(getattr(toolmatrix, name))
         assert (function.__name__, function.__module__) == (name, module)
 

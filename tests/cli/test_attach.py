@@ -12,7 +12,7 @@ from tests.amount import sampled
 from tests.images import hostile, images, registries
 from tests.images.hostile import Reply
 from tests.images.test_registry import docker, log_in
-from toolmatrix.images import referrers
+from toolmatrix.images import registry as image_registry
 from toolmatrix.images.limits import Budget
 
 if TYPE_CHECKING:
@@ -151,11 +151,11 @@ def test_what_is_no_document_of_ours_is_not_there(
     if attached == {"verdicts": []}:
         attached = first.json() | {"schema": "toolmatrix.verdicts/9", "verdicts": []}
     place = one.removeprefix("registry:")
-    with referrers.opened(place, entry["artifactType"], Budget(one)) as there:
+    with image_registry.opened_referrers(place, entry["artifactType"], Budget(one)) as there:
         there.put(attached, entry["annotations"])
         assert list(there.documents(entry["annotations"])) == [attached]
     assert cli(*WORDS, one) == first
-    with referrers.opened(place, entry["artifactType"], Budget(one)) as there:
+    with image_registry.opened_referrers(place, entry["artifactType"], Budget(one)) as there:
         assert list(there.documents(entry["annotations"])) == [attached, first.json()]
 
 

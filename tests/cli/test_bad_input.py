@@ -96,7 +96,10 @@ MESSAGES = {
         "  found: `==2.6.5`\n"
     ),
     "resolve ''": (
-        "error[TM901]: a request needs a component\n  expected: `name==version`\n  found: ``\n"
+        "error[TM901]: no request to answer\n"
+        "  expected: a request, or `request` in toolmatrix.toml\n"
+        "  found: none\n"
+        "help: `toolmatrix resolve torch==2.6.0`\n"
     ),
     "resolve from==wheel tensorflow": (
         "error[TM901]: `from==wheel` is not part of an answer\n"
@@ -162,9 +165,9 @@ MESSAGES = {
     ),
     "explain cuda": (
         "error[TM901]: no request to answer\n"
-        "  expected: a request after the name, or `request` in toolmatrix.toml\n"
-        "  found: neither\n"
-        "help: `toolmatrix explain cuda tensorflow==2.6.5`\n"
+        "  expected: a request, or `request` in toolmatrix.toml\n"
+        "  found: none\n"
+        "help: `toolmatrix explain cuda torch==2.6.0`\n"
     ),
     "matrix": (
         "error[TM901]: no rows to show\n"

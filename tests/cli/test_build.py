@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.cli.test_documents import validated
-from toolmatrix.cli.build import Engines
+from toolmatrix.commands.build import Engines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,15 +10,17 @@ import pytest
 import toolmatrix
 from tests.cli.test_documents import validated
 from tests.cli.transcript import check, check_without
-from toolmatrix.cli.commands import COMMANDS
-from toolmatrix.cli.options import OPTIONS
 from toolmatrix.cli.parser import parse
+from toolmatrix.command import COMMANDS, all_options
 from toolmatrix.errors import NothingMatched
 
 if TYPE_CHECKING:
     from typing import Any
 
     from tests.cli.conftest import Cli
+
+
+OPTIONS = all_options()
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from tests.cli.conftest import heeding
 from tests.cli.test_documents import validated
 from toolmatrix import __version__
 from toolmatrix.cli.main import main
+from toolmatrix.command import GROUPS, command
 from toolmatrix.errors import (
     CannotSay,
     ConfigError,
@@ -44,9 +45,13 @@ def facts_command(monkeypatch: pytest.MonkeyPatch) -> Install:
     """Puts a function in the place of `toolmatrix facts`."""
 
     def install(run: Callable[[Context], int]) -> None:
-        module: Any = types.ModuleType("toolmatrix.cli.reports")
-        module.facts = run
-        monkeypatch.setitem(sys.modules, "toolmatrix.cli.reports", module)
+        def facts(context: Context) -> int:
+            return run(context)
+
+        facts.__module__ = "toolmatrix.commands.facts"
+        module: Any = types.ModuleType(facts.__module__)
+        module.run = command(usage="[ID...]", group=GROUPS[0], does="reading facts")(facts)
+        monkeypatch.setitem(sys.modules, facts.__module__, module)
 
     return install
 
@@ -293,9 +298,11 @@ def test_control_c_ends_it_with_130() -> None:
         "def run(context):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    signal.pause()\n"
-        "module = types.ModuleType('toolmatrix.cli.reports')\n"
-        "module.facts = run\n"
-        "sys.modules['toolmatrix.cli.reports'] = module\n"
+        "from toolmatrix.command import GROUPS, command\n"
+        "run.__module__ = 'toolmatrix.commands.facts'\n"
+        "module = types.ModuleType(run.__module__)\n"
+        "module.run = command(group=GROUPS[0])(run)\n"
+        "sys.modules[run.__module__] = module\n"
         "sys.argv = ['toolmatrix', 'facts']\n"
         "from toolmatrix.cli import main_script\n"
         "sys.exit(main_script())\n"
@@ -304,19 +311,19 @@ def test_control_c_ends_it_with_130() -> None:
 
 
 @pytest.mark.process
-def test_start_up_imports_nothing_heavy() -> None:
+def test_start_up_imports_nothing_heavy(cache: str) -> None:
     heavy = "argparse dataclasses hashlib inspect json pathlib re subprocess tempfile typing yaml"
     code = (
         "import sys\n"
         "before = set(sys.modules)\n"
         "from toolmatrix.cli import main_script\n"
-        "sys.argv = ['toolmatrix', 'config', '-o', '/dev/null']\n"
+        "sys.argv = ['toolmatrix', 'resolve', 'tensorflow==2.6.5', '-q', '-o', '/dev/null']\n"
         "assert main_script() == 0\n"
         f"print(sorted((set(sys.modules) - before) & set('{heavy}'.split())))\n"
     )
     ended = subprocess.run(
         [sys.executable, "-S", "-c", code],
-        env={"PYTHONPATH": os.pathsep.join(sys.path)},
+        env={"PYTHONPATH": os.pathsep.join(sys.path), "XDG_CACHE_HOME": cache},
         capture_output=True,
         text=True,
         check=False,

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from toolmatrix.cli.commands import COMMANDS
-from toolmatrix.cli.option import Option
-from toolmatrix.cli.options import BY_KEY, OPTIONS, Options, by_flag
 from toolmatrix.cli.parser import parse
+from toolmatrix.command import COMMANDS, all_options
+from toolmatrix.command.option import Option
+from toolmatrix.command.options import COMMON, REQUEST, Options
 from toolmatrix.errors import UsageError
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
+
+
+OPTIONS = all_options()
 
 
 def test_every_option_is_complete() -> None:
@@ -25,16 +28,23 @@ def test_every_option_is_complete() -> None:
         assert set(option.excludes) <= set(OPTIONS)
 
 
-def test_no_two_options_share_a_flag_or_a_key() -> None:
+def test_a_flag_and_a_key_name_one_option() -> None:
     flags = [flag for one in OPTIONS.values() for flag in (*one.flags, *one.shorthand)]
-    assert len(flags) == len(set(flags)) == len(by_flag())
-    assert len(BY_KEY) == len(OPTIONS)
+    assert len(flags) == len(set(flags))
+    assert len({one.key for one in OPTIONS.values()}) == len(OPTIONS)
+
+
+def test_an_option_of_several_commands_has_one_flag_and_one_kind() -> None:
+    # A setting is read once for all of them.
+    for command in COMMANDS.values():
+        for name, one in command.options.items():
+            shared = OPTIONS[name]
+            assert (one.flags, one.kind, one.shape) == (shared.flags, shared.kind, shared.shape)
 
 
 def test_every_command_names_options_that_exist() -> None:
     for command in COMMANDS.values():
         assert set(command.options) <= set(OPTIONS)
-        assert len(command.options) == len(set(command.options))
         assert command.examples
         assert all(one.startswith(f"toolmatrix {command.name}") for one in command.examples)
 
@@ -85,7 +95,7 @@ def test_the_same_value_twice_is_no_contradiction() -> None:
 
 
 def test_options_are_frozen_and_typed_by_their_declaration() -> None:
-    options = Options()
+    options = Options({}, COMMON | REQUEST)
     with pytest.raises(AttributeError, match="options are frozen"):
         options.depth = 3
     assert options.replace(depth=3).depth == 3

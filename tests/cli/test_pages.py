@@ -16,10 +16,11 @@ from tests import matrix
 from tests.cli.conftest import SMALL
 from tests.stages.real import program
 from toolmatrix import errors
-from toolmatrix.cli import man, topics
-from toolmatrix.cli.commands import COMMANDS
-from toolmatrix.cli.help import GROUPS, flags
-from toolmatrix.cli.options import COMMON, OPTIONS
+from toolmatrix.cli import topics
+from toolmatrix.command import COMMANDS, GROUPS, all_options
+from toolmatrix.command.options import COMMON
+from toolmatrix.commands import _man
+from toolmatrix.commands.help import flags
 from toolmatrix.report.rules import load_rules
 from toolmatrix.resources import schema_path
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
 
+OPTIONS = all_options()
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -37,7 +39,7 @@ def test_help_of_a_command_is_its_help_option(cli: Cli, name: str) -> None:
     assert asked.code == 0
     assert cli(name, "--help") == asked == cli("--help", name, "--no-such")
     assert asked.out.startswith(f"toolmatrix {name}: {COMMANDS[name].summary}\n\nExamples:\n")
-    for option in map(OPTIONS.__getitem__, COMMANDS[name].options):
+    for option in COMMANDS[name].options.values():
         assert option.flags[-1] in asked.out
         assert (f"[{option.variable}]" in asked.out) != option.only_flag
 
@@ -49,12 +51,12 @@ def test_short_help_explains_what_is_the_command_s_own(cli: Cli, name: str) -> N
     assert short.code == 0
     told, _, others = short.out.partition(f"`toolmatrix {name} --help` also explains: ")
     assert all(f"  {example}\n" in told for example in command.examples)
-    for option in command.options:
+    for name, option in command.options.items():
         # By whole words: `--format` stands in the title of the forms as well.
-        where = told if option in command.own else others
-        assert OPTIONS[option].flags[-1] in re.findall(r"--[\w-]+", where)
-    for option in {*OPTIONS} - {*command.own, "format", "help"}:
-        assert not re.search(rf"\n  {OPTIONS[option].flags[-1]}[ ,\n]", told)
+        where = told if name in command.own else others
+        assert option.flags[-1] in re.findall(r"--[\w-]+", where)
+    for other in {*OPTIONS} - {*command.own, "format", "help"}:
+        assert not re.search(rf"\n  {OPTIONS[other].flags[-1]}[ ,\n]", told)
     assert f"\n  {', '.join(command.forms)}\n" in told
 
 
@@ -63,7 +65,7 @@ def test_help_alone_lists_every_command_in_a_group(cli: Cli) -> None:
     assert cli("--help") == long
     commands = long.out.partition("Usage:")[2].partition("Common options:")[0]
     assert commands in short.out
-    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
+    assert {one.group for one in COMMANDS.values()} == {*GROUPS}
     for command in COMMANDS.values():
         assert f"  {command.name.ljust(10)}  {command.summary}\n" in commands
     # The forms of all commands together are those of none.
@@ -95,14 +97,14 @@ def test_topics_and_commands_have_no_name_in_common() -> None:
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_a_manual_page_has_every_option_and_example(name: str) -> None:
-    page = man.page(COMMANDS.get(name), "2026-11-20")
+    page = _man.page(COMMANDS.get(name), "2026-11-20")
     plain = (
         page.replace("\\-", "-").replace("\\(aq", "'").replace("\\(dq", '"').replace("\\(ti", "~")
     )
     command = COMMANDS.get(name)
     assert page.isascii()
     assert plain.startswith(f".TH TOOLMATRIX{name and '-'}{name.upper()} 1 20")
-    for option in map(OPTIONS.__getitem__, command.options if command else COMMON):
+    for option in (command.options if command else COMMON).values():
         assert f"\n.B {flags(option, command)}\n" in plain
         assert option.only_flag or option.variable in plain
     for example in command.examples if command else ():
@@ -135,7 +137,7 @@ def test_there_is_no_manual_page_of_a_topic(cli: Cli) -> None:
 def test_readers_of_manual_pages_have_no_complaint(tmp_path: Path, reader: tuple[str, ...]) -> None:
     """As with what a wheel carries: those of the program and of every command."""
     tool = program(reader[0])
-    pages = man.pages("2026-11-20")
+    pages = _man.pages("2026-11-20")
     assert len(pages) == len(COMMANDS) + 1
     for name, text in pages.items():
         (tmp_path / name).write_text(text)

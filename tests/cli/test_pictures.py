@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.cli.test_streams import LINES
-from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.command import COMMANDS
 from toolmatrix.report.pictures import FORMS
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 # That of `stages` is a graph, which graphviz draws; its cost and its differences are drawn as all else.
 DRAWN = [
-    name
-    for name, command in COMMANDS.items()
-    if {*FORMS} <= {*command.formats} and name != "stages"
+    command.name
+    for command in COMMANDS.values()
+    if {*FORMS} <= {*command.formats} and command.name != "stages"
 ]
 
 

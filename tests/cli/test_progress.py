@@ -10,9 +10,9 @@ import pytest
 
 from tests.cli.conftest import Tty
 from toolmatrix.cli import progress
-from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.main import main
-from toolmatrix.cli.progress import Progress, Waiting
+from toolmatrix.cli.progress import ProgressLine, Waiting
+from toolmatrix.command import COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,10 +52,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
 
 
-def during(monkeypatch: pytest.MonkeyPatch, name: str, run: Callable[[Context], int]) -> None:
+def during(monkeypatch: pytest.MonkeyPatch, run: Callable[[Context], int]) -> None:
     """Something else in the place of what a command does."""
-    command = COMMANDS[name]
-    monkeypatch.setattr(type(command), "load", lambda _: run)
+    monkeypatch.setattr("toolmatrix.cli.frame.run", run)
 
 
 def watched(*words: str) -> str:
@@ -77,14 +76,14 @@ def test_what_takes_long_says_what_goes_on(name: str, monkeypatch: pytest.Monkey
         seen.append(context.stderr.getvalue())  # type: ignore[attr-defined]
         return 0
 
-    during(monkeypatch, name, busy)
+    during(monkeypatch, busy)
     err = watched(*SLOW[name])
     said = f"{COMMANDS[name].does} {' '.join(SLOW[name][1:])}".split(" --")[0].strip()
     assert lines(seen[0])[1].startswith(said)
     assert lines(seen[0])[1].endswith(", 0 s ")
     assert err.endswith(ERASED)
     out = io.StringIO()
-    during(monkeypatch, name, lambda context: len(context.waiting) - 1)
+    during(monkeypatch, lambda context: len(context.waiting) - 1)
     assert main(SLOW[name], {}, io.StringIO(), io.StringIO(), out) == 0
     assert out.getvalue() == ""
 
@@ -100,7 +99,7 @@ def test_a_count_takes_the_place_of_the_word_and_gives_it_back(
         (waiting,) = context.waiting
         assert isinstance(waiting, Waiting)
         states = []
-        told = Progress(context, "solving", "releases")
+        told = ProgressLine(context, "solving", "releases")
         for done in (1, 30, 60):
             now[0] += 10
             told.at(done, 60)
@@ -111,7 +110,7 @@ def test_a_count_takes_the_place_of_the_word_and_gives_it_back(
         assert [state is None for state in states] == [True, False]
         return 0
 
-    during(monkeypatch, "check", counting)
+    during(monkeypatch, counting)
     told = lines(watched("check"))
     counted = [line for line in told if line.startswith("solving")]
     assert counted == [

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.render.jobs import FIXTURES
-from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.main import main
+from toolmatrix.command import COMMANDS
 from toolmatrix.errors import OutputError
 from toolmatrix.lock import read, write
 from toolmatrix.outputs import replace_files
 from toolmatrix.render import formats
-from toolmatrix.render.unpinned import WAYS
+from toolmatrix.render.pinning import PINNED_BY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,7 +140,7 @@ def test_each_thing_that_nothing_pins_is_named(real: Cli) -> None:
         "  found: x86: pip install numpy==2.3.5",
         "  found: x86: pip install -r requirements-build.txt -r requirements.txt",
         "  found: x86: pip install torch-*.whl",
-        "help: " + "; ".join(WAYS[kind] for kind in ("image", "frontend", "python", "step")),
+        "help: " + "; ".join(PINNED_BY[kind] for kind in ("image", "frontend", "python", "step")),
     ]
 
 

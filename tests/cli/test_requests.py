@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.amount import examples
 from tests.cli.conftest import SMALL, Outcome
 from toolmatrix.cli.main import main
-from toolmatrix.cli.options import OPTIONS, REQUEST
+from toolmatrix.command import all_options
+from toolmatrix.command.options import REQUEST
 from toolmatrix.facts.store import open_index
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
 
+OPTIONS = all_options()
 pytestmark = pytest.mark.usefixtures("_opened_once")
 
 OPERATORS = ("==", "===", ">=", "<=", "<", ">", "~=", "!=")
@@ -102,7 +104,13 @@ def values(name: str, known: Mapping[str, list[str]]) -> st.SearchStrategy[str]:
     if name == "target":
         listed = st.lists(st.sampled_from(known["target"]), min_size=1, max_size=3)
         return listed.map(",".join)
-    own = {"depth": NUMBERS, "at": DAYS, "cpu": CPUS, "keep": st.just("none.lock")}
+    own = {
+        "depth": NUMBERS,
+        "at": DAYS,
+        "cpu": CPUS,
+        "keep": st.just("none.lock"),
+        "recipe": st.just("toolchain"),
+    }
     return own[name] if name in own else st.sampled_from(known[name.rstrip("_")])
 
 

@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 import yaml
 
-from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.parser import parse
 from toolmatrix.cli.prepare import make_context
+from toolmatrix.command import COMMANDS
 from toolmatrix.errors import UsageError
 from toolmatrix.resources import schema_path
 

@@ -18,7 +18,7 @@ from tests.stages.test_driver import fake
 from toolmatrix.api.locks import Locked
 from toolmatrix.facts import lookups
 from toolmatrix.judge import stage_facts
-from toolmatrix.request import driver_facts
+from toolmatrix.request import compiles
 from toolmatrix.stages.drivers import installed
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def test_an_answer_is_given_to_the_driver_of_its_release(run: Cli) -> None:
     assert codes(live) == []
     assert live["answer"]["planned_by"] is None
     # What facts alone say of that release is what its driver does.
-    order = driver_facts.stage_order(matrix.index(), "cuda", release)
+    order = compiles.stage_order(matrix.index(), "cuda", release)
     assert order
     there = lookups.attributes(matrix.index(), "cuda", order.captured)["nvcc"]
     assert there.split(".")[0] == version.split(".")[0]
@@ -229,9 +229,7 @@ def test_a_lock_of_rocm_is_given_to_hipcc(run: Cli, real: Cli, here: Path) -> No
     hipcc = tools.program("hipcc")
     version = installed.version("hipcc", hipcc, dict(os.environ))
     scale = matrix.index().component("rocm").versions
-    held = [
-        one for one in scale if driver_facts.driver_version(matrix.index(), "rocm", one) == version
-    ]
+    held = [one for one in scale if compiles.driver_version(matrix.index(), "rocm", one) == version]
     locked(run, f"rocm=={held[0] if held else '5.2.3'}", "--target", "amd", "--arch", "gfx90a")
     live = real(
         "stages", "v.hip", "--lock", "t.lock", "--json", "--", "-c", PATH=os.environ["PATH"]

@@ -15,8 +15,8 @@ import pytest
 
 from tests.amount import sampled, some
 from tests.cli.conftest import SMALL, heeding
-from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.progress import PATIENCE
+from toolmatrix.command import COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -260,9 +260,11 @@ def test_control_c_where_python_makes_something_else_of_it(tmp_path: Path, place
         "def run(context):\n"
         f"    {PLACES[place]}\n"
         "    time.sleep(60)\n"
-        "module = types.ModuleType('toolmatrix.cli.reports')\n"
-        "module.facts = run\n"
-        "sys.modules['toolmatrix.cli.reports'] = module\n"
+        "from toolmatrix.command import GROUPS, command\n"
+        "run.__module__ = 'toolmatrix.commands.facts'\n"
+        "module = types.ModuleType(run.__module__)\n"
+        "module.run = command(group=GROUPS[0])(run)\n"
+        "sys.modules[run.__module__] = module\n"
         "sys.argv = ['toolmatrix', 'facts']\n"
         "from toolmatrix.cli import script\n"
         "script()\n"

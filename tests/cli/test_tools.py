@@ -14,12 +14,13 @@ import toolmatrix
 from tests import matrix
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli import tools
-from toolmatrix.cli.options import OPTIONS
 from toolmatrix.cli.tools import TOOLS, SessionDefaults, ToolReply, tell
+from toolmatrix.command import all_options
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
+OPTIONS = all_options()
 ROOT = Path(__file__).parents[2]
 LOG = str(ROOT / "docs" / "logs" / "build.log")
 

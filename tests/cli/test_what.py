@@ -14,7 +14,7 @@ from tests.cli.test_documents import validated
 from tests.cli.transcript import check, check_without
 from toolmatrix.api.requests import read_request
 from toolmatrix.solve.assemble import Assembly
-from toolmatrix.solve.grid import grid
+from toolmatrix.solve.pairs import grid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.render.test_consumers import missing
-from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.command import COMMANDS
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -79,9 +79,10 @@ def test_each_command_is_asked_for_the_best_form_it_has() -> None:
         re.findall(r"^([a-z| -]+)\) form=(github|md) ;;$", SCRIPT.read_text(), re.MULTILINE)
     )
     shown = {form: set(names.split(" | ")) for names, form in found.items()}
-    github = {name for name, one in COMMANDS.items() if "github" in one.formats}
+    github = {one.name for one in COMMANDS.values() if "github" in one.formats}
     assert shown["github"] == github
-    assert shown["md"] == {name for name, one in COMMANDS.items() if "md" in one.formats} - github
+    md = {one.name for one in COMMANDS.values() if "md" in one.formats}
+    assert shown["md"] == md - github
 
 
 def test_inputs_are_variables_and_no_part_of_a_script() -> None:

@@ -17,7 +17,7 @@ import jsonschema
 import pytest
 
 from tests.golden import VARIABLE
-from toolmatrix.cli.options import OPTIONS
+from toolmatrix.command import all_options
 from toolmatrix.resources import schema_path
 
 if sys.version_info >= (3, 11):
@@ -27,8 +27,9 @@ else:
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
-    from toolmatrix.cli.option import Option
+    from toolmatrix.command.option import Option
 
+OPTIONS = all_options()
 ROOT = Path(__file__).parents[2]
 SETTINGS = Path(schema_path("settings"))
 CATALOG = SETTINGS.with_name("catalog.json")

@@ -21,20 +21,20 @@ import zstandard
 from tests.images import images, test_headers, test_storage
 from tests.inventory import test_offload, test_subject_lists
 from tests.logs import captured as logs
-from toolmatrix.api import diagnoses, requests
+from toolmatrix.api import requests
+from toolmatrix.commands import diagnose
 from toolmatrix.document_store import DocumentStore
 from toolmatrix.errors import ManifestError, SubjectError, UsageError
 from toolmatrix.finding import VERDICTS, Judged, Verdict
-from toolmatrix.images import archive, layer, referrers, storage
+from toolmatrix.images import layers as images_layers
+from toolmatrix.images import local, registry
 from toolmatrix.images.image import ImageMetadata
-from toolmatrix.images.layer import FILE, Entry, Layer
+from toolmatrix.images.layers import FILE, Entry, Layer, LayerReader, Tree
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.streams import Section
-from toolmatrix.images.tree import Tree
 from toolmatrix.inventory import elf, layers, offload, rpm, subject_lists, subjects
 from toolmatrix.inventory.observe import Look, observe
-from toolmatrix.judge import results, validator
+from toolmatrix.judge import validation
 from toolmatrix.logs import log, signatures
 from toolmatrix.manifests import files, read
 from toolmatrix.report import verdicts
@@ -68,7 +68,7 @@ class Reader(NamedTuple):
 def _file_of(data: bytes) -> Iterator[IO[bytes]]:
     """A file in memory, of which even small parts are read in place and beside a thread."""
     with pytest.MonkeyPatch.context() as patched, NamedTemporaryFile(dir="/dev/shm") as file:
-        patched.setattr(layer, "BLOCK", 512)
+        patched.setattr(images_layers, "BLOCK", 512)
         patched.setattr(elf, "_AT_ONCE", 0)
         file.write(data)
         file.flush()
@@ -85,7 +85,7 @@ def _archive(data: bytes) -> None:
 
 def _observed(file: IO[bytes]) -> str:
     with suppress(SubjectError):
-        image, tree = archive.read(file, "", LayerReader(Look, Budget("fuzz")))
+        image, tree = local.read_archive(file, "", LayerReader(Look, Budget("fuzz")))
         return json.dumps(observe(image, tree).to_json())
     return ""
 
@@ -183,7 +183,7 @@ def _documents() -> Iterator[bytes]:
     made = images.tar(images.saved(images.image({**programs, ".wh.d": b""}, files, Env=["A=b"])))
     file = _File(b"")
     store = layers.LayerStore(DocumentStore(file))
-    image, _ = archive.read(io.BytesIO(made), "", LayerReader(Look, Budget("fuzz"), store))
+    image, _ = local.read_archive(io.BytesIO(made), "", LayerReader(Look, Budget("fuzz"), store))
     yield zstandard.decompress(file.data.partition(b"\n")[2])
     store.keep_image(_DIGEST, image)
     yield zstandard.decompress(file.data.partition(b"\n")[2])
@@ -203,7 +203,7 @@ def _split(data: bytes) -> None:
     (lines,) = Path(folder.name).glob("image/overlay2/layerdb/sha256/*/tar-split.json.gz")
     for held in (data, gzip.compress(data, 1)):
         lines.write_bytes(held)
-        storage.read(description, "", LayerReader(Look, Budget("fuzz")))
+        local.read_storage(description, "", LayerReader(Look, Budget("fuzz")))
 
 
 def _splits() -> Iterator[bytes]:
@@ -237,9 +237,9 @@ def _referrers(data: bytes) -> None:
     with suppress(SubjectError, ValueError, RecursionError):
         json.loads(there.listed)
         # What a registry answers is JSON, or an error before.
-        found = referrers.Referrers(there, "m", budget)  # type: ignore[arg-type]
+        found = registry.Referrers(there, "m", budget)  # type: ignore[arg-type]
         for one in found.documents({"a": "b"}):
-            judged = validator._attached(one)
+            judged = validation._attached(one)
             if judged is not None:
                 _reported(judged)
 
@@ -264,7 +264,7 @@ def _reported(judged: Judged) -> None:
 def _results(data: bytes) -> None:
     """A file of results as `merge` reads it."""
     with suppress(UsageError):
-        for judged in results.merged([("results", data)]).values():
+        for judged in validation.merged([("results", data)]).values():
             _reported(judged)
 
 
@@ -321,7 +321,7 @@ def _podman(data: bytes) -> None:
     with suppress(ValueError, RecursionError):
         told = json.loads(said)
         if isinstance(told, dict):
-            storage.read(description | told, "", LayerReader(Look, Budget("fuzz")))
+            local.read_storage(description | told, "", LayerReader(Look, Budget("fuzz")))
 
 
 def _podman_files(folder: str) -> list[Path]:
@@ -444,7 +444,7 @@ def _place() -> RequestContext:
 def _log(data: bytes) -> None:
     seen = log.observe(io.BytesIO(data), _book(), "fuzz")
     place = _place()
-    diagnoses.diagnosed(place.index, seen, "", diagnoses.MOST, lambda: place).text()
+    diagnose.diagnosed(seen, "", diagnose.MOST, requests.OpenMatrix(index=place.index)).text()
 
 
 def _logs() -> Iterator[bytes]:

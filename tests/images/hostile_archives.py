@@ -573,8 +573,8 @@ def _read(path: str) -> str:
 
 def main() -> None:
     """Print what came of each kind, and the figures of all."""
-    import toolmatrix.images.archive
-    import toolmatrix.inventory.observe  # noqa: F401 - as `archive`, so that each pays for itself alone
+    import toolmatrix.images.local
+    import toolmatrix.inventory.observe  # noqa: F401 - as `local`, so that each pays for itself alone
 
     found = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -11,19 +11,17 @@ import struct
 import tarfile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolmatrix.images import archive, directory
+from toolmatrix.images import local
+from toolmatrix.images.layers import LayerReader
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.reader import LayerReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.layer import Look
-    from toolmatrix.images.reader import Layers
+    from toolmatrix.images.layers import Layers, Look, Tree
     from toolmatrix.images.streams import Readable
-    from toolmatrix.images.tree import Tree
 
 OCI = "application/vnd.oci.image"
 INDEX = f"{OCI}.index.v1+json"
@@ -199,14 +197,14 @@ def from_archive(
 ) -> tuple[ImageMetadata, Tree]:
     """The image of an archive that a pipe brings."""
     raw = data if isinstance(data, bytes) else tar(data)
-    return archive.read(io.BytesIO(raw), platform, reader("image.tar", look))
+    return local.read_archive(io.BytesIO(raw), platform, reader("image.tar", look))
 
 
 def from_layout(
     folder: Path, platform: str = "", look: Look = everything
 ) -> tuple[ImageMetadata, Tree]:
     """The image of a layout."""
-    return directory.read_layout(str(folder), platform, reader("layout", look))
+    return local.read_layout(str(folder), platform, reader("layout", look))
 
 
 def tree_of(*layers: Mapping[str, bytes | tarfile.TarInfo]) -> Tree:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from toolmatrix.images.layer import Ahead, Beside, read_ahead
+from toolmatrix.images.layers import Ahead, Beside, read_ahead
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.streams import Hashed, Section, Unpacked
 

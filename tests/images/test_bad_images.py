@@ -19,8 +19,8 @@ from tests.amount import examples
 from tests.images import images
 from tests.images.images import hard_link, link
 from toolmatrix.errors import SubjectError
-from toolmatrix.images import archive, limits
-from toolmatrix.images.layer import read_layer
+from toolmatrix.images import limits, local
+from toolmatrix.images.layers import read_layer
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.streams import Hashed
 
@@ -256,7 +256,7 @@ WHOLE = images.tar(images.layout(images.image({"a": b"1" * 700, "b": link("a")})
 def test_damage_anywhere_gives_an_image_or_one_error(place: int, data: bytes, cut: bool) -> None:
     damaged = WHOLE[:place] + data + (b"" if cut else WHOLE[place + len(data) :])
     with suppress(SubjectError):
-        archive.read(io.BytesIO(damaged), "", images.reader("image.tar"))
+        local.read_archive(io.BytesIO(damaged), "", images.reader("image.tar"))
 
 
 @settings(max_examples=examples(200), deadline=None)

@@ -25,7 +25,7 @@ from toolmatrix.errors import (
     ToolMissing,
     UsageError,
 )
-from toolmatrix.images import docker_config, transport
+from toolmatrix.images import transport
 from toolmatrix.inventory import subjects
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ PATH = "/v2/app/manifests/1"
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Docker's files for a test: none yet; and no pause between attempts."""
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
-    monkeypatch.setattr(docker_config, "ETC", str(tmp_path / "etc"))
+    monkeypatch.setattr(transport, "ETC", str(tmp_path / "etc"))
     monkeypatch.setattr(http, "BACKOFF", 0.01)
     return tmp_path
 

@@ -12,8 +12,8 @@ from tests.images import images, stores
 from tests.inventory import test_layers
 from toolmatrix.errors import SubjectError, ToolMissing
 from toolmatrix.images import engines
+from toolmatrix.images.layers import LayerReader
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.reader import LayerReader
 from toolmatrix.inventory import subjects
 
 if TYPE_CHECKING:

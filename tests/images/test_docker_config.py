@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolmatrix.errors import ConfigError, UsageError
-from toolmatrix.images import docker_config
-from toolmatrix.images.docker_config import Credential, DockerConfig
+from toolmatrix.images import transport
 from toolmatrix.images.registry import challenges, parse_reference
+from toolmatrix.images.transport import Credential, DockerConfig
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +84,7 @@ def test_the_text_of_a_credential_shows_none_of_it() -> None:
 def test_plain_http_is_for_this_machine_and_what_the_engine_is_told(
     host: str, plain: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(docker_config, "ETC", str(tmp_path))
+    monkeypatch.setattr(transport, "ETC", str(tmp_path))
     listed = ["10.0.0.0/8", "a.b", "c.d:5", 1, "x/y"]
     (tmp_path / "daemon.json").write_text(json.dumps({"insecure-registries": listed}))
     assert DockerConfig({}).may_be_plain(host) is plain

@@ -48,7 +48,7 @@ def test_an_image_is_what_the_engine_saves(
 ) -> None:
     assert reached
     if not in_place:
-        monkeypatch.setattr("toolmatrix.images.storage.read", lambda *_: None)
+        monkeypatch.setattr("toolmatrix.images.local.read_storage", lambda *_: None)
     read = subjects.observe(f"archive:{saved}")
     found = subjects.observe(form.format(NAME), "linux/amd64")
     assert found.components["distro"][0].version == "debian12"
@@ -174,7 +174,7 @@ def test_an_engine_that_ends_on_the_way_is_no_damaged_image(
             return images.everything(path, size, stream)
 
         # Out of its storage an image is read without it.
-        monkeypatch.setattr("toolmatrix.images.storage.read", lambda *_: None)
+        monkeypatch.setattr("toolmatrix.images.local.read_storage", lambda *_: None)
         image = engines.find("docker", NAME, Budget(NAME))
         with pytest.raises(ToolMissing, match="the engine ended on the way"):
             engines.read(image, "", images.reader(NAME, look))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.amount import examples
 from tests.images import images
-from toolmatrix.images import headers
+from toolmatrix.images import streams
 from toolmatrix.images.streams import Forward
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ def told(data: bytes) -> Told | str:
     try:
         return [
             (one.name, one.type, one.mode, one.link, contents(one))
-            for one in headers.members(Forward(io.BytesIO(data)))
+            for one in streams.members(Forward(io.BytesIO(data)))
         ]
     except (tarfile.TarError, OSError, ValueError):
         return "damaged"
 
 
-def contents(member: headers.Member) -> bytes:
+def contents(member: streams.Member) -> bytes:
     """All that is in an entry."""
     stream = member.contents
     return b"" if stream is None else images.everything("", 0, stream)

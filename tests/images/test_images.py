@@ -17,7 +17,7 @@ from tests.images import images
 from tests.images.images import hard_link, link
 from tests.stages.real import program
 from toolmatrix.errors import SubjectError
-from toolmatrix.images import directory
+from toolmatrix.images import local
 from toolmatrix.images.image import side_by_side
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def test_a_directory_is_read_in_place(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to("/etc/passwd")
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/cpuinfo").write_bytes(b"")
-    _, tree = directory.read_root(str(tmp_path), images.reader("root"))
+    _, tree = local.read_root(str(tmp_path), images.reader("root"))
     assert (images.paths(tree), tree.held("lib/a"), tree.entry("out")) == (
         ["usr/lib/a"],
         b"1",
@@ -96,7 +96,7 @@ def test_a_directory_is_read_in_place(tmp_path: Path) -> None:
 
 def test_a_missing_directory_is_told(tmp_path: Path) -> None:
     with pytest.raises(SubjectError, match="cannot read the directory"):
-        directory.read_root(str(tmp_path / "none"), images.reader("root"))
+        local.read_root(str(tmp_path / "none"), images.reader("root"))
 
 
 # Platforms
@@ -257,8 +257,8 @@ def test_several_images_that_docker_saved_have_no_platform_to_choose_by() -> Non
 
 def of_skopeo(folder: Path, platform: str = "") -> tuple[ImageMetadata, dict[str, object]]:
     """The image of a directory of skopeo, and its files."""
-    assert directory.identity(str(folder))
-    image, tree = directory.read(str(folder), platform, images.reader("dir"))
+    assert local.directory_identity(str(folder))
+    image, tree = local.read_directory(str(folder), platform, images.reader("dir"))
     return image, {path: entry.held for path, entry in tree.files()}
 
 

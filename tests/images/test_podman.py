@@ -13,9 +13,9 @@ from tests.images import images, nobody, stores
 from tests.images.test_storage import FIRST, SECOND, stored
 from tests.inventory import test_layers
 from toolmatrix.errors import SubjectError, ToolMissing
-from toolmatrix.images import archive, engines
+from toolmatrix.images import engines, local
+from toolmatrix.images.layers import LayerReader
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.reader import LayerReader
 from toolmatrix.inventory import subjects
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from tests.images.stores import Store
     from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.tree import Tree
+    from toolmatrix.images.layers import Tree
 
 pytestmark = pytest.mark.process
 
 NAME = "localhost/team/app:1.0"
 NOT_SAVED = ("toolmatrix.images.engines._saved", None)
-NOT_IN_PLACE = ("toolmatrix.images.storage.read", lambda *_: None)
+NOT_IN_PLACE = ("toolmatrix.images.local.read_storage", lambda *_: None)
 """Arguments of `setattr`."""
 
 
@@ -100,7 +100,7 @@ class TestNames:
         reader, alone = images.reader("image.tar"), images.reader("image.tar")
         saved = engines.read(engines.find("podman", NAME, Budget("x")), "", reader)
         with (tmp_path / "saved.tar").open("rb") as stream:
-            assert saved[0] == archive.read(stream, "", alone)[0]
+            assert saved[0] == local.read_archive(stream, "", alone)[0]
         # What came to nothing counts for nothing.
         for used in ("entries", "held"):
             assert getattr(reader.budget, used) == getattr(alone.budget, used)

@@ -10,7 +10,7 @@ import pytest
 from tests.images import hostile, images
 from tests.images.hostile import Reply, Server
 from toolmatrix.errors import RegistryFailed, SubjectError
-from toolmatrix.images import referrers
+from toolmatrix.images import registry as registries
 from toolmatrix.images.limits import Budget
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def described(media: str, data: bytes) -> dict[str, Any]:
 
 LAYER = json.dumps(DOCUMENT).encode()
 MANIFEST = json.dumps({"layers": [described(MEDIA, LAYER)]}).encode()
-ENTRY = described(referrers.MANIFEST, MANIFEST) | {
+ENTRY = described(registries.MANIFEST, MANIFEST) | {
     "artifactType": MEDIA,
     "annotations": {"of": "me", "more": ""},
 }
@@ -44,7 +44,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     with hostile.running() as found:
         found.serve("app", IMAGE)
-        found.manifest("app", MANIFEST, referrers.MANIFEST, ENTRY["digest"])
+        found.manifest("app", MANIFEST, registries.MANIFEST, ENTRY["digest"])
         found.answers[f"/v2/app/blobs/{images.digest(LAYER)}"] = Reply(body=LAYER)
         yield found
 
@@ -52,10 +52,10 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 def found(server: Server, listed: object) -> list[object]:
     """What is attached, where the registry lists this."""
     body = listed if isinstance(listed, bytes) else json.dumps(listed).encode()
-    kind = {"Content-Type": referrers.INDEX}
+    kind = {"Content-Type": registries.INDEX}
     server.answers[f"/v2/app/referrers/{IMAGE.entry['digest']}"] = Reply(headers=kind, body=body)
     subject = f"//{server.host}/app:1"
-    with referrers.opened(subject, MEDIA, Budget(subject)) as there:
+    with registries.opened_referrers(subject, MEDIA, Budget(subject)) as there:
         return list(there.documents({"of": "me"}))
 
 
@@ -99,8 +99,8 @@ def test_a_damaged_one_is_not_there(server: Server, listed: object) -> None:
 
 @pytest.mark.parametrize("manifest", [b"[]", b"{}", b'{"layers": []}', b'{"layers": [{}, {}]}'])
 def test_one_with_a_damaged_manifest_is_not_there(server: Server, manifest: bytes) -> None:
-    entry = ENTRY | described(referrers.MANIFEST, manifest)
-    server.manifest("app", manifest, referrers.MANIFEST, entry["digest"])
+    entry = ENTRY | described(registries.MANIFEST, manifest)
+    server.manifest("app", manifest, registries.MANIFEST, entry["digest"])
     # Another one with these annotations may be whole.
     assert found(server, {"manifests": [entry, ENTRY | {"digest": GONE}, ENTRY]}) == [DOCUMENT]
 
@@ -120,7 +120,7 @@ def test_what_is_listed_and_gone_or_damaged_is_not_there(
 def test_a_list_that_the_registry_does_not_give_is_nothing(server: Server, status: int) -> None:
     server.answers[f"/v2/app/referrers/{IMAGE.entry['digest']}"] = Reply(status)
     subject = f"//{server.host}/app:1"
-    with referrers.opened(subject, MEDIA, Budget(subject)) as there:
+    with registries.opened_referrers(subject, MEDIA, Budget(subject)) as there:
         assert list(there.documents({})) == []
 
 
@@ -171,7 +171,7 @@ REFUSALS = [RegistryFailed("400"), SubjectError("404")]
 def test_what_is_gone_is_taken_out_of_a_list_that_is_refused(refusal: Exception) -> None:
     gone = ENTRY | {"digest": GONE}
     registry = Before11([gone, ENTRY], refusal)
-    there = referrers.Referrers(registry, MEDIA, Budget(""))  # type: ignore[arg-type]
+    there = registries.Referrers(registry, MEDIA, Budget(""))  # type: ignore[arg-type]
     there.put(DOCUMENT, {"of": "me"})
     assert isinstance(registry.listed, list)
     assert [one["digest"] in (GONE, ENTRY["digest"]) for one in registry.listed] == [True, False]
@@ -182,7 +182,7 @@ def test_what_is_gone_is_taken_out_of_a_list_that_is_refused(refusal: Exception)
 @pytest.mark.parametrize("digest", [UNKNOWN, "odd"])
 def test_what_may_be_there_stays_in_the_list(refusal: Exception, digest: str) -> None:
     registry = Before11([ENTRY | {"digest": digest}], refusal)
-    there = referrers.Referrers(registry, MEDIA, Budget(""))  # type: ignore[arg-type]
+    there = registries.Referrers(registry, MEDIA, Budget(""))  # type: ignore[arg-type]
     with pytest.raises(type(refusal)):
         there.put(DOCUMENT, {"of": "me"})
     assert registry.listed == [ENTRY | {"digest": digest}]

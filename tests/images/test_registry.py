@@ -18,8 +18,8 @@ from toolmatrix.errors import (
     RegistryFailed,
     SubjectError,
 )
-from toolmatrix.images import docker_config
 from toolmatrix.images import registry as registry_images
+from toolmatrix.images import transport
 from toolmatrix.inventory import subjects
 from toolmatrix.inventory.subject_lists import read_subjects
 
@@ -67,7 +67,7 @@ def registry(_large: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Docker's files for a test: none yet."""
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
-    monkeypatch.setattr(docker_config, "ETC", str(tmp_path / "etc"))
+    monkeypatch.setattr(transport, "ETC", str(tmp_path / "etc"))
     return tmp_path
 
 
@@ -253,7 +253,7 @@ def test_a_helper_that_does_not_help_leaves_no_credentials(
     note: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(docker_config, "PATIENCE", 0.5)
+    monkeypatch.setattr(transport, "HELPER_PATIENCE", 0.5)
     if program:
         helper(docker, monkeypatch, program)
     (docker / "config.json").write_text(json.dumps({"credsStore": "mine"}))

@@ -14,7 +14,7 @@ import pytest
 
 from tests.images import images
 from tests.images.images import hard_link, link
-from toolmatrix.images import storage
+from toolmatrix.images import local
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,7 +102,7 @@ def test_an_image_is_what_the_engine_would_save(
 ) -> None:
     made = images.image(*layers, Env=["A=b"])
     description = stored(tmp_path, made, driver)
-    found = storage.read(description, "", images.reader("image.tar"))
+    found = local.read_storage(description, "", images.reader("image.tar"))
     saved = images.from_archive(images.saved(made))
     assert found is not None
     assert found[0] == saved[0].replace(digest=description.get("Digest", ""))
@@ -144,7 +144,7 @@ def test_a_storage_that_is_not_as_it_was_written_is_left_to_the_engine(
     assert len(places) == (path.startswith("*") or (driver == "overlay2") == ("overlay2" in path))
     for place in places:
         place.write_bytes(data)
-    found = storage.read(description, "", images.reader("image.tar"))
+    found = local.read_storage(description, "", images.reader("image.tar"))
     assert (found is None) == bool(places)
 
 
@@ -165,7 +165,7 @@ def test_what_an_engine_says_otherwise_is_left_to_it(
     key: str, value: object, tmp_path: Path
 ) -> None:
     description = stored(tmp_path, images.image(FIRST)) | {key: value}
-    assert storage.read(description, "", images.reader("image.tar")) is None
+    assert local.read_storage(description, "", images.reader("image.tar")) is None
 
 
 def test_layers_of_several_storages_are_read_where_they_are(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_layers_of_several_storages_are_read_where_they_are(tmp_path: Path) -> N
     lower = tmp_path / "additional" / "overlay" / "cache0" / "diff"
     description["GraphDriver"]["Data"]["LowerDir"] = str(lower)
     (tmp_path / "own" / "overlay-layers" / "cache0.tar-split.gz").unlink()
-    found = storage.read(description, "", images.reader("image.tar"))
+    found = local.read_storage(description, "", images.reader("image.tar"))
     assert found is not None
     assert images.paths(found[1]) == images.paths(images.from_archive(images.saved(second))[1])
 
@@ -190,4 +190,4 @@ def test_no_link_leads_out_of_a_layer(driver: str, tmp_path: Path) -> None:
     (folder / "a").unlink()
     folder.rmdir()
     folder.symlink_to(tmp_path / "elsewhere")
-    assert storage.read(description, "", images.reader("image.tar")) is None
+    assert local.read_storage(description, "", images.reader("image.tar")) is None

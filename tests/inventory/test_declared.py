@@ -17,7 +17,7 @@ from toolmatrix.inventory.record import Record, View
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from toolmatrix.images.tree import Tree
+    from toolmatrix.images.layers import Tree
     from toolmatrix.inventory.model import FilePattern
 
 CUDNN = b"#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 2\n"

@@ -20,11 +20,11 @@ from tests.inventory.test_observe import TestLook, dist, elf
 from toolmatrix import document_store
 from toolmatrix.document_store import DocumentStore
 from toolmatrix.errors import SubjectError
-from toolmatrix.images import archive, containers, directory, limits, streams
+from toolmatrix.images import engines, limits, local, streams
 from toolmatrix.images.engines import DOCKER, EngineImage
 from toolmatrix.images.image import ImageMetadata
+from toolmatrix.images.layers import LayerReader
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.reader import LayerReader
 from toolmatrix.inventory import layers, running
 from toolmatrix.inventory.layers import LayerStore
 from toolmatrix.inventory.model import Inventory
@@ -93,12 +93,12 @@ def told(data: bytes, store: LayerStore | None, way: str) -> str:
     reader = LayerReader(TestLook, Budget("image"), store)
     try:
         if way == "pipe":
-            found = archive.read(io.BytesIO(data), "", reader)
+            found = local.read_archive(io.BytesIO(data), "", reader)
         else:
             with Path(way).open("wb+") as file:
                 file.write(data)
                 file.seek(0)
-                found = archive.read(file, "", reader)
+                found = local.read_archive(file, "", reader)
     except SubjectError as error:
         return f"{error.what}: {error.found}"
     return json.dumps(observe(*found).to_json())
@@ -152,11 +152,11 @@ def test_a_layer_that_is_known_is_not_read_and_still_compared(tmp_path: Path) ->
         raise AssertionError("read again")
 
     for look in (images.everything, fails):
-        directory.read_layout(str(folder), "", images.reader("layout", look, stored(held)))
+        local.read_layout(str(folder), "", images.reader("layout", look, stored(held)))
     blob = folder / images.blob_path(images.digest(made.layers[0]))
     blob.write_bytes(blob.read_bytes()[:-1] + b"x")
     with pytest.raises(SubjectError):
-        directory.read_layout(str(folder), "", images.reader("layout", store=stored(held)))
+        local.read_layout(str(folder), "", images.reader("layout", store=stored(held)))
 
 
 @pytest.mark.parametrize("form", ["saved", "layout"])
@@ -193,9 +193,9 @@ def test_a_large_layer_that_is_known_is_not_opened(form: str, tmp_path: Path) ->
     if form == "folder":
         for one in (made, damaged):
             folder = images.put(tmp_path, images.layout(one))
-            directory.read_layout(str(folder), "", images.reader("layout", store=stored(held)))
+            local.read_layout(str(folder), "", images.reader("layout", store=stored(held)))
         with pytest.raises(SubjectError):
-            directory.read_layout(str(folder), "", images.reader("layout"))
+            local.read_layout(str(folder), "", images.reader("layout"))
         return
     write = images.saved if form == "saved" else images.layout
     path = str(tmp_path / "image.tar")
@@ -216,10 +216,10 @@ def test_a_known_layer_of_another_size_is_refused(form: str, tmp_path: Path) -> 
     damaged = made._replace(layers=(longer,), blobs={**made.blobs, images.digest(layer): longer})
     if form == "folder":
         folder = images.put(tmp_path, images.layout(made))
-        directory.read_layout(str(folder), "", images.reader("layout", store=stored(held)))
+        local.read_layout(str(folder), "", images.reader("layout", store=stored(held)))
         images.put(tmp_path, images.layout(damaged))
         with pytest.raises(SubjectError, match="another size"):
-            directory.read_layout(str(folder), "", images.reader("layout", store=stored(held)))
+            local.read_layout(str(folder), "", images.reader("layout", store=stored(held)))
         return
     write = images.saved if form == "saved" else images.layout
     path = str(tmp_path / "image.tar")
@@ -277,7 +277,7 @@ def test_what_an_image_says_of_itself_is_kept() -> None:
     held = Held()
     whole = images.tar(images.layout(images.image(ZOO, {"a": b"1"}, Env=["A=b"], User="me")))
     reader = LayerReader(TestLook, Budget("docker:app"), stored(held))
-    image, tree = archive.read(io.BytesIO(whole), "", reader)
+    image, tree = local.read_archive(io.BytesIO(whole), "", reader)
     assert reader.image("sha256:1") is None
     reader.keep_image("sha256:1", image)
     found = LayerReader(TestLook, Budget("docker:app"), stored(held)).image("sha256:1")
@@ -327,7 +327,7 @@ def test_what_is_kept_keeps_to_its_schema(schema: str) -> None:
     store = stored(held)
     whole = images.tar(images.layout(images.image(ZOO, pack=images.gzipped)))
     reader = LayerReader(TestLook, Budget("image"), store)
-    store.keep_image("sha256:1", archive.read(io.BytesIO(whole), "", reader)[0])
+    store.keep_image("sha256:1", local.read_archive(io.BytesIO(whole), "", reader)[0])
     store.keep_answer("sha256:1 gcc", "12.2.0", "")
     name = schema.partition(".")[2].partition("/")[0]
     folder = Path(layers.__file__).parent.parent / "schemas"
@@ -357,7 +357,7 @@ def test_metadata_of_another_shape_is_not_there() -> None:
 def test_a_program_whose_answer_is_known_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     said = {
         "gcc": ("gcc 12.2.0", ""),
-        "bazel": ("", containers.NOT_THERE),
+        "bazel": ("", engines.NOT_THERE),
         "slow": ("", "was still running after 30 seconds"),
         "mute": ("none", ""),
     }
@@ -371,7 +371,7 @@ def test_a_program_whose_answer_is_known_is_not_run(monkeypatch: pytest.MonkeyPa
             run.extend(names)
             return [said[name] for name in names]
 
-    monkeypatch.setattr(containers, "opened", lambda *_: nullcontext(Fake()))
+    monkeypatch.setattr(engines, "opened_containers", lambda *_: nullcontext(Fake()))
     probes = [ProgramProbe(name=name, run=(name,), about=(name,)) for name in said]
     read = Inventory(subject="docker:app", components=dict.fromkeys(said, ()))
     held = Held()

@@ -22,10 +22,10 @@ from tests.images import images
 from tests.inventory.test_observe import elf, needs, seen
 from tests.stages.real import program
 from toolmatrix.errors import SubjectError
-from toolmatrix.images import directory
+from toolmatrix.images import local
 from toolmatrix.images.image import ImageMetadata
+from toolmatrix.images.layers import LayerReader
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.reader import LayerReader
 from toolmatrix.inventory import dynamic
 from toolmatrix.inventory.loader import LibrarySearch, library_path
 from toolmatrix.inventory.observe import Look
@@ -196,7 +196,7 @@ def by_loader(root: Path, variable: str) -> dict[str, str]:
 
 def by_reading(root: Path, variable: str) -> dict[str, str]:
     """The same by reading, in the order in which the loader goes."""
-    _, tree = directory.read_root(str(root), LayerReader(Look, Budget("root")))
+    _, tree = local.read_root(str(root), LayerReader(Look, Budget("root")))
     config = {"config": {"Env": [f"LD_LIBRARY_PATH={variable}"] if variable else []}}
     view = View(ImageMetadata(subject="root", config=config), tree)
     search = LibrarySearch(view, library_path(view))

@@ -21,7 +21,7 @@ from tests.images.images import hard_link
 from toolmatrix.cli.main import main
 from toolmatrix.errors import ToolMissing
 from toolmatrix.images import engines
-from toolmatrix.images.containers import LABEL, ProgramBounds
+from toolmatrix.images.engines import LABEL, ProgramBounds
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import running
 from toolmatrix.inventory.model import GONE, Inventory, Seen

@@ -9,7 +9,7 @@ import pytest
 from tests.judge import small
 from toolmatrix.facts.load import load
 from toolmatrix.facts.store import open_index
-from toolmatrix.judge import answers, sweep
+from toolmatrix.judge import sweep
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Small(Value):
     def answers(self) -> list[Finding]:
         """What has no answer."""
         promised = sweep.promised(self.index)
-        return list(answers.findings(self.outcomes(), promised, sweep.first_framework(self.index)))
+        return list(sweep.unanswered(self.outcomes(), promised, sweep.first_framework(self.index)))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.judge import small
-from toolmatrix.codes import audit as codes
+from toolmatrix.codes import matrix as codes
 from toolmatrix.errors import MatrixError
 from toolmatrix.facts import load
 from toolmatrix.facts.store import open_index

@@ -25,12 +25,12 @@ from toolmatrix.inventory.model import (
     Skipped,
     Soname,
 )
-from toolmatrix.judge import locked, porting
+from toolmatrix.judge import comparison, validation
 from toolmatrix.judge.comparison import compare
 from toolmatrix.lock.model import LockedComponent, LockedFlags
 from toolmatrix.resources import porting_path, schema_path
 
-BOOK = porting.load()
+BOOK = comparison.load()
 WHY = readings.load().why
 XEON, ALTRA = (system.observe(machines.load(name)) for name in ("xeon", "altra"))
 
@@ -214,7 +214,7 @@ def test_a_lock_explains_what_it_says_of_two_targets() -> None:
     mine = ARM.replace(
         components={"gcc": LockedComponent(version="12", evidence="ran")}, flags=LockedFlags()
     )
-    says = (locked.inventory(other, "x86"), locked.inventory(mine, "arm"))
+    says = (validation.inventory(other, "x86"), validation.inventory(mine, "arm"))
     drifted = changed(changed(changed(X86, "gcc", "11.4.0"), "cuda", "12.2.1"), "flag:-O1", "-O1")
     assert set(wrong(compare(drifted, ARM64, BOOK, WHY))) == {
         "component:gcc",
@@ -227,7 +227,7 @@ def test_a_lock_explains_what_it_says_of_two_targets() -> None:
 
 
 def test_a_lock_is_held_against_what_it_speaks_of() -> None:
-    says = locked.inventory(ARM, "arm", "lock:a")
+    says = validation.inventory(ARM, "arm", "lock:a")
     image = made(
         "arm64", COMPONENTS | {"gcc": "9.4.0", "python": "3.9.2", "driver": "470.1"}, FEATURES
     )
@@ -270,7 +270,7 @@ def test_the_data_keeps_its_schema() -> None:
     assert used <= set(held["sources"])
     kinds = [one["kind"] for one in held["kinds"]]
     assert len(set(kinds)) == len(kinds)
-    assert {one["none"] for one in held["kinds"] if "none" in one} <= {*kinds, porting.ALWAYS}
+    assert {one["none"] for one in held["kinds"] if "none" in one} <= {*kinds, comparison.ALWAYS}
 
 
 def test_every_reading_is_of_some_kind() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.judge import small
 from toolmatrix.facts import load
 from toolmatrix.facts.store import open_index
-from toolmatrix.judge import contradictions
+from toolmatrix.judge import audit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +66,7 @@ def found(folder: Path, *changes: tuple[str, str]) -> list[Finding]:
     front = small.write(folder, *changes)
     index = open_index((front,), {"XDG_CACHE_HOME": str(folder)})
     packages = {"tool": "tool", "tool-cu1": "tool", "app": "app"}
-    return list(contradictions.findings(load.load([front]), index, packages))
+    return list(audit.contradictions(load.load([front]), index, packages))
 
 
 def said(finding: Finding) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
@@ -191,7 +191,7 @@ def test_one_build_under_two_lines_in_two_files_is_reported(tmp_path: Path) -> N
     path = tmp_path / "front.yaml"
     path.write_text(path.read_text().replace("[facts.yaml]", "[facts.yaml, more.yaml]"))
     index = open_index((front,), {"XDG_CACHE_HOME": str(tmp_path)})
-    (one,) = contradictions.findings(load.load([front]), index, {})
+    (one,) = audit.contradictions(load.load([front]), index, {})
     assert said(one)[:3] == ("TM335", "app", ("1.0",))
 
 
@@ -212,4 +212,4 @@ def test_a_name_is_reported_where_it_stands(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_line_names_the_major_release_of_its_toolkit(line: str, toolkit: str, major: str) -> None:
-    assert contradictions._toolkit(line, toolkit) == major
+    assert audit._toolkit(line, toolkit) == major

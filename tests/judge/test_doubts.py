@@ -10,7 +10,7 @@ import pytest
 from tests.judge import small
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord
 from toolmatrix.finding import InstallMethod
-from toolmatrix.judge import doubts as doubts_of
+from toolmatrix.judge import sweep as doubts_of
 from toolmatrix.solve.resolve import Choice, Cite
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def test_a_framework_that_is_needed_speaks_for_itself() -> None:
 
 def find(held: Small, code: str) -> list[Finding]:
     """The findings with one code in what people would be told."""
-    return [one for one in doubts_of.findings(held.outcomes(), held.matrix) if one.code == code]
+    return [one for one in doubts_of.doubts_about(held.outcomes(), held.matrix) if one.code == code]
 
 
 LATER = (

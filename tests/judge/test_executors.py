@@ -29,10 +29,10 @@ from toolmatrix.api.checks import Workers
 from toolmatrix.errors import BoundExceeded, NothingMatched, ToolMissing, UsageError
 from toolmatrix.facts.store import open_index
 from toolmatrix.inventory.layers import LayerStore
-from toolmatrix.judge import executors, results, sweep
+from toolmatrix.judge import executors, sweep, validation
 from toolmatrix.judge.executors import Executed, RemoteWork
 from toolmatrix.judge.pool import Pool, WorkBounds, WorkResult
-from toolmatrix.judge.validator import Baseline, Validator, expectations_of
+from toolmatrix.judge.validation import Baseline, Validator, expectations_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,7 +76,7 @@ def made(monkeypatch: pytest.MonkeyPatch, executor: Executor) -> None:
 
 def verdicts(workers: Pool | Executed, key: str) -> list[VerdictsDocument]:
     seen: list[str] = []
-    found = results.validate_all(key, NAMES, workers, "", lambda one: seen.append(one.subject))
+    found = validation.validate_all(key, NAMES, workers, "", lambda one: seen.append(one.subject))
     assert sorted(seen) == NAMES
     return [one.to_json() for one in found]
 
@@ -171,7 +171,7 @@ def _killed(_: bytes) -> bytes:
 )
 def test_what_is_of_this_machine_is_refused_early(subject: str) -> None:
     with pytest.raises(UsageError, match="is on this machine"):
-        results.reachable(["registry://localhost:1/a", subject])
+        validation.reachable(["registry://localhost:1/a", subject])
 
 
 def test_executors_are_those_of_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,12 +394,12 @@ def test_where_the_scheduler_of_dask_is_gone_the_rest_is_unknown(
                 scheduler.kill()
 
         workers = Executed(f"dask:{address}", there, (), BOUNDS, 2)
-        found = results.validate_all(there.key, names, workers, str(tmp_path / "kept"), each)
+        found = validation.validate_all(there.key, names, workers, str(tmp_path / "kept"), each)
     assert sorted(outcomes) == ["unknown", "yes"]
     assert "the connection to its scheduler was lost" in found[-1].verdicts[0].reason
     # Those are judged by the next run, and the others are not judged again.
     pool = Pool(there.attempt, BOUNDS, 1)
-    again = results.validate_all(there.key, names, pool, str(tmp_path / "kept"), lambda _: None)
+    again = validation.validate_all(there.key, names, pool, str(tmp_path / "kept"), lambda _: None)
     assert {one.to_json()["outcome"] for one in again} == {"yes"}
     kept = (tmp_path / "kept").read_text().splitlines()
     assert len(kept) == len(names) + len(outcomes["unknown"])

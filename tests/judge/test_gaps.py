@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.judge import small
-from toolmatrix.judge import gaps
+from toolmatrix.judge import lints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def find(held: Small) -> list[Finding]:
     """Everything that is missing."""
-    return list(gaps.findings(held.matrix, held.index))
+    return list(lints.gaps(held.matrix, held.index))
 
 
 def test_nothing_is_missing_where_each_row_says_the_same(make: Callable[..., Small]) -> None:

@@ -12,12 +12,12 @@ from tests.manifests import patches
 from toolmatrix.judge import edits
 from toolmatrix.judge.manifests import judge
 from toolmatrix.manifests import read
-from toolmatrix.manifests.source_text import FileText
+from toolmatrix.manifests.model import FileText
 from toolmatrix.resources import load_yaml
 
 if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
-    from toolmatrix.request.judged import JudgedManifest
+    from toolmatrix.request.judgement import JudgedManifest
 
 FILES = Path(__file__).parents[1] / "manifests"
 PUBLIC: list[dict[str, Any]] = load_yaml(str(FILES / "public.yaml"))

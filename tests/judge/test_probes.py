@@ -8,7 +8,7 @@ import pytest
 
 from toolmatrix.facts.store import open_index
 from toolmatrix.inventory.model import Inventory, Seen
-from toolmatrix.judge import probes, validator
+from toolmatrix.judge import validation
 from toolmatrix.recipes import read, variables
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def index(cache: str) -> Index:
 
 def of(index: Index, name: str) -> list[ProgramProbe]:
     """The probes of one component or feature."""
-    return [one for one in probes.of_index(index) if one.name == name]
+    return [one for one in validation.probes_of(index) if one.name == name]
 
 
 def test_probes_of_one_provision_go_together(index: Index) -> None:
@@ -42,7 +42,7 @@ def test_what_stands_in_comes_later_and_by_every_name(index: Index) -> None:
 
 
 def test_every_probe_of_a_recipe_is_asked_that_needs_no_answer(index: Index) -> None:
-    asked = {one.run for one in probes.of_index(index)}
+    asked = {one.run for one in validation.probes_of(index)}
     for provision in read.provisions(index).provisions:
         for probe in provision.probes:
             named = {name for word in probe.run for name, _ in variables.names(word)}
@@ -59,7 +59,7 @@ def test_the_default_of_what_flags_set_either_way_is_asked(index: Index) -> None
 
 
 def test_only_wanted_components_are_asked_unseen(index: Index) -> None:
-    found = probes.of_index(index, {"numpy"})
+    found = validation.probes_of(index, {"numpy"})
     assert {one.name for one in found if one.wanted} == {"numpy"}
 
 
@@ -93,7 +93,7 @@ def test_the_version_is_what_the_check_of_an_image_takes(
 )
 def test_only_what_is_expected_is_asked(index: Index, word: str, asked: set[str]) -> None:
     held = {name: (Seen(version="1", seen_by="x", where="y"),) for name in ("gcc", "numpy", "cuda")}
-    expected = validator.expectations_of([(word, None)])
-    checks = validator.Validator(index=index, baseline=validator.Baseline(expected=expected))
+    expected = validation.expectations_of([(word, None)])
+    checks = validation.Validator(index=index, baseline=validation.Baseline(expected=expected))
     found = checks.asks(Inventory(subject="x", components=held))
     assert {one.name for one in found} == asked

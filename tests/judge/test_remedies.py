@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from tests.logs import captured as logs
-from toolmatrix.api.diagnoses import diagnosed
-from toolmatrix.api.requests import request_context
+from toolmatrix.api.requests import OpenMatrix, request_context
+from toolmatrix.commands.diagnose import diagnosed
 from toolmatrix.judge.diagnose import diagnose
 from toolmatrix.logs import log, signatures
 from toolmatrix.report.terminal import Terminal
@@ -40,7 +40,7 @@ def place(cache: str) -> RequestContext:
 
 def found(place: RequestContext, lines: list[str]) -> tuple[list[Mapping[str, Any]], str]:
     """The findings of a log, and what is offered as one line of words."""
-    report = diagnosed(place.index, seen(lines), "", 0, lambda: place)
+    report = diagnosed(seen(lines), "", 0, OpenMatrix(index=place.index))
     words = " ".join(report.text(Terminal(width=10_000)).split())
     return report.to_json()["findings"], words
 

@@ -16,7 +16,7 @@ from tests.images.images import link, program
 from tests.inventory.test_observe import dist, seen
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import PASS, UNKNOWN
-from toolmatrix.judge import images, probes
+from toolmatrix.judge import images, validation
 from toolmatrix.judge.expectations import of_word
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def of(index: Index, inventory: Inventory, component: str) -> list[Verdict]:
 
 def probed(index: Index) -> list[tuple[str, str]]:
     """The components that the product asks for by running a program of them, with that program."""
-    asked = [one for one in probes.of_index(index) if not one.holds]
+    asked = [one for one in validation.probes_of(index) if not one.holds]
     read = {one.name for one in asked if one.run[0] == "cat"}
     return sorted(
         {

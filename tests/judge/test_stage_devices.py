@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.judge.stage_cases import fatbinary, index, judged, made, of_plan, plan
 from toolmatrix.judge import stages
-from toolmatrix.judge.stage_images import DeviceImage, DevicePart, codes
+from toolmatrix.judge.stage_archs import DeviceImage, DevicePart, device_codes
 from toolmatrix.judge.stages import best_image_finding, finding_rank
 
 NO, UNKNOWN, PTX, CODE = range(4)
@@ -61,7 +61,7 @@ def part(*images: DeviceImage) -> DevicePart:
     ],
 )
 def test_the_rules(images: tuple[str, ...], device: str, answer: int, image: str) -> None:
-    (code,) = codes([made(*images)])
+    (code,) = device_codes([made(*images)])
     found = best_image_finding(index(), device, code.parts[0])
     assert (finding_rank(found), found.image) == (answer, image)
     assert found.facts
@@ -188,7 +188,7 @@ def test_relocatable_code_keeps_the_ptx_that_all_objects_have() -> None:
         ("nvlink", "sm_80", "nvlink --arch=sm_80 a.o b.o"),
         fatbinary("elf:80", more="-link"),
     )
-    (code,) = codes([held])
+    (code,) = device_codes([held])
     (joined,) = code.parts
     assert [(image.kind, image.arch) for image in joined.images] == [
         ("cubin", "sm_80"),
@@ -203,7 +203,7 @@ def test_an_ordinary_link_leaves_the_code_of_the_objects_as_it_is() -> None:
         ("nvlink", "sm_80", "nvlink --arch=sm_80 a.o"),
         fatbinary("elf:80", more="-link"),
     )
-    (code,) = codes([held])
+    (code,) = device_codes([held])
     assert [part.archs("ptx") for part in code.parts] == [("compute_80",)]
 
 

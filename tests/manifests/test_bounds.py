@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import toolmatrix
 from tests import matrix
-from toolmatrix.api.manifests import judged
+from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.errors import ManifestError
 from toolmatrix.manifests import files, read
-from toolmatrix.manifests.source_text import FileText
+from toolmatrix.manifests.model import FileText
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,7 +196,12 @@ def test_no_link_leads_out_of_what_is_judged(
     if target == "out.txt":
         with pytest.raises(ManifestError, match="a link to outside"):
             names(path, named)
-        assert "a link to outside" in judged(matrix.index(), [folder], edit=False).text()
+        assert (
+            "a link to outside"
+            in toolmatrix.judge(
+                [folder], edit=False, matrix=OpenMatrix(index=matrix.index())
+            ).text()
+        )
     else:
         assert names(path, named) == (set() if target in OUT.values() else {"numpy"})
 

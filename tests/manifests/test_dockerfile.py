@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolmatrix.manifests import dockerfile, files, read
-from toolmatrix.manifests.source_text import FileText
+from toolmatrix.manifests.model import FileText
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
 from toolmatrix.errors import ManifestError
-from toolmatrix.manifests import conda, files, pyproject, read
-from toolmatrix.manifests.source_text import FileText
+from toolmatrix.manifests import files, pyproject, read, requirements
+from toolmatrix.manifests.model import FileText
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -267,9 +267,9 @@ def test_a_caret_ends_where_poetry_says(said: str, within: str, beyond: str) -> 
 )
 def test_versions_of_conda_are_selectors(said: str, selector: str) -> None:
     if "*" in said and said[:1] not in "=<>*":
-        assert conda.selector(said) == "==" + said
+        assert requirements.conda_selector(said) == "==" + said
     else:
-        assert conda.selector(said) == selector
+        assert requirements.conda_selector(said) == selector
 
 
 CONTAINER = """\

@@ -12,7 +12,7 @@ from toolmatrix.errors import NoImage, RecipeError, RenderError
 from toolmatrix.facts import yamlfile
 from toolmatrix.lock.model import Backed, LockedComponent, LockedFlags
 from toolmatrix.recipes import read
-from toolmatrix.render import dockerfile, unpinned
+from toolmatrix.render import dockerfile, pinning
 from toolmatrix.render.model import Choices
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def test_a_runtime_image_of_cuda_starts_from_the_one_without_compilers() -> None
     made = image("tensorflow", "x86", recipe="tensorflow")
     assert (made.runtime.base, made.runtime.from_) == (RUNTIME, RUNTIME)
     assert made.labels["org.opencontainers.image.base.name"] == RUNTIME
-    assert {made.from_, RUNTIME} <= {one.what for one in unpinned.of(made, Choices())}
+    assert {made.from_, RUNTIME} <= {one.what for one in pinning.unpinned(made, Choices())}
 
 
 def test_a_runtime_image_has_a_stand_in_of_its_own() -> None:
@@ -227,7 +227,7 @@ def test_a_stand_in_replaces_the_reference_alone() -> None:
     assert (made.base, made.from_) == ("debian:12", pinned)
     assert made.labels["org.opencontainers.image.base.name"] == "debian:12"
     assert made.labels["org.opencontainers.image.base.digest"] == "sha256:" + "0" * 64
-    assert "image" not in {one.kind for one in unpinned.of(made, Choices())}
+    assert "image" not in {one.kind for one in pinning.unpinned(made, Choices())}
 
 
 def test_a_target_without_what_was_requested_is_excluded() -> None:

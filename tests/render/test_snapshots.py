@@ -14,7 +14,7 @@ from tests.images import hostile as servers
 from tests.images.hostile import Reply
 from tests.render.jobs import job, lock
 from toolmatrix.errors import NoImage, UsageError
-from toolmatrix.render import formats, mirrors, snapshots
+from toolmatrix.render import formats, mirrors, pinning
 from toolmatrix.render.dockerfile import DIALECTS
 
 if TYPE_CHECKING:
@@ -45,17 +45,17 @@ def test_every_stage_and_form_has_the_day() -> None:
         written, updated = stage.index("> /etc/apt/sources.list"), stage.index("apt-get update")
         assert written < updated
         assert stage.count("apt-get update") == stage.count(f"grep -v '/{DAY}/'")
-        assert f"ARG SOURCE_DATE_EPOCH={snapshots.epoch(DAY)}\n" in stage
+        assert f"ARG SOURCE_DATE_EPOCH={pinning.epoch(DAY)}\n" in stage
     for form in ("apptainer", "devcontainer-feature"):
         scripts = formats.known()[form].files(made)
         assert f"grep -v '/{DAY}/'" in "".join(scripts.values())
 
 
 def test_a_day_is_the_time_at_its_beginning() -> None:
-    assert snapshots.stamp("2026-11-20") == snapshots.stamp(DAY) == DAY
-    assert snapshots.stamp("20261120T030405Z") == "20261120T030405Z"
-    assert snapshots.stamp("") == ""
-    assert snapshots.epoch("1970-01-02") == 24 * 60 * 60
+    assert pinning.stamp("2026-11-20") == pinning.stamp(DAY) == DAY
+    assert pinning.stamp("20261120T030405Z") == "20261120T030405Z"
+    assert pinning.stamp("") == ""
+    assert pinning.epoch("1970-01-02") == 24 * 60 * 60
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_day_is_the_time_at_its_beginning() -> None:
 )
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not a time"):
-        snapshots.stamp(text)
+        pinning.stamp(text)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from toolmatrix.api.files import RenderOptions, rendered, rules
 from toolmatrix.errors import Unpinned
 from toolmatrix.recipes import read as recipes
 from toolmatrix.recipes.model import BuildStep, Download
-from toolmatrix.render import unpinned
+from toolmatrix.render import pinning
 
 DAY = "20261120T000000Z"
 DIGEST = "@sha256:" + "0" * 64
@@ -31,7 +31,7 @@ def found(*lines: str, **choices: Any) -> list[tuple[str, str]]:
     (image,) = held.images
     step = BuildStep(name="a", stage="build", run=lines)
     image = image.replace(pip=(), steps=(step,) if lines else ())
-    return [(one.kind, one.what) for one in unpinned.of(image, held.choices)]
+    return [(one.kind, one.what) for one in pinning.unpinned(image, held.choices)]
 
 
 def test_with_a_snapshot_and_digests_nothing_is_left() -> None:
@@ -59,16 +59,16 @@ def test_packages_with_a_version_are_pinned() -> None:
     held = job(lock("debian"), targets=("x86",))
     (image,) = held.images
     image = image.replace(packages=("libcudnn8=8.6.0.163-1+cuda11.*",))
-    kinds = {one.kind for one in unpinned.of(image, held.choices)}
+    kinds = {one.kind for one in pinning.unpinned(image, held.choices)}
     assert "package" not in kinds
 
 
 def test_what_no_snapshot_has() -> None:
     (rocky,) = job(lock("rocky"), targets=("x86",)).images
-    said = {one.kind: one.what for one in unpinned.of(rocky, job(lock("rocky")).choices)}
+    said = {one.kind: one.what for one in pinning.unpinned(rocky, job(lock("rocky")).choices)}
     assert said["unkept"].startswith("dnf install ")
     held = job(lock("tensorflow"), targets=("amd",), snapshot=DAY)
-    kept = {one.kind: one.what for one in unpinned.of(held.images[0], held.choices)}
+    kept = {one.kind: one.what for one in pinning.unpinned(held.images[0], held.choices)}
     assert kept["unkept"] == "https://repo.radeon.com/rocm/apt/5.0.2 ubuntu"
 
 
@@ -79,7 +79,7 @@ def test_files_without_a_checksum() -> None:
     )
     held = job(lock("debian"), targets=("x86",), snapshot=DAY)
     image = held.images[0].replace(downloads=(loose, pinned))
-    said = [one.what for one in unpinned.of(image, held.choices) if one.kind == "file"]
+    said = [one.what for one in pinning.unpinned(image, held.choices) if one.kind == "file"]
     assert said == ["https://example.org/loose"]
 
 
@@ -122,12 +122,12 @@ def test_python_packages_without_a_closure() -> None:
     (image,) = job(lock("debian"), targets=("x86",)).images
     choices = job(lock("debian")).choices
     assert image.pip
-    said = [one.what for one in unpinned.of(image, choices) if one.kind == "python"]
+    said = [one.what for one in pinning.unpinned(image, choices) if one.kind == "python"]
     assert said == ["pip install numpy==2.4.6"]
     packed = hostile.packaged(hostile.flagged("debian", "arm"), "arm", "wheel==1")
     held = job(packed, recipe=hostile.recipe(hostile.RECIPE), targets=("arm",))
     assert held.images[0].closure
-    assert "python" not in {one.kind for one in unpinned.of(held.images[0], held.choices)}
+    assert "python" not in {one.kind for one in pinning.unpinned(held.images[0], held.choices)}
 
 
 FETCHES = re.compile(
@@ -146,7 +146,7 @@ def test_whatever_a_built_in_recipe_fetches_is_named(name: str) -> None:
     for step in recipes.recipe(name, index()).steps:
         lines = [line for line in step.run if FETCHES.search(line)]
         one = image.replace(steps=(step.replace(downloads=()),))
-        said = [loose.what for loose in unpinned.of(one, choices)]
+        said = [loose.what for loose in pinning.unpinned(one, choices)]
         for line in lines:
             named = any(line.endswith(what) for what in said)
             pinned = any(word in line for word in ("--no-index", "--require-hashes"))
@@ -160,8 +160,8 @@ def test_a_refusal_says_what_pins_each_kind() -> None:
     with pytest.raises(Unpinned) as caught:
         rendered(held, options, rules(index(), options), targets=("x86",), strict=True)
     assert caught.value.found == "x86: docker/dockerfile:1; x86: pip install numpy==2.4.6"
-    assert caught.value.help == f"{unpinned.WAYS['frontend']}; {unpinned.WAYS['python']}"
+    assert caught.value.help == f"{pinning.PINNED_BY['frontend']}; {pinning.PINNED_BY['python']}"
 
 
 def test_every_way_names_something_of_the_command_line_or_of_a_recipe() -> None:
-    assert all(re.search(r"`--|`toolmatrix|recipe", way) for way in unpinned.WAYS.values())
+    assert all(re.search(r"`--|`toolmatrix|recipe", way) for way in pinning.PINNED_BY.values())

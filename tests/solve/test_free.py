@@ -8,8 +8,7 @@ from random import Random
 import pytest
 
 from toolmatrix.solve.engine import Problem, ranking, search
-from toolmatrix.solve.engine.counting import crowded
-from toolmatrix.solve.engine.free import Free
+from toolmatrix.solve.engine.free import Free, crowded
 
 from . import oracle
 from .generate import pigeons, scattered, seats

@@ -10,7 +10,7 @@ from tests import matrix
 from tests.stages.corpus import cases, log
 from toolmatrix.errors import ToolMissing
 from toolmatrix.judge import stage_facts
-from toolmatrix.request import driver_facts
+from toolmatrix.request import compiles
 from toolmatrix.stages import known
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def test_every_capture_is_planned_as_its_driver_planned_it() -> None:
             continue
         component = releases[case.tool]
         found = stage_facts.releases(index, component, case.version)
-        order = driver_facts.stage_order(index, component, found[-1]) if found else None
+        order = compiles.stage_order(index, component, found[-1]) if found else None
         sources = [word for word in argv if word.endswith(_SOURCES)]
         try:
             words = known.parse_command_words([word for word in argv if word not in sources])

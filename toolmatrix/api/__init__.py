@@ -71,6 +71,11 @@ class Printed:
         """The exit code of the command: 0 yes, 1 no, 4 where no fact decides."""
         return 0
 
+    @property
+    def hint(self) -> str:
+        """What its reader may do next, which the command shows below its text."""
+        return ""
+
     def text(self, screen: Terminal = PLAIN) -> str:
         """The text that the command prints on a screen."""
         raise NotImplementedError
@@ -110,6 +115,7 @@ class Report(Outcome, Value):
     words: Callable[[Terminal], str]
     document: Callable[[], Mapping[str, Any]]
     exit_code: int = 0
+    hint: str = ""
     # The texts of `--format`, by its word.
     forms: Mapping[str, Callable[[], str]] = {}
 

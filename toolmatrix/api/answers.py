@@ -40,6 +40,12 @@ class Resolved(Outcome):
         return self.found.known
 
     @property
+    def hint(self) -> str:
+        """How it is saved and explained, if facts support it."""
+        how = "`toolmatrix lock` saves this answer; `toolmatrix explain NAME` shows why"
+        return how if self.known else ""
+
+    @property
     def request(self) -> tuple[str, ...]:
         """The words of the command that asks the same."""
         return self.found.request.words()
@@ -94,6 +100,8 @@ class Allowed(Resolved):
         super().__init__(context, found)
         # Pairs that nobody tested together.
         self.soft = _untested(found)
+
+    hint = ""
 
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:  # noqa: ARG002 - nothing is derived
         """The sentence that nothing forbids it, and reasons why it is untested."""

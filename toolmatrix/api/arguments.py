@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from functools import wraps
 
+from toolmatrix.api.caller import caller
 from toolmatrix.errors import UsageError
 from toolmatrix.request.fields import BadValue, Fields
 
@@ -32,15 +33,15 @@ def words(*given: Wanted) -> tuple[str, ...]:
     return tuple(word for one in given for word in _requests(one))
 
 
-def request(given: tuple[Wanted, ...], function: str) -> tuple[str, ...]:
-    """The words of what is wanted, of which there is at least one. Raises UsageError."""
+def request(given: tuple[Wanted, ...], function: str, *first: str) -> tuple[str, ...]:
+    """The words of what is wanted, at least one; `first` go before them in an example. Raises UsageError."""
     found = tuple(filter(None, map(str.strip, words(*given))))
     if not found:
         raise UsageError(
             "no request to answer",
-            expected="at least one component",
+            expected=caller().requests,
             found="none",
-            help=f'`toolmatrix.{function}("torch==2.6.0")`',
+            help=caller().example(function, *first, "torch==2.6.0"),
         )
     return found
 
@@ -178,7 +179,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "Locked | Lock | str | os.PathLike[str]": _lock_or_path,
 }
 """What each annotation of a public function stands for."""
-_BESIDE = {"with_": "Wanted", "keep": "Path", "matrix": "Matrix", "online": "bool"}
+_BESIDE = {"with_": "Wanted", "keep": "Path", "matrix": "Matrix"}
 # The options of a request, of which `Fields` has most.
 _OF_REQUEST = {
     name: "Words" if isinstance(default, tuple) else "str"

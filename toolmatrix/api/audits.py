@@ -8,12 +8,11 @@ from itertools import chain
 
 from toolmatrix.api import Report, this_day, trials
 from toolmatrix.api.checks import Workers, files, findings_report, loaded
-from toolmatrix.codes.audit import ValueNotThere
+from toolmatrix.codes.matrix import ValueNotThere
 from toolmatrix.errors import NothingMatched
 from toolmatrix.judge import audit as judge
-from toolmatrix.judge import lints, published, sweep
-from toolmatrix.judge.audit import family_coverage, harvested_releases
-from toolmatrix.judge.published import Published, PublishedWheel
+from toolmatrix.judge import lints, sweep
+from toolmatrix.judge.audit import Published, PublishedWheel, family_coverage, harvested_releases
 from toolmatrix.report.audit import AuditReport
 from toolmatrix.value import Value
 
@@ -144,7 +143,7 @@ def audited(
             progress(len(outcomes), len(work))
         matrix = reading()
     rules = judge.rules()
-    own = published.packages(matrix)
+    own = judge.packages(matrix)
     listed: dict[str, Published] = {}
     found: list[Finding] = []
     if sources:
@@ -243,11 +242,11 @@ def _work(index: Index, names: Sequence[str]) -> list[Release]:
 def _otherwise(
     index: Index, read: Mapping[str, Collection[str]], listed: Mapping[str, Published]
 ) -> Iterator[Finding]:
-    yield from published.releases(index, read, listed)
+    yield from judge.releases(index, read, listed)
     for name in read:
         # Of what nobody asks for by itself no answer is judged.
         if index.header["components"][name]["framework"]:
-            yield from published.refused(index, name, listed[name].wheels)
+            yield from judge.refused(index, name, listed[name].wheels)
 
 
 def _unresolved(

@@ -10,9 +10,9 @@ from toolmatrix import resources
 from toolmatrix.api import Report, as_json, split_words, this_day
 from toolmatrix.errors import BoundExceeded, Position, ToolmatrixError, UsageError
 from toolmatrix.facts import load
-from toolmatrix.judge import answers, doubts, gaps, lints, sweep
+from toolmatrix.judge import lints, sweep
 from toolmatrix.judge.pool import Pool, WorkBounds
-from toolmatrix.processors import processors
+from toolmatrix.process import processors
 from toolmatrix.report.annotations import sarif
 from toolmatrix.report.findings import MatrixReport
 
@@ -84,11 +84,11 @@ def checked(
             progress(len(outcomes), sum(map(len, parts)))
         matrix = reading()
     solved = [
-        *answers.findings(outcomes, sweep.promised(index), sweep.first_framework(index)),
-        *doubts.findings(outcomes, matrix),
+        *sweep.unanswered(outcomes, sweep.promised(index), sweep.first_framework(index)),
+        *sweep.doubts_about(outcomes, matrix),
     ]
     read = [
-        *gaps.findings(matrix, index),
+        *lints.gaps(matrix, index),
         *lints.findings(matrix, index, today, stale),
         *lints.unlisted(held),
     ]

@@ -9,8 +9,8 @@ from toolmatrix.api import Report, split_words
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.inventory import readings
 from toolmatrix.inventory.model import SUSPICIOUS
-from toolmatrix.judge import comparison, locked, porting
-from toolmatrix.judge.validator import Baseline
+from toolmatrix.judge import comparison, validation
+from toolmatrix.judge.validation import Baseline
 from toolmatrix.lock import compare, read
 from toolmatrix.report import claims, differences, port
 from toolmatrix.report import comparison as report
@@ -48,7 +48,7 @@ def diff(
     from toolmatrix.api.requests import open_matrix
 
     words, said = [os.fspath(one) for one in (old, new) if one], split_words(target)
-    if any(locked.is_subject(word, word) for word in words):
+    if any(validation.is_subject(word, word) for word in words):
         return of_subjects(words, said, platform, lock=os.fspath(lock), everything=everything)
     return of_locks([(word, read.read(word)) for word in words], said, open_matrix(matrix).index)
 
@@ -142,13 +142,13 @@ def of_subjects(
         )
     # They are called as they were named: a scheme that was only inferred would be news to the reader.
     one, other = (
-        locked.observe(_named(word, directory), place, directory, stdin, store=store).replace(
+        validation.observe(_named(word, directory), place, directory, stdin, store=store).replace(
             subject=word
         )
         for word, place in zip(subjects, platforms, strict=True)
     )
     targets, says = _explaining(lock, said, (one, other)) if lock else ((), None)
-    found = comparison.compare(one, other, porting.load(), readings.load().why, says)
+    found = comparison.compare(one, other, comparison.load(), readings.load().why, says)
     return Report(
         words=partial(report.text, found, everything=everything),
         document=partial(report.document, found, lock, targets),
@@ -159,7 +159,7 @@ def of_subjects(
 def _named(word: str, directory: str) -> str:
     """A subject with its scheme, where the word is the path of a lock."""
     path = word if word == "-" else os.path.join(directory, word)
-    is_lock = os.path.isfile(path) and not locked.is_subject(word, path)
+    is_lock = os.path.isfile(path) and not validation.is_subject(word, path)
     return f"lock:{word}" if is_lock else word
 
 
@@ -173,4 +173,7 @@ def _explaining(
         for name, side in zip(_two(said) or ("", ""), sides, strict=True)
     )
     held = baseline.held
-    return (one, other), (locked.inventory(held[one], one), locked.inventory(held[other], other))
+    return (one, other), (
+        validation.inventory(held[one], one),
+        validation.inventory(held[other], other),
+    )

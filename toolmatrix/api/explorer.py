@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+import toolmatrix
 from toolmatrix.api import requests
 from toolmatrix.api.answers import Allowed, NoAnswer, Resolved
 from toolmatrix.documents import Annotated, Day, Evidence, Literal, MatrixHead, TypedDict
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     Document = dict[str, Any]
 
 SCHEMA = "toolmatrix.explorer/1"
-COMMANDS = {"resolve": requests.resolve, "why-not": requests.why_not}
+COMMANDS = {"resolve": toolmatrix.resolve, "why-not": toolmatrix.why_not}
+FUNCTIONS = ("facts", "matrix", "resolve", "why_not")
+"""Functions of `toolmatrix` that are asked."""
 _VERDICTS = {0: "yes", 1: "no", 4: "unknown"}
 
 
@@ -231,15 +234,14 @@ class Explorer:
         """The document of `toolmatrix matrix --rows ROWS --cols COLS --json`."""
         said = given(words)
         said.pop("wanted")
-        found = requests.matrix(rows, cols, where=where, **said, matrix=self.matrix)
+        found = toolmatrix.matrix(rows, cols, where=where, **said, matrix=self.matrix)
         return dict(found.to_json())
 
     def facts(self, ids: Sequence[str]) -> Document:
         """Facts in full: what `toolmatrix facts ID... --json` prints, each with the address of its source."""
-        from toolmatrix.api.facts import facts
         from toolmatrix.report.claims import address
 
-        document = dict(facts(*ids, matrix=self.matrix).to_json())
+        document = dict(toolmatrix.facts(*ids, matrix=self.matrix).to_json())
         for entry in document["facts"]:
             entry["source"]["address"] = address(entry["source"]["at"])
         return document
@@ -277,10 +279,8 @@ class Explorer:
 
     def coverage(self) -> Document:
         """The matrix in numbers: what `toolmatrix facts --json` prints, with the titles of components."""
-        from toolmatrix.api.facts import facts
-
         heads = self.index.header["components"]
-        document = facts(matrix=self.matrix).to_json()
+        document = toolmatrix.facts(matrix=self.matrix).to_json()
         return {**document, "titles": {name: head["title"] for name, head in heads.items()}}
 
     def words(self) -> ExplorerWordsDocument:

@@ -121,7 +121,7 @@ def fetch(
     from toolmatrix.harvest import families
     from toolmatrix.harvest.transport import Session
     from toolmatrix.lock import read
-    from toolmatrix.render import folder as placing
+    from toolmatrix.render import mirrors as placing
 
     path = os.path.join(folder, files.LOCK)
     lock = read.read(path)
@@ -153,16 +153,16 @@ def fetch(
 
 
 def _wanted(image: ImagePlan) -> Iterator[WantedFile]:
-    from toolmatrix.render import folder
+    from toolmatrix.render import mirrors
 
     for file in image.all_downloads:
-        yield WantedFile(place=folder.place(file.url), sha256=file.checksum, address=file.url)
+        yield WantedFile(place=mirrors.place(file.url), sha256=file.checksum, address=file.url)
     if image.closure is None:
         return
     own = _indexes(image.closure)
     for name, package in (*image.installers.items(), *image.closure.packages.items()):
         for file_name, digest in package.files.items():
-            place = f"{folder.wheels(image)}/{folder.check_folder(file_name)}"
+            place = f"{mirrors.wheel_folder(image)}/{mirrors.check_folder(file_name)}"
             yield WantedFile(
                 place=place, sha256=digest, address=package.url, package=name, indexes=own
             )
@@ -174,7 +174,7 @@ def _indexes(closure: LockedClosure) -> tuple[str, ...]:
 
 
 def _left(job: Job) -> Iterator[tuple[str, str]]:
-    from toolmatrix.render import folder
+    from toolmatrix.render import mirrors
 
     for image in job.images:
         packages = " ".join(dict.fromkeys((*image.packages, *image.runtime.packages)))
@@ -185,10 +185,10 @@ def _left(job: Job) -> Iterator[tuple[str, str]]:
             yield image.name, f"the key and the lists of {one.uri}; `--mirror` names another source"
         if (image.pip or image.builds) and image.closure is None:
             yield image.name, "Python packages; `toolmatrix lock --packages` names their files"
-        if folder.has_archives(image):
+        if mirrors.has_archives(image):
             yield (
                 image.name,
-                f"archives that Bazel reads by name from `{folder.ARCHIVES}` there",
+                f"archives that Bazel reads by name from `{mirrors.ARCHIVES}` there",
             )
         if any(step.run for step in image.steps):
             yield image.name, f"what the steps of `{image.recipe.name}` fetch by themselves"

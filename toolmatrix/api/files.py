@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import LockedEnvironment
     from toolmatrix.render.make import Rules
     from toolmatrix.render.model import Choices, Job
-    from toolmatrix.render.unpinned import Loose
+    from toolmatrix.render.pinning import Loose
 
 # The name of the lock beside the files made from it.
 LOCK = "toolmatrix.lock"
@@ -80,7 +80,7 @@ class RenderOptions(Value):
 
     def choices(self) -> Choices:
         """The choices that no fact decides, checked. Raises UsageError, RenderError."""
-        from toolmatrix.render import dockerfile, folder, mirrors, quote, snapshots
+        from toolmatrix.render import dockerfile, mirrors, pinning, quote
         from toolmatrix.render.model import Choices
 
         _one_of("dialect", self.dialect, dockerfile.DIALECTS)
@@ -109,8 +109,8 @@ class RenderOptions(Value):
             stand_ins=stand_ins,
             options=self.option,
             mirrors=mirrors.parsed(self.mirror),
-            fetched=folder.check_folder(self.fetched),
-            snapshot=snapshots.stamp(self.snapshot),
+            fetched=mirrors.check_folder(self.fetched),
+            snapshot=pinning.stamp(self.snapshot),
         )
 
 
@@ -387,13 +387,13 @@ def rendered(
     job = job.replace(excluded=(*job.excluded, *refused))
     _used(job)
     if strict and (loose := _loose(job)):
-        from toolmatrix.render import unpinned
+        from toolmatrix.render import pinning
 
         raise Unpinned(
             "some inputs are not pinned",
             expected="images by digest, packages of a snapshot, files and Python packages by checksum, git by commit",
             each=tuple(f"{name}: {one.what}" for name, one in loose),
-            help=unpinned.pinning_advice(one for _, one in loose),
+            help=pinning.pinning_advice(one for _, one in loose),
         )
     return Rendered(job, options)
 
@@ -426,9 +426,11 @@ def _used(job: Job) -> None:
 
 def _loose(job: Job) -> list[tuple[str, Loose]]:
     # What is taken as it comes, each with the name of its image.
-    from toolmatrix.render import unpinned
+    from toolmatrix.render import pinning
 
-    return [(image.name, one) for image in job.images for one in unpinned.of(image, job.choices)]
+    return [
+        (image.name, one) for image in job.images for one in pinning.unpinned(image, job.choices)
+    ]
 
 
 def moved(lock: Lock, path: str, index: Index) -> list[str]:

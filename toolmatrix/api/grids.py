@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.api import PLAIN, Outcome
+from toolmatrix.api import PLAIN, Outcome, as_json
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.report import grid as report
 from toolmatrix.request.names import Names
@@ -105,7 +105,7 @@ class ReleaseTable(Outcome):
         return report.releases(index, self.rows, Assembly(index, self.request))
 
     def _laid(self, form: str) -> report.Layout:
-        from toolmatrix.solve.grid import grid
+        from toolmatrix.solve.pairs import grid
 
         assembly = Assembly(self.context.index, self.request)
         found = grid(assembly, self.request.targets[0], self.rows, self.columns)
@@ -128,11 +128,38 @@ class ReleaseTable(Outcome):
         return laid
 
 
-def cells(
+class Combinations(Outcome):
+    """Every consistent combination of components on every target, and what is left out and why, for a CI matrix."""
+
+    def __init__(
+        self,
+        context: RequestContext,
+        request: Request,
+        varied: Sequence[str],
+        where: Sequence[str],
+    ) -> None:
+        self.document = _cells(context, request, varied, where)
+
+    def text(self, screen: Terminal = PLAIN) -> str:
+        """The document, whatever the screen."""
+        del screen
+        return as_json(self.document)
+
+    def written(self, form: str, title: str = "") -> str:
+        """The document, whatever the format."""
+        del form, title
+        return self.text()
+
+    def to_json(self) -> report.CellsDocument:
+        """The document `toolmatrix.cells/1`."""
+        return self.document
+
+
+def _cells(
     context: RequestContext, request: Request, varied: Sequence[str], where: Sequence[str]
 ) -> report.CellsDocument:
     """The document `toolmatrix.cells/1`: every consistent combination on every target, and what is left out and why."""
-    from toolmatrix.solve.grid import grid_cells
+    from toolmatrix.solve.pairs import grid_cells
 
     # A combination may hold on one target and not on another, so that each target is laid out by itself.
     found = [

@@ -13,7 +13,7 @@ from toolmatrix.facts.store import cache_folder
 from toolmatrix.harvest import environments, imported, written
 from toolmatrix.harvest.environments import Bench
 from toolmatrix.harvest.resolver import Uv
-from toolmatrix.judge import lints, published
+from toolmatrix.judge import audit, lints
 from toolmatrix.outputs import replace_files
 from toolmatrix.report.imports import ImportReport
 from toolmatrix.request.names import Names
@@ -103,7 +103,7 @@ def imported_releases(
         raise NothingMatched(
             "no installed Python is known to the matrix", help="name one with `--python PATH`"
         )
-    own = published.packages(loaded(paths))
+    own = audit.packages(loaded(paths))
     trials = Trials(index, bench, own, there)
     parts = []
     with ThreadPoolExecutor(jobs) as pool:

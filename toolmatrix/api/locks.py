@@ -151,6 +151,7 @@ def lock(
     *wanted: Wanted,
     upgrade: Words = (),
     packages: bool = False,
+    online: bool = False,
     **options: Unpack[RequestOptions],
 ) -> Locked | NoAnswer:
     """The answer to a request as a lock.
@@ -166,7 +167,7 @@ def lock(
 
     given = open_matrix(options.get("matrix")).paths
     named = arguments.request(wanted, "lock")
-    opened = with_online_packages(named, options)
+    opened = with_online_packages(named, options, online=online)
     # A request would keep all of the lock: here `upgrade` lets some of it move.
     kept = os.fspath(options.pop("keep", ""))
     place, request = read_request(named, options)

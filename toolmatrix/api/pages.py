@@ -20,7 +20,7 @@ from importlib.util import find_spec
 
 from toolmatrix import __version__, resources
 from toolmatrix.api import Report, matrix_changes
-from toolmatrix.api.explorer import Explorer
+from toolmatrix.api.explorer import FUNCTIONS, Explorer
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.documents import Annotated, Count, MatrixHead, TypedDict
 from toolmatrix.errors import OutputError, Position, ToolMissing, UsageError
@@ -45,6 +45,8 @@ _LIBRARY = RUNTIME[-1]
 _LOCK = "pyodide-lock.json"
 # Rooms of the package that no question of the page enters.
 _LEFT_OUT = ("cli", "harvest", "http.py", "images", "inventory", "judge", "logs", "__pycache__")
+# Commands that it asks.
+_ASKED = tuple(f"toolmatrix/commands/{name}.py" for name in ("__init__", *FUNCTIONS))
 # What Dockerfiles and CPUs are asked of; without what is compiled, which is for this machine.
 _LIBRARIES = ("archspec", "jinja2", "markupsafe", "packaging", "yaml")
 _CARRIED = ("recipes", "dockerfiles")
@@ -323,7 +325,7 @@ def _without(archive: bytes, patterns: Sequence[str]) -> bytes:
 def _modules() -> Iterator[tuple[str, str]]:
     for name, path in _below(os.path.dirname(resources.rules_path()), "toolmatrix"):
         room = name.split("/")[1]
-        if room not in (*_LEFT_OUT, "data", "schemas"):
+        if name in _ASKED or room not in (*_LEFT_OUT, "commands", "data", "schemas"):
             yield name, path
 
 

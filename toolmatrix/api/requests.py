@@ -1,8 +1,9 @@
-"""The questions about requests; `import toolmatrix` has them by the same names, and docs/python.md describes them."""
+"""From the arguments of a call to a matrix, a request, and the place where it is asked."""
 
 from __future__ import annotations
 
-from toolmatrix.api.arguments import request, words
+from toolmatrix.api.arguments import words
+from toolmatrix.api.caller import caller
 from toolmatrix.errors import MatrixError, UsageError
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.read import RequestContext
@@ -13,11 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any, TypedDict
 
-    from typing_extensions import Unpack
-
     from toolmatrix.api import Matrix, Path, Wanted, Words
-    from toolmatrix.api.answers import Allowed, Explanation, NoAnswer, Resolved
-    from toolmatrix.api.grids import ReleaseTable
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.request import Kept, Request
 
@@ -39,7 +36,6 @@ if TYPE_CHECKING:
         recipe: str
         keep: Path
         matrix: Matrix
-        online: bool
 
 
 class OpenMatrix(Value):
@@ -88,7 +84,6 @@ def open_matrix(
     import os
 
     from toolmatrix.facts.index import HEADER, Index, IndexFolder
-    from toolmatrix.facts.store import open_index
 
     if isinstance(source, OpenMatrix):
         return source
@@ -96,13 +91,13 @@ def open_matrix(
         return OpenMatrix(index=_index(source))
     if source is None:
         if not _BUILT_IN:
-            _BUILT_IN.append(OpenMatrix(index=open_index((), os.environ)))
+            _BUILT_IN.append(OpenMatrix(index=caller().open_index(())))
         return _BUILT_IN[0]
     files = (source,) if isinstance(source, (str, os.PathLike)) else source
     paths = tuple(os.fspath(path) for path in files)
     if len(paths) == 1 and os.path.isfile(os.path.join(paths[0], HEADER)):
         return OpenMatrix(index=Index(paths[0], IndexFolder(paths[0])))
-    return OpenMatrix(index=open_index(paths, os.environ), paths=paths)
+    return OpenMatrix(index=caller().open_index(paths), paths=paths)
 
 
 def _index(data: bytes) -> Index:
@@ -135,16 +130,16 @@ def _index(data: bytes) -> Index:
 
 def request_context(matrix: Matrix = None, keep: Path = "") -> RequestContext:
     """The place where a request is asked: a matrix, and the lock to prefer. Raises MatrixError, LockError."""
-    opened = open_matrix(matrix)
-    # A command that a refusal offers has to name the files and the lock of this call.
-    carried = [word for path in opened.paths for word in ("--matrix", path)]
-    if not keep:
-        return RequestContext(index=opened.index, carried=tuple(carried))
     import os
 
-    path = os.fspath(keep)
+    opened, kept = open_matrix(matrix), os.fspath(keep)
+    # A command that a refusal offers has to name the files and the lock of this call.
+    carried = [word for path in opened.paths for word in ("--matrix", caller().called(path))]
     return RequestContext(
-        index=opened.index, carried=(*carried, "--keep", path), keep=read_kept_releases(path)
+        index=opened.index,
+        fields=caller().pasted(),
+        carried=(*carried, "--keep", kept) if kept else tuple(carried),
+        keep=read_kept_releases(kept) if kept else (),
     )
 
 
@@ -183,22 +178,28 @@ def fields(wanted: Iterable[str], options: dict[str, Any]) -> Fields:
     return Fields(**found)
 
 
-def with_online_packages(named: Iterable[str], options: RequestOptions) -> OpenMatrix:
+def with_online_packages(
+    named: Iterable[str], options: RequestOptions, *, online: bool = False
+) -> OpenMatrix:
     """The matrix of a call, put in the place of what its options say: if `online`, with packages that words name.
 
     Raises ToolmatrixError.
     """
-    import os
-
     options["matrix"] = opened = open_matrix(options.get("matrix"))
-    if not options.pop("online", False):
+    if not online:
         return opened
-    from toolmatrix.api import online
+    from toolmatrix.api.online import harvested
+    from toolmatrix.report.terminal import listing
 
-    held = words(options.get("with_", ()))
-    found = online.harvested(opened.index, [*filter(None, (*named, *held))], os.environ)
+    asked = [*filter(None, (*named, *words(options.get("with_", ()))))]
+    with caller().progress("reading", "wheels") as progress:
+        found = harvested(opened.index, asked, caller().env, progress.at)
     if found is None:
         return opened
+    caller().note(
+        f"harvested {listing(found.packages)} just now, unreviewed ({found.effort}): "
+        f"`--matrix {found.path}` asks the same without the index"
+    )
     # A matrix of bytes has no files that another could be put upon.
     if open_matrix(opened.paths).digest != opened.digest:
         raise UsageError(
@@ -211,64 +212,18 @@ def with_online_packages(named: Iterable[str], options: RequestOptions) -> OpenM
 
 
 def read_request(
-    wanted: Sequence[str], options: RequestOptions, varied: Sequence[str] = ()
+    wanted: Sequence[str],
+    options: RequestOptions,
+    varied: Sequence[str] = (),
+    *,
+    online: bool = False,
 ) -> tuple[RequestContext, Request]:
     """The place and the request that the options of a call name. Raises ToolmatrixError."""
     from toolmatrix.request.read import read
 
     # Options are the caller's: what is taken out is taken from a copy.
     options = options.copy()
-    with_online_packages(wanted, options)
+    with_online_packages(wanted, options, online=online)
     rest: dict[str, Any] = {**options}
     place = request_context(rest.pop("matrix", None), rest.pop("keep", ""))
-    said = fields(wanted, rest)
-    return place, read(place.index, said, keep=place.keep, varied=varied)
-
-
-def resolve(*wanted: Wanted, **options: Unpack[RequestOptions]) -> Resolved | NoAnswer:
-    """The best answer to a request, or why there is none."""
-    from toolmatrix.api import answers
-
-    return answers.resolved(*read_request(request(wanted, "resolve"), options))
-
-
-def why_not(*wanted: Wanted, **options: Unpack[RequestOptions]) -> Allowed | NoAnswer:
-    """The reasons that forbid a request, or the answer that nothing does."""
-    from toolmatrix.api import answers
-
-    return answers.allowed(*read_request(request(wanted, "why_not"), options))
-
-
-def explain(
-    name: str, *wanted: Wanted, invert: bool = False, **options: Unpack[RequestOptions]
-) -> Explanation | NoAnswer:
-    """Why a component is at its version in the answer to a request; `invert` says what depends on it.
-
-    A name with a version, or of a build, is asked for too. Raises NothingMatched where the answer does not hold it.
-    """
-    from toolmatrix.api import answers
-    from toolmatrix.request.names import Names
-
-    named = words(*wanted)
-    opened = with_online_packages((name, *named), options)
-    component, told = Names(opened.index).subject(name)
-    place, read = read_request(request((name, *named) if told else named, "explain"), options)
-    return answers.explained(place, read, component, invert=invert)
-
-
-def matrix(
-    rows: str,
-    cols: str = "",
-    *,
-    where: Wanted = (),
-    everything: bool = False,
-    **options: Unpack[RequestOptions],
-) -> ReleaseTable:
-    """A grid of two components, or the releases of one: of those that `where` names, on the first target."""
-    from toolmatrix.api import grids
-
-    listed = words(where)
-    opened = with_online_packages((rows, cols, *listed), options)
-    varied = grids.sides(opened.index, rows, cols)
-    found = read_request(grids.wanted(varied, listed), options, varied)
-    return grids.ReleaseTable(*found, varied, where=listed, everything=everything)
+    return place, read(place.index, fields(wanted, rest), keep=place.keep, varied=varied)

@@ -10,7 +10,7 @@ from toolmatrix.api import driver_fetches, stages
 from toolmatrix.documents import Annotated, TypedDict
 from toolmatrix.errors import UsageError
 from toolmatrix.facts.index import Index
-from toolmatrix.judge.stage_answer import Answered
+from toolmatrix.judge.stages import Answered
 from toolmatrix.lock.model import Lock
 from toolmatrix.stages.drivers.installed import Driver
 from toolmatrix.stages.expected import Expected
@@ -46,7 +46,7 @@ class MadeFor(TypedDict):
 def of_log(log: stages.Stages, lock: Lock, targets: Sequence[str] = ()) -> stages.Stages:
     """The plans of a log, compared with the answer for the one target of a lock. Raises UsageError."""
     from toolmatrix.images.names import this_platform
-    from toolmatrix.judge.stage_answer import Answered
+    from toolmatrix.judge.stages import Answered
     from toolmatrix.report.stage_table import sources
     from toolmatrix.request import compiles
 
@@ -74,7 +74,7 @@ def ask(
     Raises CannotSay where nothing is known of such a driver, and what `stages.ask` raises.
     """
     from toolmatrix.images.names import this_platform
-    from toolmatrix.judge.stage_answer import Answered
+    from toolmatrix.judge.stages import Answered
     from toolmatrix.request import compiles
     from toolmatrix.stages import expected as expecting
     from toolmatrix.stages.drivers import dry_run
@@ -136,7 +136,7 @@ def document(answered: Answered) -> MadeFor:
 
 def _driver(index: Index, expected: Expected, env: Mapping[str, str], named: str) -> Driver | None:
     from toolmatrix.facts.store import cache_folder
-    from toolmatrix.request import driver_facts
+    from toolmatrix.request import compiles
     from toolmatrix.stages.drivers import dry_run, installed
 
     family = expected.family
@@ -150,7 +150,7 @@ def _driver(index: Index, expected: Expected, env: Mapping[str, str], named: str
             )
         version = installed.version(family, program, env)
         return installed.Driver(program=program, version=version)
-    own = driver_facts.driver_version(index, expected.component, expected.release)
+    own = compiles.driver_version(index, expected.component, expected.release)
     here = list(installed.drivers(family, env, cache_folder(env)))
     exact = (one for one in here if own and one.version == own)
     wanted = (own or expected.release).split(".")[:2]
@@ -176,10 +176,10 @@ def _planned(
     words: Sequence[str],
     wanted: stages.Wanted,
 ) -> stages.Stages:
-    from toolmatrix.request import driver_facts
+    from toolmatrix.request import compiles
 
     expected = answered.expected
-    plan, order = driver_facts.plan_from_facts(index(), expected, words, sources)
+    plan, order = compiles.plan_from_facts(index(), expected, words, sources)
     fetched = driver_fetches.command(index(), expected.component, expected.release)
     return stages.Stages(
         Log(plans=(plan,)),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.stage_answers import MadeFor
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Finding
-    from toolmatrix.judge.stage_answer import Answered
+    from toolmatrix.judge.stages import Answered
     from toolmatrix.lock.model import Lock
     from toolmatrix.report import stage_diff
     from toolmatrix.report.findings import PlanFindingEntry
@@ -142,12 +142,12 @@ class Stages(Printed):
         return any(one.severity == "error" for plan in self.log.plans for one in plan.diagnostics)
 
     def _findings(self, *, runs: bool) -> list[Finding]:
-        from toolmatrix.judge import stage_answer, stages
+        from toolmatrix.judge import stages
         from toolmatrix.judge.stages import Here
 
         answered = self.answered
         if answered and not answered.expected.family:
-            return [stage_answer.no_driver(answered.expected)]
+            return [stages.no_driver(answered.expected)]
         index, folder = self.index(), self.wanted.directory
         here = Here(
             # A driver that is not here has its programs elsewhere.

@@ -15,8 +15,8 @@ from toolmatrix.finding import Judged
 from toolmatrix.inventory import host
 from toolmatrix.inventory.layers import LayerStore
 from toolmatrix.inventory.model import Inventory
-from toolmatrix.judge import locked, machine, probes
-from toolmatrix.judge.validator import Baseline, Validator, expectations_of
+from toolmatrix.judge import machine, validation
+from toolmatrix.judge.validation import Baseline, Validator, expectations_of
 from toolmatrix.report import inventory as inventory_text
 from toolmatrix.report import verdicts
 from toolmatrix.report.annotations import sarif
@@ -117,8 +117,8 @@ def observed(
     store: LayerStore | None,
 ) -> SubjectInventory:
     """Observe a subject, also an archive on `stdin`; `index` is called only to ask programs, which None forbids."""
-    asked = (lambda _: probes.of_index(index())) if index is not None else None
-    found = locked.observe(subject, platform, directory, stdin, asked, store)
+    asked = (lambda _: validation.probes_of(index())) if index is not None else None
+    found = validation.observe(subject, platform, directory, stdin, asked, store)
     return SubjectInventory(**{field: getattr(found, field) for field in found._fields})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.api import requests
+import toolmatrix
 from toolmatrix.documents import (
     Annotated,
     Day,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api.explorer import DatedRelease
     from toolmatrix.api.requests import OpenMatrix
-    from toolmatrix.report.grid import CellEntry
+    from toolmatrix.report.grid import CellEntry, GridDocument, ReleasesDocument
 
     Pairs = dict[str, dict[str, CellEntry]]
     """By release of the other component, and by release of the one: the cells of a grid that say `yes`."""
@@ -94,7 +94,9 @@ class Timeline:
         self.matrix = matrix
         self.index = matrix.index
         self.component = component
-        held = requests.matrix(component, matrix=matrix).releases()
+        # Without `cells` it is a table.
+        table: Any = toolmatrix.matrix(component, matrix=matrix)
+        held: ReleasesDocument = table.releases()
         self.head = held["matrix"]
         self.dates = {one["release"]: one["date"] for one in held["releases"] if one["date"]}
 
@@ -151,7 +153,8 @@ class Timeline:
 
     def _cells(self, component: str, other: str, way: str) -> Pairs:
         try:
-            document = requests.matrix(component, other, from_=way, matrix=self.matrix).grid()
+            table: Any = toolmatrix.matrix(component, other, from_=way, matrix=self.matrix)
+            document: GridDocument = table.grid()
         except ToolmatrixError:
             return {}
         found: Pairs = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Lock
 
-from toolmatrix.codes.audit import (
+from toolmatrix.codes.matrix import (
     BreakingDependency,
     UnimportableAnswer,
     UnresolvedPins,
@@ -14,9 +14,9 @@ from toolmatrix.harvest import imported
 from toolmatrix.harvest.environments import FAILED, RAISED, RAN, Environment, ImportOutcome
 from toolmatrix.harvest.imported import Break, RanTogether, Trial
 from toolmatrix.judge import sweep
+from toolmatrix.judge.audit import machine
+from toolmatrix.judge.audit import machine as machine_of
 from toolmatrix.judge.pool import IndexedWork
-from toolmatrix.judge.published import machine
-from toolmatrix.judge.published import machine as machine_of
 from toolmatrix.report import variants
 from toolmatrix.report.imports import ImportedAnswer
 from toolmatrix.solve.assemble import Assembly

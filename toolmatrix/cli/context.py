@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
     from toolmatrix.api import Printed
-    from toolmatrix.cli.commands import Command
-    from toolmatrix.cli.options import Options
     from toolmatrix.cli.prepare import Origin, Settings
-    from toolmatrix.cli.progress import Progress, Waiting
+    from toolmatrix.cli.progress import ProgressLine, Waiting
     from toolmatrix.cli.settings import SettingsFile
+    from toolmatrix.command import Command
+    from toolmatrix.command.options import Options
     from toolmatrix.facts.index import Index
 
 STDIN = "-"
@@ -121,7 +121,7 @@ class Context(Value):
     pieces: list[Iterable[str]]
     later: list[str]
     # What is said to go on while the command runs; nothing where it has no word for it.
-    waiting: list[Waiting | Progress]
+    waiting: list[Waiting | ProgressLine]
 
     @property
     def environments(self) -> Mapping[str, SettingsFile]:
@@ -159,9 +159,13 @@ class Context(Value):
 
     def index(self) -> Index:
         """The index of the matrix in force."""
+        return self.open_index(self.matrices)
+
+    def open_index(self, paths: tuple[str, ...]) -> Index:
+        """The index of the built-in matrix with files on top, of which compiling is shown."""
         from toolmatrix.facts.store import open_index
 
-        return open_index(self.matrices, self.env, self._compiling)
+        return open_index(paths, self.env, self._compiling)
 
     def _compiling(self) -> Waiting:
         from toolmatrix.cli.progress import Waiting
@@ -184,7 +188,9 @@ class Context(Value):
     def give(self, found: Printed, **how: Any) -> int:
         """Give a result in the form asked for, its text laid out as said; returns the exit code."""
         form = self.options.format
-        if form == "json":
+        if (chunks := getattr(found, "chunks", None)) is not None:
+            self.pour(chunks(form))
+        elif form == "json":
             self.write_json(found.to_json())
         elif form == "text":
             self.write(found.text(self.terminal, **how))
@@ -241,7 +247,7 @@ def terminal_of(stream: TextIO, env: Mapping[str, str], options: Options) -> Ter
         tty=tty,
         encoding=getattr(stream, "encoding", None) or "utf-8",
         color=options.color,
-        ascii_only=options.ascii,
+        ascii_only=bool(options.__dict__.get("ascii")),
         measured_width=width,
     )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from toolmatrix import __version__
 from toolmatrix.api import as_json
 from toolmatrix.cli import interrupts
-from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.context import tell, terminal_of, to_stream
-from toolmatrix.cli.options import Options
 from toolmatrix.cli.parser import Parsed, parse
+from toolmatrix.command import COMMANDS
+from toolmatrix.command.options import COMMON, Options
 from toolmatrix.errors import BoundExceeded, CannotSay, ToolmatrixError
 
 TYPE_CHECKING = False
@@ -105,9 +105,9 @@ class _Run:
             to_stream(self.stdout, version_line() + "\n")
             return 0
         if "help" in parsed.given:
-            from toolmatrix.cli.help import page
+            from toolmatrix.commands.help import page
 
-            terminal = terminal_of(self.stdout, self.env, Options(parsed.given))
+            terminal = terminal_of(self.stdout, self.env, Options(parsed.given, COMMON))
             brief = parsed.flags["help"] == "-h"
             to_stream(self.stdout, page(parsed.command, terminal, brief=brief))
             return 0
@@ -125,7 +125,7 @@ class _Run:
         return 0 if accepted.get(code) else code
 
     def _complete(self) -> int:
-        from toolmatrix.cli.completion import candidates
+        from toolmatrix.commands.completion import candidates
 
         found = candidates(self.argv[1:], self._index)
         to_stream(self.stdout, "".join(name + "\n" for name in found))
@@ -135,7 +135,7 @@ class _Run:
         # What is typed was not run yet, so there are only settings to tell the matrix.
         from toolmatrix.cli.prepare import make_context
 
-        return make_context(Parsed(), COMMANDS["config"], self.env, *self.streams).index()
+        return make_context(Parsed(), COMMANDS["list"], self.env, *self.streams).index()
 
     def report(self, error: ToolmatrixError) -> int:
         """Word an error where its reader looks; returns the exit code."""
@@ -159,7 +159,7 @@ class _Run:
 
     def _terminal(self) -> Terminal:
         plain = {"color": "never"} if "--no-color" in self.words else {}
-        options = self.context.options if self.context else Options(plain)
+        options = self.context.options if self.context else Options(plain, COMMON)
         return terminal_of(self.stderr, self.env, options)
 
     def _wants_json(self) -> bool:
@@ -182,7 +182,9 @@ class _Run:
 
 
 def _run(context: Context) -> int:
-    run, command = context.command.load(), context.command
+    from toolmatrix.cli.frame import run
+
+    command = context.command
     if not command.does:
         code = run(context)
         context.finish()

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from toolmatrix.cli.commands import COMMANDS
-from toolmatrix.cli.options import REQUEST, by_flag
+from toolmatrix.command import COMMANDS, all_options
+from toolmatrix.command.options import COMMON, REQUEST
 from toolmatrix.errors import UsageError
 from toolmatrix.request.fields import BadValue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.cli.commands import Command
-    from toolmatrix.cli.option import Option
+    from toolmatrix.command import Command
+    from toolmatrix.command.option import Option
 
 
-_FLAGS = by_flag()
 # How like a flag a misspelt one is that has nothing else in mind.
 _SURELY = 0.85
 
@@ -41,15 +40,47 @@ _COMMANDS = {
 class Parsed:
     """The command line, taken apart; `asked` are its words but those about the form and place of the result."""
 
-    __slots__ = ("arguments", "asked", "command", "flags", "given", "passed")
+    __slots__ = ("_command", "_table", "arguments", "asked", "flags", "given", "passed")
 
     def __init__(self) -> None:
-        self.command: Command | None = None
+        self._command: Command | None = None
+        self._table = _by_flag(COMMON | REQUEST)
         self.arguments: list[str] = []
         self.asked: list[str] = []
         self.passed: list[str] = []
         self.given: dict[str, Any] = {}
         self.flags: dict[str, str] = {}
+
+    @property
+    def command(self) -> Command | None:
+        """The command, None until its name was read."""
+        return self._command
+
+    @command.setter
+    def command(self, command: Command | None) -> None:
+        self._command = command
+        if command is not None:
+            self._table = _by_flag(command.options)
+
+    def option(self, flag: str) -> tuple[Option | None, str]:
+        """The option of a flag, None where no command has it, and the value that a shorthand stands for."""
+        found: tuple[Option | None, str] | None = self._table.get(flag) or self.every().get(flag)
+        return found or (None, "")
+
+    def every(self) -> Mapping[str, tuple[Option, str]]:
+        """Each flag of any command with its option."""
+        # Importing all commands is for those whose flag is not that of the command, or stands before it.
+        return _by_flag(all_options())
+
+
+def _by_flag(options: Mapping[str, Option]) -> dict[str, tuple[Option, str]]:
+    found: dict[str, tuple[Option, str]] = {}
+    for one in options.values():
+        for flag in one.flags:
+            found[flag] = one, ""
+        for flag, value in one.shorthand.items():
+            found[flag] = one, value
+    return found
 
 
 # Not `argparse`: with what it imports it doubles the time of an interpreter that does nothing, and its messages change
@@ -75,7 +106,7 @@ def parse(argv: Sequence[str]) -> Parsed:
             _short(parsed, word, words)
         else:
             _positional(parsed, word)
-        option, _ = _FLAGS.get(word.partition("=")[0], (None, ""))
+        option, _ = parsed.option(word.partition("=")[0]) if word[:1] == "-" else (None, "")
         if option is None or option.name not in _OF_RESULT:
             parsed.asked += argv[start : len(argv) - len(words)]
         # What follows `--help` or `--version` is not judged: whoever asks for help may have half a command.
@@ -109,9 +140,9 @@ def _command_help(word: str) -> str:
 
 def _long(parsed: Parsed, word: str, words: list[str]) -> None:
     flag, equals, value = word.partition("=")
-    if flag not in _FLAGS:
+    option, stands_for = parsed.option(flag)
+    if option is None:
         raise _unknown(parsed, flag, value if equals else words[-1] if words else "")
-    option, stands_for = _FLAGS[flag]
     if stands_for or not option.takes_value:
         if equals:
             raise UsageError(f"option `{flag}` takes no value", found=f"`{value}`")
@@ -125,9 +156,9 @@ def _short(parsed: Parsed, word: str, words: list[str]) -> None:
     letters = word[1:]
     while letters:
         flag, letters = "-" + letters[0], letters[1:]
-        if flag not in _FLAGS:
+        option, _ = parsed.option(flag)
+        if option is None:
             raise _unknown(parsed, word if flag == word[:2] else flag)
-        option, _ = _FLAGS[flag]
         if option.takes_value:
             value = letters.removeprefix("=") if letters else _next_value(option, flag, words)
             _set(parsed, option, flag, value)
@@ -146,10 +177,7 @@ def _next_value(option: Option, flag: str, words: list[str]) -> str:
 def _unknown(parsed: Parsed, flag: str, value: str = "") -> UsageError:
     from toolmatrix.request.spelling import as_option, closest
 
-    known = tuple(_FLAGS)
-    if parsed.command is not None:
-        names = parsed.command.options
-        known = tuple(name for name, (option, _) in _FLAGS.items() if option.name in names)
+    known = tuple(_by_flag(parsed.command.options) if parsed.command else parsed.every())
     close = closest(flag, known)
     if flag in _MEANT:
         # With it comes `re`, which no run without a mistake needs.
@@ -204,6 +232,6 @@ def _check_options(parsed: Parsed) -> None:
             if name in REQUEST:
                 others.insert(0, "`resolve`")
             help = f"it belongs to {' and '.join(others)}"
-            if value[:1].isdigit() and _FLAGS["--with"][0].name in command.options:
+            if value[:1].isdigit() and "with_" in command.options:
                 help = f"did you mean `{_holding(flag, value)}`?"
             raise UsageError(f"`{command.name}` has no option `{flag}`", help=help)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os.path
 
-from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.context import STDIN, Context, Stdin
-from toolmatrix.cli.option import Option, variable_of
-from toolmatrix.cli.options import OPTIONS, Options
+from toolmatrix.command import COMMANDS, all_options
+from toolmatrix.command.option import Option, variable_of
+from toolmatrix.command.options import COMMON, Options
 from toolmatrix.errors import ConfigError, UsageError
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.request.fields import BadValue
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, TextIO
 
-    from toolmatrix.cli.commands import Command
     from toolmatrix.cli.parser import Parsed
     from toolmatrix.cli.settings import SettingsFile
+    from toolmatrix.command import Command
     from toolmatrix.errors import Position, ToolmatrixError
 
 
@@ -60,15 +60,17 @@ class SettingsLayer(Value):
     names: Mapping[str, str] = {}
     file: SettingsFile | None = None
     path: tuple[str, ...] = ()
+    # The key of each value of a file.
+    keys: Mapping[str, str] = {}
 
     def origin(self, name: str) -> Origin:
         """The origin of the option `name` in this place."""
-        keys = (*self.path, OPTIONS[name].key) if self.file else ()
+        keys = (*self.path, self.keys[name]) if self.file else ()
         return Origin(kind=self.kind, name=self.names.get(name, ""), file=self.file, keys=keys)
 
 
 # Defaults that are paths lie in the directory of -C as well.
-_PATHS = {name: one.default for name, one in OPTIONS.items() if one.shape == "path" and one.default}
+_PATHS = {name: one.default for name, one in COMMON.items() if one.shape == "path" and one.default}
 
 
 def _from_variables(env: Mapping[str, str], command: Command, directory: str) -> SettingsLayer:
@@ -77,19 +79,21 @@ def _from_variables(env: Mapping[str, str], command: Command, directory: str) ->
     # An environment without such variables, which is the usual one, costs one look at each name.
     is_usual = not any(name.startswith("TOOLMATRIX_") for name in env)
     for name in () if is_usual else command.options:
-        for variable, stands_for in _variables(OPTIONS[name]):
-            value = _from_variable(name, variable, stands_for, env.get(variable))
+        option = command.options[name]
+        for variable, stands_for in _variables(option):
+            value = _from_variable(option, variable, stands_for, env.get(variable))
             if value is None:
                 continue
             if values.get(name, value) != value:
                 raise ConfigError(f"`{names[name]}` and `{variable}` contradict each other")
             values[name], names[name] = value, variable
-    return SettingsLayer(kind="variable", values=_placed(values, directory), names=names)
+    placed = _placed(values, command.options, directory)
+    return SettingsLayer(kind="variable", values=placed, names=names)
 
 
 def unknown_variables(env: Mapping[str, str]) -> list[str]:
     """TOOLMATRIX_* variables that set nothing."""
-    known = {variable for option in OPTIONS.values() for variable, _ in _variables(option)}
+    known = {variable for option in all_options().values() for variable, _ in _variables(option)}
     return sorted(name for name in env if name.startswith("TOOLMATRIX_") and name not in known)
 
 
@@ -100,16 +104,16 @@ def _variables(option: Option) -> list[tuple[str, str]]:
     return [(option.variable, ""), *short]
 
 
-def _from_variable(name: str, variable: str, stands_for: str, text: str | None) -> Any:
+def _from_variable(option: Option, variable: str, stands_for: str, text: str | None) -> Any:
     """The value that the text of a variable gives an option; None where it says nothing, or no to a shorthand."""
     if not text:
         return None
     try:
         if not stands_for:
-            return OPTIONS[name].read(text, from_env=True)
-        return stands_for if OPTIONS["help"].read(text) else None
+            return option.read(text, from_env=True)
+        return stands_for if COMMON["help"].read(text) else None
     except BadValue as bad:
-        raise invalid_option(OPTIONS[name], Origin(kind="variable", name=variable), bad) from None
+        raise invalid_option(option, Origin(kind="variable", name=variable), bad) from None
 
 
 def invalid_option(option: Option, origin: Origin, bad: BadValue) -> ToolmatrixError:
@@ -121,11 +125,13 @@ def invalid_option(option: Option, origin: Origin, bad: BadValue) -> ToolmatrixE
     return bad.about(kind, what, origin.where)
 
 
-def _placed(values: Mapping[str, Any], directory: str) -> dict[str, Any]:
+def _placed(
+    values: Mapping[str, Any], options: Mapping[str, Option], directory: str
+) -> dict[str, Any]:
     """`values` with paths relative to the directory of -C."""
     placed = dict(values)
     for name, value in values.items():
-        if directory and OPTIONS[name].shape == "path":
+        if directory and name in options and options[name].shape == "path":
             several = isinstance(value, tuple)
             joined = tuple(_join(directory, one) for one in (value if several else [value]))
             placed[name] = joined if several else joined[0]
@@ -140,22 +146,24 @@ def merge(layers: Sequence[SettingsLayer], command: Command) -> tuple[Options, d
     """The options of a command from layers, the strongest first."""
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
-    wanted = set(command.options)
     for layer in layers:
         for name, value in layer.values.items():
-            if name in wanted and name not in values:
+            if name in command.options and name not in values:
                 values[name], origins[name] = value, layer.origin(name)
-    _settle_exclusions(values, origins)
+    _settle_exclusions(values, origins, command)
     _settle_format(values, origins, command)
-    return Options(values), {name: origins.get(name, DEFAULT) for name in command.options}
+    options = Options(values, command.options)
+    return options, {name: origins.get(name, DEFAULT) for name in command.options}
 
 
-def _settle_exclusions(values: dict[str, Any], origins: dict[str, Origin]) -> None:
+def _settle_exclusions(
+    values: dict[str, Any], origins: dict[str, Origin], command: Command
+) -> None:
     # Of options that exclude each other the one of the stronger place wins, which was put in first; within one place
     # it is an error.
     by_strength = list(values)
     for name in by_strength:
-        for other in OPTIONS[name].excludes:
+        for other in command.options[name].excludes:
             if not (values.get(name) and values.get(other)):
                 continue
             if origins[name].kind == origins[other].kind:
@@ -207,12 +215,14 @@ class Settings(Value):
                     values=file.environments[environment].values,
                     file=file,
                     path=("environments", environment),
+                    keys=file.environments[environment].keys,
                 )
             )
         layers += [
-            SettingsLayer(kind=one.kind, values=one.top.values, file=one) for one in self.files
+            SettingsLayer(kind=one.kind, values=one.top.values, file=one, keys=one.top.keys)
+            for one in self.files
         ]
-        layers.append(SettingsLayer(kind="default", values=_placed(_PATHS, self.directory)))
+        layers.append(SettingsLayer(kind="default", values=_placed(_PATHS, COMMON, self.directory)))
         return merge(layers, command)
 
     def request(self, environment: str = "") -> tuple[str, ...]:
@@ -302,13 +312,13 @@ def make_context(
 ) -> Context:
     """Everything a command is handed, from what was parsed, the variables and the files."""
     directory = _directory(parsed.given, env)
-    said = _placed(parsed.given, directory)
+    said = _placed(parsed.given, command.options, directory)
     flags = SettingsLayer(kind="flag", values=said, names=parsed.flags)
     settings = _settings(flags, directory, env)
     piped = Stdin(stdin)
     context = Context(
         command=command,
-        options=Options(),
+        options=Options({}, {}),
         origins={},
         settings=settings,
         given=tuple(_expand_stdin(parsed.arguments, command, piped)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from toolmatrix.api import caller
 from toolmatrix.cli.context import tell, terminal_of
 
 TYPE_CHECKING = False
@@ -24,7 +25,7 @@ APART = 10
 _GUESSED = 5
 
 
-class Progress:
+class ProgressLine(caller.Progress):
     """Progress of a command, after a while: `solving 30/70 releases, 6 s, about 8 s left`.
 
     On a terminal it is one line that is written over, in the place of what was said to go on; in a log a line every ten
@@ -62,6 +63,9 @@ class Progress:
         """Say how far it is with one of several subjects."""
         self.words = f"reading {subject}:", self.words[1]
         self.at(done, total)
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
     def end(self) -> None:
         """Take the line away."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os.path
 
-from toolmatrix.cli.option import toml_kind
-from toolmatrix.cli.options import BY_KEY
+from toolmatrix.command import all_options
+from toolmatrix.command.option import Option, toml_kind
+from toolmatrix.command.options import COMMON, REQUEST
 from toolmatrix.errors import ConfigError, Position
 from toolmatrix.opener import opened
 from toolmatrix.request.fields import BadValue
@@ -25,6 +26,8 @@ class SettingsTable(Value):
     """The options and the request of one table of a file."""
 
     values: Mapping[str, Any]
+    # The key of each value.
+    keys: Mapping[str, str]
     request: tuple[str, ...] = ()
 
 
@@ -79,6 +82,15 @@ def read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | N
     return _Reader(path, text, prefix).file(kind, body)
 
 
+def _option(key: str) -> Option | None:
+    # The options of single commands are imported for a key that is none of those that many share.
+    for options in (COMMON | REQUEST, None):
+        for one in (all_options() if options is None else options).values():
+            if one.key == key:
+                return one
+    return None
+
+
 class _Reader:
     """Checks the tables of one file."""
 
@@ -110,19 +122,21 @@ class _Reader:
             keys = (*self.prefix, *path)
             raise self.wrong(".".join(keys), keys, "a table", body)
         values: dict[str, Any] = {}
+        keys_of: dict[str, str] = {}
         request: tuple[str, ...] = ()
         for key, value in body.items():
-            option = BY_KEY.get(key)
+            option = None if key in _TABLES else _option(key)
             if option is not None and option.configurable:
-                values[option.name] = self.value(key, value, path)
+                values[option.name] = self.value(option, value, path)
+                keys_of[option.name] = key
             elif key == "request":
                 request = self.request(value, path)
             elif path or key != "environments":
                 raise self.unknown(key, path)
-        return SettingsTable(values=values, request=request)
+        return SettingsTable(values=values, keys=keys_of, request=request)
 
-    def value(self, key: str, value: object, path: tuple[str, ...]) -> Any:
-        option = BY_KEY[key]
+    def value(self, option: Option, value: object, path: tuple[str, ...]) -> Any:
+        key = option.key
         try:
             read = option.accept(value)
         except BadValue as bad:
@@ -152,7 +166,7 @@ class _Reader:
         )
 
     def unknown(self, key: str, path: tuple[str, ...]) -> ConfigError:
-        known = tuple(name for name, option in BY_KEY.items() if option.configurable)
+        known = tuple(option.key for option in all_options().values() if option.configurable)
         from toolmatrix.request.spelling import meant
 
         tables = _TABLES[:1] if path else _TABLES

@@ -1,6 +1,6 @@
 """The questions that an assistant can ask: their arguments, declared as options are, and their answers as documents.
 
-Nothing here knows how they are carried; `toolmatrix.cli.mcp` does.
+Nothing here knows how they are carried; `toolmatrix.commands.mcp` does.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from toolmatrix import resources
 from toolmatrix.api import PLAIN, Outcome
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli.main import as_told, error_text
-from toolmatrix.cli.option import Option, toml_kind
-from toolmatrix.cli.options import OPTIONS
+from toolmatrix.command import COMMANDS
+from toolmatrix.command.option import Option, toml_kind
 from toolmatrix.errors import ToolmatrixError, UsageError
 from toolmatrix.manifests import files
 from toolmatrix.recipes import read as recipes
@@ -89,8 +89,14 @@ class Tool(Value):
     name: str
     about: str
     first: Mapping[str, _Positional]
-    options: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
     documents: tuple[str, ...]
+
+    @property
+    def options(self) -> dict[str, Option]:
+        """The options of the command that it takes as well, by name."""
+        options = COMMANDS[self.name.replace("_", "-")].options
+        return {name: options[name] for name in self.takes}
 
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the arguments."""
@@ -98,7 +104,7 @@ class Tool(Value):
         for name, first in self.first.items():
             shapes[name] = _shape("list" if first.several else "text", first.longest)
             shapes[name]["description"] = first.help
-        for option in map(OPTIONS.__getitem__, self.options):
+        for option in self.options.values():
             shape = shapes[option.key] = _shape(option.kind, LONGEST_WORD)
             shape["description"] = option.help
             if option.choices:
@@ -124,7 +130,7 @@ class Tool(Value):
 
     def ask(self, arguments: Mapping[str, Any], standing: SessionDefaults) -> Outcome:
         """The answer. Raises ToolmatrixError."""
-        by_key = {OPTIONS[name].key: OPTIONS[name] for name in self.options}
+        by_key = {option.key: option for option in self.options.values()}
         unknown = [name for name in arguments if name not in self.first and name not in by_key]
         if unknown:
             raise UsageError(
@@ -139,9 +145,7 @@ class Tool(Value):
             for name, first in self.first.items()
             for word in first.words(name, given.pop(name, []), standing)
         ]
-        options = {
-            name: standing.options[name] for name in self.options if name in standing.options
-        }
+        options = {name: standing.options[name] for name in self.takes if name in standing.options}
         for key, value in given.items():
             option = by_key[key]
             accepted = _accepted(option, _bounded(key, value))
@@ -230,7 +234,7 @@ _ALL = (
         "ROCm, cuDNN, flags), with the command that installs them and the evidence and source of each; or explain why "
         "none do.",
         first={"request": _WANTED},
-        options=OF_REQUEST,
+        takes=OF_REQUEST,
         documents=("resolution", "conflict"),
     ),
     Tool(
@@ -238,28 +242,28 @@ _ALL = (
         about="Show what forbids a combination of versions, and changes that allow it, each of them solved; or that "
         "nothing forbids it.",
         first={"request": _WANTED},
-        options=OF_REQUEST,
+        takes=OF_REQUEST,
         documents=("resolution", "conflict"),
     ),
     Tool(
         name="explain",
         about="Explain why an answer has this version of a component, and which versions were refused.",
         first={"name": _COMPONENT, "request": _WANTED.replace(needed=False)},
-        options=("invert", *OF_REQUEST),
+        takes=("invert", *OF_REQUEST),
         documents=("explanation", "conflict"),
     ),
     Tool(
         name="show",
         about="Show a component: its releases with their dates, its builds and its facts.",
         first={"subject": _COMPONENT},
-        options=("at",),
+        takes=("at",),
         documents=("component",),
     ),
     Tool(
         name="diagnose",
         about="Find known failures in the log of a build or a program, with the facts behind them and the remedies.",
         first={"log": _Positional(help="the path of the log, or its lines", text=True)},
-        options=("lock", "limit"),
+        takes=("lock", "limit"),
         documents=("findings",),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix import resources
-from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.command import COMMANDS
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False

@@ -22,7 +22,7 @@ from toolmatrix.facts.model import (
     Target,
 )
 from toolmatrix.facts.yamlfile import YamlNode
-from toolmatrix.garbage import uncollected
+from toolmatrix.process import uncollected
 
 FRONT = "toolmatrix.matrix/1"
 FACTS = "toolmatrix.facts/1"

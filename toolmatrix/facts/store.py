@@ -128,7 +128,7 @@ def build(paths: Sequence[str], files: States | None = None) -> dict[str, bytes]
     """Parse, check and compile the matrices at `paths` into the files of an index. Raises MatrixError."""
     from toolmatrix.facts import load, writer
     from toolmatrix.facts.compile import compile_matrix
-    from toolmatrix.garbage import uncollected
+    from toolmatrix.process import uncollected
 
     with uncollected():
         return writer.write(compile_matrix(load.load(paths)), files or {})

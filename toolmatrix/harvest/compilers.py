@@ -18,7 +18,7 @@ from toolmatrix.facts import pieces
 from toolmatrix.harvest import programs
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.series import series
-from toolmatrix.processors import processors
+from toolmatrix.process import processors
 from toolmatrix.value import Value
 
 _NAME = re.compile(

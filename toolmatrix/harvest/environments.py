@@ -209,7 +209,7 @@ _SERIES = 2
 class Operation(Value):
     """A program that imports a component and does one thing with it; `series` numbers of a version make a series.
 
-    What else there is of one is for the checks of images (`render.wheels`).
+    What else there is of one is for the checks of images (`render.python_packages`).
     """
 
     program: str

@@ -14,12 +14,10 @@ from threading import Event
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from toolmatrix.images.layer import Layer, check_digest
+from toolmatrix.images.layers import Layer, LayerReader, Tree, check_digest
 from toolmatrix.images.limits import LARGEST_DOCUMENT, MOST_LAYERS, Budget
 from toolmatrix.images.names import this_platform
-from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.streams import Hashed, Sized, first, section
-from toolmatrix.images.tree import Tree
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from toolmatrix.errors import Position, SubjectError
 
 if TYPE_CHECKING:
-    from toolmatrix.images.layer import Layer
+    from toolmatrix.images.layers import Layer
 
 MOST_ENTRIES = 1_000_000
 """Files, directories and links of all layers."""

@@ -1,18 +1,209 @@
-"""HTTP to a registry and to where it sends on, as Docker's files say, and within one measure of patience."""
+"""HTTP to a registry and to where it sends on, as the files of Docker say, and within one measure of patience.
+
+These say credentials, certificates, and registries that may be asked without encryption:
+https://docs.docker.com/reference/cli/docker/ (config.json), https://docs.docker.com/engine/security/certificates/
+(certs.d), https://docs.docker.com/reference/cli/dockerd/#insecure-registries (daemon.json), and for helpers
+https://github.com/docker/docker-credential-helpers.
+"""
 
 from __future__ import annotations
 
+import base64
+import glob
+import json
+import os
+import re
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from urllib3 import exceptions
 from urllib3.util import Timeout
 
-from toolmatrix.errors import Position, RegistryFailed
-from toolmatrix.http import BROKEN, TIMEOUT, Answer, Client, Deadline, OutOfBounds, causes, reason
-from toolmatrix.images.docker_config import DockerConfig
+from toolmatrix.errors import ConfigError, Position, RegistryFailed
+from toolmatrix.http import (
+    BROKEN,
+    TIMEOUT,
+    Answer,
+    Client,
+    Deadline,
+    OutOfBounds,
+    bare_host,
+    causes,
+    is_loopback,
+    is_within,
+    reason,
+)
+from toolmatrix.opener import opened
+
+ETC = "/etc/docker"
+# Bytes of a file or an answer of a helper that are read.
+_LARGEST = 1 << 20
+HELPER_PATIENCE = 20
+"""Seconds that a helper may take."""
+# The user's name that marks a secret as an identity token.
+_NO_USER = "<token>"
+
+
+class Credential(NamedTuple):
+    """Credentials of a user at a registry: a name and password, or by a token; its text shows none of it."""
+
+    user: str = ""
+    password: str = ""
+    identity: str = ""
+    bearer: str = ""
+
+    def __repr__(self) -> str:
+        return "Credential(...)"
+
+    @property
+    def basic(self) -> str:
+        """The value of an Authorization header, empty without a password."""
+        pair = f"{self.user}:{self.password}".encode()
+        return f"Basic {base64.b64encode(pair).decode()}" if self.password else ""
+
+
+class DockerConfig:
+    """The files of Docker's client and engine, read when they are asked for."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        home = os.path.join(env.get("HOME", ""), ".docker")
+        self.path = os.path.join(env.get("DOCKER_CONFIG") or home, "config.json")
+        self.note = ""
+
+    def credential(self, server: str) -> Credential:
+        """The credential for a registry, empty if there is none; `note` then says what went wrong on the way.
+
+        Raises ConfigError for a file that is damaged.
+        """
+        config = _document(self.path)
+        helpers = _table(config, "credHelpers")
+        helper = helpers.get(server) or config.get("credsStore")
+        found = self._asked(helper, server) if isinstance(helper, str) and helper else None
+        if found is not None:
+            return found
+        held = {_host(key): value for key, value in _table(config, "auths").items()}
+        entry = held.get(_host(server))
+        return _credential(entry, self.path) if isinstance(entry, dict) else Credential()
+
+    def _asked(self, helper: str, server: str) -> Credential | None:
+        import subprocess
+
+        if not re.fullmatch(r"[\w.-]+", helper):
+            self.note = "the name of its credential helper is none"
+            return None
+        # A helper that fails is no error: it may be one of another machine, and most images need no credentials.
+        try:
+            ended = subprocess.run(  # noqa: S603 - the user's configuration names the program
+                [f"docker-credential-{helper}", "get"],
+                input=server.encode(),
+                capture_output=True,
+                timeout=HELPER_PATIENCE,
+                check=False,
+            )
+            answer = json.loads(ended.stdout[:_LARGEST]) if ended.returncode == 0 else {}
+        except (OSError, subprocess.TimeoutExpired, ValueError, RecursionError) as error:
+            why = "took too long" if isinstance(error, subprocess.TimeoutExpired) else "failed"
+            self.note = f"docker-credential-{helper} {why}"
+            return None
+        held = answer if isinstance(answer, dict) else {}
+        user, secret = held.get("Username"), held.get("Secret")
+        if not isinstance(user, str) or not isinstance(secret, str):
+            return None
+        return Credential(identity=secret) if user == _NO_USER else Credential(user, secret)
+
+    def may_be_plain(self, host: str) -> bool:
+        """Check whether a host may be asked without encryption: this machine, and what the engine's file allows."""
+        listed = _document(os.path.join(ETC, "daemon.json")).get("insecure-registries")
+        allowed = listed if isinstance(listed, list) else []
+        name = bare_host(host)
+        return is_loopback(host) or any(
+            isinstance(one, str) and (one in (host, name) or is_within(name, one))
+            for one in allowed
+        )
+
+    def trust(self, host: str) -> ssl.SSLContext:
+        """The trust for a host: the system's (SSL_CERT_FILE and SSL_CERT_DIR replace it) and Docker's directory.
+
+        Raises ConfigError for a certificate that cannot be read.
+        """
+        import ssl
+
+        context = ssl.create_default_context()
+        # The name of a host may hold brackets, which are a pattern to glob.
+        folder = glob.escape(os.path.join(ETC, "certs.d", host))
+        for path in sorted(glob.glob(os.path.join(folder, "*.c*rt"))):
+            _add(context, path)
+        return context
+
+
+def _add(context: ssl.SSLContext, path: str) -> None:
+    try:
+        # Docker tells this client from an authority by `cert` and `crt`.
+        if path.endswith(".cert"):
+            # Without a password OpenSSL asks for one on the terminal, and waits.
+            context.load_cert_chain(path, f"{path.removesuffix('.cert')}.key", password="")
+        else:
+            context.load_verify_locations(path)
+    except OSError as error:
+        raise _unusable(path, "a certificate, and its key beside it", error) from None
+
+
+def _host(key: str) -> str:
+    # A key of `auths` may be an address with a path, such as that of Docker Hub.
+    return re.sub(r"^https?://", "", key).partition("/")[0]
+
+
+def _credential(entry: Mapping[str, Any], path: str) -> Credential:
+    held = {key: value for key, value in entry.items() if isinstance(value, str)}
+    user, password = held.get("username", ""), held.get("password", "")
+    if "auth" in held:
+        try:
+            user, _, password = (
+                base64.b64decode(held["auth"], validate=True).decode().partition(":")
+            )
+        except ValueError as error:
+            raise _unusable(path, "`auth`: a name and a password in base 64", error) from None
+    return Credential(
+        # Docker pads what it decodes with zeros, and cuts them off as well (decodeAuth of its configfile package).
+        user,
+        password.strip("\0"),
+        held.get("identitytoken", ""),
+        held.get("registrytoken", ""),
+    )
+
+
+def _document(path: str) -> dict[str, Any]:
+    try:
+        with opened(path) as file:
+            found = json.loads(file.read(_LARGEST))
+    # The engine's files are often for root alone, and no user needs them.
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unusable(path, "JSON", error) from None
+    if not isinstance(found, dict):
+        raise _unusable(path, "an object of JSON", TypeError())
+    return found
+
+
+def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    held = document.get(key)
+    return held if isinstance(held, dict) else {}
+
+
+def _unusable(path: str, expected: str, error: Exception) -> ConfigError:
+    # What stands in the file is not quoted, as it may be secret.
+    found = getattr(error, "strerror", None) or type(error).__name__
+    return ConfigError(
+        "a file of Docker's configuration cannot be used",
+        where=Position(path),
+        expected=expected,
+        found=str(found),
+    )
+
 
 PATIENCE: float = 300
 """Seconds that one image may take, apart from those that its bytes buy."""

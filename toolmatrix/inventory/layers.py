@@ -17,15 +17,7 @@ from toolmatrix import __version__
 from toolmatrix.document_store import DocumentStore
 from toolmatrix.documents import Annotated, Any, Count, Pair, TypedDict
 from toolmatrix.images.image import ImageMetadata
-from toolmatrix.images.layer import (
-    DIRECTORY,
-    FILE,
-    HARD_LINK,
-    LEFT_OUT,
-    LINK,
-    Entry,
-    Layer,
-)
+from toolmatrix.images.layers import DIRECTORY, FILE, HARD_LINK, LEFT_OUT, LINK, Entry, Layer
 from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.rpm import Database

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from toolmatrix.images.image import instructions
-from toolmatrix.images.layer import LEFT_OUT
+from toolmatrix.images.layers import LEFT_OUT
 from toolmatrix.images.names import processor
 from toolmatrix.images.streams import first
 from toolmatrix.inventory import (
@@ -40,9 +40,9 @@ from toolmatrix.inventory.record import NO_PROCESSORS, Record, View, sort_sighti
 
 if TYPE_CHECKING:
     from toolmatrix.images.image import ImageMetadata
+    from toolmatrix.images.layers import Tree
     from toolmatrix.images.limits import Budget
     from toolmatrix.images.streams import Readable
-    from toolmatrix.images.tree import Tree
 
 OBSERVERS = (packages, toolkits, programs, python, flags, loader)
 """Those that read files, each with the patterns of them in its `READS`."""

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from toolmatrix.images.image import ImageMetadata
-from toolmatrix.images.layer import LEFT_OUT
-from toolmatrix.images.tree import Tree
+from toolmatrix.images.layers import LEFT_OUT, Tree
 from toolmatrix.inventory.dynamic import DEVICES
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.model import WHICH, FilePattern, Seen, Skipped

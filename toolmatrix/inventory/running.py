@@ -14,9 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 
-from toolmatrix.images import containers
-from toolmatrix.images.containers import NOT_THERE, Containers, ProgramBounds
-from toolmatrix.images.engines import EngineImage
+from toolmatrix.images import engines
+from toolmatrix.images.engines import NOT_THERE, Containers, EngineImage, ProgramBounds
 from toolmatrix.images.names import this_platform
 from toolmatrix.inventory import programs
 from toolmatrix.inventory.layers import LayerStore
@@ -132,7 +131,7 @@ class Asking:
     @cached_property
     def containers(self) -> Containers:
         """The containers of the image."""
-        return self.stack.enter_context(containers.opened(self.image, self.bounds))
+        return self.stack.enter_context(engines.opened_containers(self.image, self.bounds))
 
     def answers(self, probes: Sequence[ProgramProbe]) -> Iterator[tuple[ProgramProbe, str, str]]:
         """Each probe with its answer and the reason why there is none."""
@@ -157,7 +156,7 @@ class Asking:
         ended = self.containers.run([probe.run for probe in probes])
         for probe, (output, reason) in zip(probes, ended, strict=True):
             value = "" if reason else probe.answer(output)
-            said = containers.last_line(output) or "nothing"
+            said = engines.last_line(output) or "nothing"
             yield probe, value, reason or ("" if value else f"printed no version: {said}")
 
 

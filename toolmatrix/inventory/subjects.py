@@ -19,8 +19,7 @@ from toolmatrix.opener import opened
 
 if TYPE_CHECKING:
     from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.reader import LayerReader
-    from toolmatrix.images.tree import Tree
+    from toolmatrix.images.layers import LayerReader, Tree
 
     Ask = Callable[[Inventory], Sequence[ProgramProbe]]
     """Questions to programs, by what was read."""
@@ -138,7 +137,7 @@ def _seen(
     read: Callable[[SubjectRequest, LayerReader], tuple[ImageMetadata, Tree]],
     ask: Callable[[Inventory], Inventory] = lambda found: found,
 ) -> Inventory:
-    from toolmatrix.images.reader import LayerReader
+    from toolmatrix.images.layers import LayerReader
     from toolmatrix.inventory.observe import Look, observe
 
     image, tree = read(asked, LayerReader(Look, Budget(asked.subject), asked.store))
@@ -151,36 +150,36 @@ def _file(asked: SubjectRequest) -> str:
 
 # Each scheme imports its reader when it is used: urllib3 takes longer to import than most of the rest runs.
 def _archive(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    from toolmatrix.images import archive, directory
+    from toolmatrix.images import local
 
     if asked.place == "-":
-        return archive.read(asked.stdin or sys.stdin.buffer, asked.platform, reader)
-    with directory.opened(asked.path, "an archive of an image", reader.budget) as stream:
-        return archive.read(stream, asked.platform, reader)
+        return local.read_archive(asked.stdin or sys.stdin.buffer, asked.platform, reader)
+    with local.opened(asked.path, "an archive of an image", reader.budget) as stream:
+        return local.read_archive(stream, asked.platform, reader)
 
 
 def _layout(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    from toolmatrix.images import directory
+    from toolmatrix.images import local
 
-    return directory.read_layout(asked.path, asked.platform, reader)
+    return local.read_layout(asked.path, asked.platform, reader)
 
 
 def _layout_identity(asked: SubjectRequest) -> str:
-    from toolmatrix.images import directory
+    from toolmatrix.images import local
 
-    return directory.layout_identity(asked.path)
+    return local.layout_identity(asked.path)
 
 
 def _directory(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    from toolmatrix.images import directory
+    from toolmatrix.images import local
 
-    return directory.read(asked.path, asked.platform, reader)
+    return local.read_directory(asked.path, asked.platform, reader)
 
 
 def _directory_identity(asked: SubjectRequest) -> str:
-    from toolmatrix.images import directory
+    from toolmatrix.images import local
 
-    return directory.identity(asked.path)
+    return local.directory_identity(asked.path)
 
 
 def _engine(scheme: str, asked: SubjectRequest) -> Inventory:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from toolmatrix.images.image import ImageMetadata
-from toolmatrix.images.layer import FILE, Entry, Layer
+from toolmatrix.images.layers import FILE, Entry, Layer, Tree
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.tree import Tree
 from toolmatrix.inventory import flags, host, packages, python, readings, toolkits
 from toolmatrix.inventory.host import Machine
 from toolmatrix.inventory.model import Inventory, Seen, Skipped

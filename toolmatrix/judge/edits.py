@@ -16,10 +16,15 @@ from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.judge.manifests import judge
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import read
-from toolmatrix.manifests.model import PYTHON, ProjectManifest
-from toolmatrix.manifests.source_text import FileText, Traced
-from toolmatrix.request.asked import ARCH, AskedPart
-from toolmatrix.request.judged import FINE, Edit, JudgedManifest, ManifestRefusal
+from toolmatrix.manifests.model import PYTHON, FileText, ProjectManifest, Traced
+from toolmatrix.request.judgement import (
+    ARCH,
+    FINE,
+    AskedPart,
+    Edit,
+    JudgedManifest,
+    ManifestRefusal,
+)
 from toolmatrix.request.manifests import BASE, plain
 from toolmatrix.solve.repair import repairs
 from toolmatrix.solve.request import Ask

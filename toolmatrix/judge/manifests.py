@@ -23,20 +23,25 @@ from toolmatrix.finding import Incompatibility
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, IMAGE, PIP, ProjectManifest
 from toolmatrix.request import manifests as reading
-from toolmatrix.request.asked import ARCH, AskedPart, AskedParts, builds, older, requirements_of
 from toolmatrix.request.fields import Fields
-from toolmatrix.request.judged import (
+from toolmatrix.request.judgement import (
+    ARCH,
     FINE,
     REFUSED,
     UNKNOWN,
+    AskedPart,
+    AskedParts,
     JudgedEnvironment,
     JudgedManifest,
     JudgedPair,
     ManifestRefusal,
+    builds,
+    older,
+    requirements_of,
 )
 from toolmatrix.request.read import context, option
 from toolmatrix.solve.grounds import Core
-from toolmatrix.solve.partners import RequestFacts
+from toolmatrix.solve.pairs import RequestFacts
 from toolmatrix.solve.request import Request
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve
 from toolmatrix.value import NamedTuple

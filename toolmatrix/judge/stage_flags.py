@@ -9,15 +9,15 @@ import posixpath
 import re
 
 from toolmatrix.codes import plans as codes
+from toolmatrix.judge.stage_archs import DEVICE_LINKS, LTO
 from toolmatrix.judge.stage_facts import admits
-from toolmatrix.judge.stage_images import DEVICE_LINKS, LTO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolmatrix.finding import Finding, Incompatibility
-    from toolmatrix.judge.stage_images import DeviceCode
+    from toolmatrix.judge.stage_archs import DeviceCode
     from toolmatrix.judge.stages import PlanContext
     from toolmatrix.stages.model import Plan, Stage
 

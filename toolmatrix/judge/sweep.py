@@ -6,9 +6,19 @@ Each release is judged by itself, so the work may be shared out over processes: 
 
 from __future__ import annotations
 
-from toolmatrix.codes.matrix import ExplainedRefusal, Undecided, UnexplainedRefusal, Unreachable
-from toolmatrix.finding import InstallMethod, united
-from toolmatrix.judge import doubts
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from toolmatrix.codes.matrix import (
+    Anachronism,
+    ExplainedRefusal,
+    Undecided,
+    UnexplainedRefusal,
+    UnnamedToolkit,
+    Unreachable,
+)
+from toolmatrix.facts import evidence as words
+from toolmatrix.facts.records import ClaimRecord
+from toolmatrix.finding import Finding, Incompatibility, InstallMethod, merged, united
 from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, conflict, solve
@@ -20,15 +30,22 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection
+    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
-    from toolmatrix.finding import Finding, Incompatibility
+    from toolmatrix.facts.records import ReleaseRecord
     from toolmatrix.solve.parts import TestedRowGroup
+    from toolmatrix.solve.resolve import Choice, Resolution
 
     Release = tuple[str, str]
     """A component and one of its versions."""
+    Statement = Callable[[int], ClaimRecord | ReleaseRecord]
+    """What a choice cites, by the number of its record."""
+    Day = Callable[[str, str], str]
+    """The day on which a release of a component came out, empty where nobody knows."""
+
 
 PART = 24
 """Releases handed to a process at a time: some tenths of a second of work."""
@@ -168,7 +185,7 @@ def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Relea
         else:
             answered.append(way)
             evidence.append(found.evidence)
-            doubtful += doubts.of_answer(release, way, found)
+            doubtful += of_answer(release, way, found)
     return ReleaseOutcome(
         component=component,
         version=version,
@@ -286,3 +303,208 @@ def counts(index: Index, outcomes: Sequence[ReleaseOutcome]) -> dict[str, int]:
         "refusals": sum(len(outcome.refused) for outcome in frameworks),
         "unknown": sum(len(outcome.unread) for outcome in frameworks),
     }
+
+
+VOUCHED = "tested"
+"""The least evidence of a row that somebody tested, ran or read out of a file."""
+
+
+def of_answer(
+    release: tuple[str, str], way: InstallMethod, answer: Resolution
+) -> Iterator[Finding]:
+    """The doubts about the answer for a release, asked for in one way."""
+    index = answer.index
+
+    def day(component: str, version: str) -> str:
+        bit = index.scale(component).bit(version)
+        return index.component(component).dates[bit.bit_length() - 2] if bit else ""
+
+    choices = answer.targets[way.target]
+    yield from younger(choices, way, index.statement, day)
+    # What is built from source takes the toolkit that is there; a wheel was built with one, which somebody knows.
+    if way.from_ == "wheel":
+        yield from unnamed(release, choices, way, index.statement, index.header["components"])
+
+
+def younger(
+    choices: Sequence[Choice], way: InstallMethod, record: Statement, day: Day
+) -> Iterator[Anachronism]:
+    """Choices that a row is said to have been tested with, although its subject came out before them."""
+    # Of several instances the first, as everywhere.
+    chosen = {choice.component: choice.version for choice in reversed(choices)}
+    for choice in choices:
+        out = day(choice.component, choice.version)
+        for cite in choice.cites if out else ():
+            claim = record(cite.record)
+            if not isinstance(claim, ClaimRecord) or claim.kind != "tested":
+                continue
+            # What was run was there when it was run.
+            if words.rank(cite.evidence) < words.rank(VOUCHED) or cite.evidence == "ran":
+                continue
+            release = chosen.get(claim.subject, "")
+            written = day(claim.subject, release) if release else ""
+            # Days are ISO 8601, whose order is that of their letters.
+            if written and written < out:
+                yield Anachronism(
+                    severity="warning",
+                    component=claim.subject,
+                    releases=(release,),
+                    ways=(way,),
+                    tested=choice.component,
+                    version=choice.version,
+                    actual=out,
+                    facts=(claim.id,),
+                )
+
+
+def unnamed(
+    release: tuple[str, str],
+    choices: Sequence[Choice],
+    way: InstallMethod,
+    record: Statement,
+    components: Mapping[str, Mapping[str, Any]],
+) -> Iterator[UnnamedToolkit]:
+    """Toolkits that no fact names: none of what was asked for, none of its builds, none of what these require."""
+    claims = {
+        choice.component: [
+            claim
+            for claim in (record(cite.record) for cite in choice.cites)
+            if isinstance(claim, ClaimRecord)
+        ]
+        for choice in choices
+    }
+    speaking = _speaking(release[0], choices, claims, components)
+    for choice in choices:
+        part = components[choice.component]
+        # Only toolkits are named by others: frameworks are asked for, and builds follow from their releases.
+        if part["framework"] or part["variant_of"] or not part["accelerators"]:
+            continue
+        owners = dict.fromkeys(claim.subject for claim in claims[choice.component])
+        unknown = choice.evidence == words.UNKNOWN
+        if unknown or speaking.isdisjoint(owners):
+            yield UnnamedToolkit(
+                severity="warning",
+                component=release[0],
+                releases=(release[1],),
+                ways=(way,),
+                toolkit=choice.component,
+                versions=(choice.version,),
+                expected=release[0],
+                actual="" if unknown else ", ".join(owners),
+                facts=tuple(claim.id for claim in claims[choice.component]),
+            )
+
+
+def _speaking(
+    asked: str,
+    choices: Sequence[Choice],
+    claims: Mapping[str, Sequence[ClaimRecord]],
+    components: Mapping[str, Mapping[str, Any]],
+) -> set[str]:
+    """The component asked for, those that it requires in a certain release, and so on, with the builds of each."""
+    found: set[str] = set()
+    more = {asked}
+    while more:
+        found |= more
+        found |= {name for name, part in components.items() if part["variant_of"] in more}
+        more = {
+            choice.component
+            for choice in choices
+            if any(
+                claim.subject in found and claim.kind == "requires"
+                for claim in claims[choice.component]
+            )
+            # A framework that another needs speaks for itself, in whatever release it is there.
+            or (choice.parent in found and components[choice.component]["framework"])
+        } - found
+    return found
+
+
+def doubts_about(outcomes: Iterable[ReleaseOutcome], matrix: Matrix) -> Iterator[Finding]:
+    """The doubts of all answers: releases and ways for which the same is doubted are one finding."""
+    young: list[Anachronism] = []
+    nameless: list[Finding] = []
+    for doubt in (doubt for outcome in outcomes for doubt in outcome.doubts):
+        if not isinstance(doubt, Anachronism):
+            nameless.append(doubt)
+        # What is inside is a fact about a file, whenever the file was made.
+        elif not matrix.claims[doubt.facts[0]].carried:
+            young.append(doubt)
+    for found in merged(young, "releases", "ways", "facts"):
+        days = [matrix.releases[found.component, name].date for name in found.releases]
+        yield found.replace(expected=max(days))
+    yield from merged(nameless, "releases", "ways", "versions", "facts")
+
+
+def unanswered(
+    outcomes: Iterable[ReleaseOutcome], promised: InstallMethod, framework: str
+) -> Iterator[Finding]:
+    """Every way in which a release has no answer, merged, and every release that nobody can reach.
+
+    `promised` is the way in which every release of `framework`, the first one of the matrix, must have an answer.
+    """
+    unanswered: list[Finding] = []
+    lost: list[Finding] = []
+    tried: dict[str, dict[InstallMethod, None]] = {}
+    for outcome in outcomes:
+        without = [*outcome.refused, *outcome.unread]
+        ways = (*outcome.answered, *united(without, "ways"))
+        tried.setdefault(outcome.component, {}).update(dict.fromkeys(ways))
+        unanswered += without
+        lost += [outcome.lost] if outcome.lost else []
+    for found in merged(_merged_releases(unanswered), "ways"):
+        # The first framework of the matrix, built from source on the first target, is what the project promises.
+        broken = promised in found.ways and found.component == framework
+        yield found.replace(
+            severity="error" if broken else found.severity,
+            ways=whole(found.ways, tried[found.component]),
+        )
+    yield from _merged_releases(lost)
+
+
+def whole(
+    ways: Iterable[InstallMethod], tried: Iterable[InstallMethod]
+) -> tuple[InstallMethod, ...]:
+    """Ways with every accelerator that was tried there as one without any."""
+    held = dict.fromkeys(ways)
+    # All that were tried on a target fall together: then the accelerator is not what matters.
+    left = {(way.target, way.from_) for way in tried if way not in held}
+    return tuple(
+        dict.fromkeys(
+            way if (way.target, way.from_) in left else way.replace(accelerator="") for way in held
+        )
+    )
+
+
+def _merged_releases(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings about several releases of one component by facts about the same pairs of components as one."""
+    # Patch releases fail by the same rows of the same tables: a finding for each would say one thing a hundred times.
+    same: dict[tuple[Finding, object], list[Finding]] = {}
+    for found in findings:
+        about = found.replace(releases=(), grounds=(), facts=())
+        same.setdefault((about, tuple(map(_shape, found.grounds))), []).append(found)
+    for alike in same.values():
+        grounds = tuple(map(_union, zip(*(found.grounds for found in alike), strict=True)))
+        facts = united(grounds, "facts")
+        yield alike[0].replace(releases=united(alike, "releases"), grounds=grounds, facts=facts)
+
+
+def _shape(ground: Incompatibility) -> tuple[object, ...]:
+    """The part that grounds must share to be reported as one: everything but releases, values and facts."""
+    conditions = tuple(name for name, _ in ground.conditions)
+    return ground.kind, ground.subject, ground.component, ground.alternatives, conditions
+
+
+def _union(lines: Sequence[Incompatibility]) -> Incompatibility:
+    conditions: Mapping[str, dict[str, None]] = {name: {} for name, _ in lines[0].conditions}
+    for line in lines:
+        for name, releases in line.conditions:
+            conditions[name].update(dict.fromkeys(releases))
+    return lines[0].replace(
+        releases=united(lines, "releases"),
+        values=united(lines, "values"),
+        # Where nothing clashes for one of the releases, what clashes for the others is no common reason.
+        clashing=united(lines, "clashing") if all(line.clashing for line in lines) else (),
+        facts=united(lines, "facts"),
+        conditions=tuple((name, tuple(held)) for name, held in conditions.items()),
+    )

@@ -7,19 +7,21 @@ import re
 from collections.abc import Iterator
 
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests import installers, shell
+from toolmatrix.manifests import installers
 from toolmatrix.manifests.files import Files
+from toolmatrix.manifests.installers import Word
 from toolmatrix.manifests.model import (
     IMAGE,
     PLATFORM,
     Asked,
+    FileText,
     Item,
     NotRead,
     ProjectManifest,
+    Traced,
     check_number,
+    joined,
 )
-from toolmatrix.manifests.shell import Word
-from toolmatrix.manifests.source_text import FileText, Traced, joined
 from toolmatrix.value import Value
 
 WORDS = frozenset(
@@ -207,7 +209,7 @@ class _Reader:
         for name in re.findall(r"(?:^|\s)([A-Za-z_]\w*)(?=\s|=|$)", one.rest.text):
             if name in pairs:
                 value = _unquoted(pairs[name])
-                variables[name] = shell.expanded(value, outer | variables)
+                variables[name] = installers.expanded(value, outer | variables)
             elif name in outer:
                 variables[name] = outer[name]
 
@@ -218,7 +220,9 @@ class _Reader:
         if len(first) == 2 and "=" not in first[0]:
             pairs = [(first[0], one.rest[len(first[0]) :].strip())]
         # All values of one instruction are read before any of them is set.
-        values = {name: shell.expanded(_unquoted(value), stage.variables) for name, value in pairs}
+        values = {
+            name: installers.expanded(_unquoted(value), stage.variables) for name, value in pairs
+        }
         stage.environment |= values
         for name, value in values.items():
             stage.items += installers.variable(name, value, self.unread)
@@ -228,11 +232,11 @@ class _Reader:
         place = 0
         while found := _OPTION.match(rest.text, place):
             if found[0].startswith("--platform="):
-                platform = shell.expanded(rest.group(found, 1), self.globals)
+                platform = installers.expanded(rest.group(found, 1), self.globals)
             place = found.end()
         rest = rest[place:]
         words = rest.words()
-        image = shell.expanded(words[0], self.globals) if words else shell.Word(text=rest)
+        image = installers.expanded(words[0], self.globals) if words else installers.Word(text=rest)
         name = words[2].text if len(words) == 3 and words[1].text.lower() == "as" else ""
         before = next((stage for stage in self.stages if stage.name == image.plain), None)
         number = len(self.stages)
@@ -260,7 +264,7 @@ class _Reader:
         if _is_list(rest.text):
             words = _listed(rest)
             stage.items += installers.installed(
-                [shell.ShellCommand(words=tuple(words), variables={})],
+                [installers.ShellCommand(words=tuple(words), variables={})],
                 self.files,
                 self.unread,
                 self.copied,
@@ -269,7 +273,7 @@ class _Reader:
             return
         if one.documents and rest.text.lstrip().startswith("<<"):
             script = one.documents[0]
-        found_commands = list(shell.commands(script, stage.variables))
+        found_commands = list(installers.commands(script, stage.variables))
         stage.items += installers.installed(
             found_commands, self.files, self.unread, self.copied, stage.variables
         )
@@ -304,6 +308,6 @@ def _is_list(text: str) -> bool:
 def _listed(text: Traced) -> list[Word]:
     """The words of a command in the form of a list of JSON."""
     return [
-        shell.Word(text=text.group(found, 1))
+        installers.Word(text=text.group(found, 1))
         for found in re.finditer(r'"((?:\\.|[^"\\])*)"', text.text)
     ]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from toolmatrix import opener
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests.source_text import FileText
+from toolmatrix.manifests.model import FileText
 
 LARGEST = 1 << 20
 """Bytes of a file: lists of packages with all their hashes stay below."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import yaml
 
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests.source_text import FileText, Traced
+from toolmatrix.manifests.model import FileText, Traced
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # A file of a project has a handful; more is no such file, and walking it would take the stack.

@@ -1,12 +1,169 @@
-"""What a manifest asks for: items with their places, by environment, and what of it could not be read."""
+"""What a manifest asks for, by environment and with the places of its text in files; and what could not be read."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import pairwise
 
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests.source_text import SHOWN, FileText, Traced
 from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator, Sequence
+
+
+LONGEST_LINE = 32_768
+"""Letters of a line; the longest of use are packages of an index with all their hashes."""
+LONGEST_VALUE = 10_000
+"""Letters that variables make of a value."""
+SHOWN = 60
+"""Letters that are shown of what is too long to be read."""
+# Letters that variables put into all values of a file, and values of YAML that are visited: aliases repeat them.
+_MOST_PUT_IN, _MOST_VISITED = 1 << 20, 1_000_000
+
+
+class FileText:
+    """A file as text, with the places of its lines; `too_long` are lines and values that were left out for that.
+
+    What it names is read in a folder, `root`, alone; where none is said its place tells which.
+    """
+
+    __slots__ = ("_is_full", "_put_in", "_starts", "_visited", "path", "root", "text", "too_long")
+
+    def __init__(self, path: str, text: str, root: str = "") -> None:
+        self.path = path
+        self.text = text
+        self.root = root
+        self.too_long: list[tuple[Traced, str]] = []
+        self._put_in = self._visited = 0
+        self._is_full = False
+        self._starts = [0, *(place + 1 for place, letter in enumerate(text) if letter == "\n")]
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """The line and the column of a letter, counted from 1."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def offset(self, line: int, column: int) -> int:
+        """The place of a letter in the text, by line and column counted from 1; its end for what lies behind it."""
+        start = self._starts[line - 1] if line <= len(self._starts) else len(self.text)
+        return min(start + column - 1, len(self.text))
+
+    def whole(self) -> Traced:
+        """All of it."""
+        return Traced(self, self.text, range(len(self.text)))
+
+    def lines(self) -> Iterator[Traced]:
+        """Its lines, without what ends them."""
+        whole = self.whole()
+        for place, start in enumerate(self._starts):
+            last = place + 1 == len(self._starts)
+            end = len(self.text) if last else self._starts[place + 1] - 1
+            line = whole[start:end]
+            if len(line) > LONGEST_LINE:
+                why = f"a line of more than {LONGEST_LINE:,} characters"
+                self.too_long.append((line[:SHOWN], why))
+                # The lines behind it keep their numbers.
+                line = line[:0]
+            # Editors of Windows end a line with two letters.
+            yield line[:-1] if line.text.endswith("\r") else line
+
+    def has_room(self, value: Traced, letters: int) -> bool:
+        """True if variables may make a value of so many letters: values of values double with each line."""
+        if letters <= LONGEST_VALUE and self._put_in + letters <= _MOST_PUT_IN:
+            self._put_in += letters
+            return True
+        # The first says it for those that it is put into.
+        if not self._is_full:
+            self._is_full = True
+            why = f"variables make it longer than {LONGEST_VALUE:,} characters, or all of them"
+            self.too_long.append((value, f"{why} longer than {_MOST_PUT_IN:,}"))
+        return False
+
+    def visit(self, values: int) -> bool:
+        """Count values that are gone through, as aliases may stand for any number; False where they are too many."""
+        self._visited += values
+        return self._visited <= _MOST_VISITED
+
+
+class Traced:
+    """A text, and the place in its source of each letter."""
+
+    __slots__ = ("at", "source", "text")
+
+    def __init__(self, source: FileText, text: str, at: Sequence[int]) -> None:
+        self.source = source
+        self.text = text
+        self.at = at
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def __getitem__(self, part: slice) -> Traced:
+        return Traced(self.source, self.text[part], self.at[part])
+
+    def __add__(self, other: Traced) -> Traced:
+        return Traced(self.source, self.text + other.text, [*self.at, *other.at])
+
+    def __repr__(self) -> str:
+        return f"<{self.text!r} at {self.where}>"
+
+    @property
+    def where(self) -> tuple[int, int]:
+        """Line and column of its first letter, (0, 0) of an empty text."""
+        return self.source.place(self.at[0]) if self.at else (0, 0)
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """Beginning and end in the source, where it stands there as it is; None where it was put together."""
+        at = self.at
+        if not at or at[-1] - at[0] != len(at) - 1:
+            return None
+        # An edit replaces letters of the file: a value of a variable, or a line that goes on, is not there as it reads.
+        held = all(one + 1 == other for one, other in pairwise(at))
+        whole = self.source.text[at[0] : at[-1] + 1] == self.text and "\n" not in self.text
+        return (at[0], at[-1] + 1) if held and whole else None
+
+    def strip(self, letters: str | None = None) -> Traced:
+        """Without blanks, or some letters, at both ends."""
+        start = len(self.text) - len(self.text.lstrip(letters))
+        end = len(self.text.rstrip(letters))
+        return self[start : max(start, end)]
+
+    def words(self) -> list[Traced]:
+        """Its words, by blanks."""
+        found, start = [], 0
+        for word in self.text.split():
+            # Of two that are alike the second stands behind the first.
+            start = self.text.index(word, start)
+            found.append(self[start : start + len(word)])
+            start += len(word)
+        return found
+
+    def partition(self, mark: str) -> tuple[Traced, str, Traced]:
+        """What stands before the first mark, the mark or nothing, and what stands behind it."""
+        before, found, _ = self.text.partition(mark)
+        return self[: len(before)], found, self[len(before) + len(found) :]
+
+    def group(self, found: re.Match[str], name: str | int) -> Traced:
+        """What a group of a match in its text matched."""
+        return self[slice(*found.span(name))]
+
+
+def joined(parts: Sequence[Traced], source: FileText) -> Traced:
+    """Several texts as one."""
+    return Traced(
+        source,
+        "".join(part.text for part in parts),
+        [place for part in parts for place in part.at],
+    )
+
 
 IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM = (
     *("image", "pip", "conda", "system", "variable", "python"),

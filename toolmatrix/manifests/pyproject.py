@@ -15,15 +15,16 @@ from toolmatrix.manifests.model import (
     PIP,
     PYTHON,
     Asked,
+    FileText,
     Item,
     NotRead,
     ProjectManifest,
+    Traced,
     bounded,
     check_number,
     too_long,
 )
 from toolmatrix.manifests.requirements import PackageIndexes
-from toolmatrix.manifests.source_text import FileText, Traced
 
 _HEAD = re.compile(r"^[^\S\n]*(?:\[(?P<table>[^\]\n]*)\]|(?P<key>[\w.-]+)[^\S\n]*=)", re.MULTILINE)
 

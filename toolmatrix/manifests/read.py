@@ -6,15 +6,7 @@ import os
 import re
 
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests import (
-    compose,
-    conda,
-    devcontainer,
-    dockerfile,
-    files,
-    pyproject,
-    requirements,
-)
+from toolmatrix.manifests import containers, dockerfile, files, pyproject, requirements
 from toolmatrix.manifests.model import NotRead, bounded
 
 TYPE_CHECKING = False
@@ -22,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from toolmatrix.manifests.files import Files
-    from toolmatrix.manifests.model import ProjectManifest
-    from toolmatrix.manifests.source_text import FileText
+    from toolmatrix.manifests.model import FileText, ProjectManifest
 
     Reader = Callable[[FileText, Files], ProjectManifest]
 
@@ -32,11 +23,17 @@ _NAMED: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), reader)
     for pattern, reader in (
         (r"(?:.*[._-])?(?:docker|container)file(?:[._-].*)?", dockerfile.read),
-        (r"\.?devcontainer\.json", devcontainer.read),
+        (r"\.?devcontainer\.json", containers.read_devcontainer),
         (r"pyproject\.toml", pyproject.read),
-        (r"(?:docker-)?compose(?:[._-].*)?\.ya?ml", compose.read),
-        (r"(?:.*[._-])?(?:environment|env|conda)(?:[._-].*)?\.ya?ml", conda.read),
-        (r"(?:.*[._-])?(?:requirements?|constraints?)(?:[._-].*)?\.(?:txt|in)", requirements.read),
+        (r"(?:docker-)?compose(?:[._-].*)?\.ya?ml", containers.read_compose),
+        (
+            r"(?:.*[._-])?(?:environment|env|conda)(?:[._-].*)?\.ya?ml",
+            requirements.conda_environment,
+        ),
+        (
+            r"(?:.*[._-])?(?:requirements?|constraints?)(?:[._-].*)?\.(?:txt|in)",
+            requirements.requirements_file,
+        ),
     )
 )
 # By the words of a file whose name tells nothing.
@@ -44,8 +41,8 @@ _WORDED: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
     (re.compile(pattern, re.MULTILINE), reader)
     for pattern, reader in (
         (r"^\s*FROM\s+\S", dockerfile.read),
-        (r"^services\s*:", compose.read),
-        (r"^dependencies\s*:", conda.read),
+        (r"^services\s*:", containers.read_compose),
+        (r"^dependencies\s*:", requirements.conda_environment),
         (r"^\[(?:project|tool\.poetry|build-system)\]", pyproject.read),
     )
 )
@@ -65,7 +62,7 @@ def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> Proj
     reader = reader or next((found for words, found in _WORDED if words.search(source.text)), None)
     # Lists of packages are called many names.
     if reader is None and name.endswith(".txt"):
-        reader = requirements.read
+        reader = requirements.requirements_file
     if reader is None:
         raise ManifestError(
             "unknown kind of file",

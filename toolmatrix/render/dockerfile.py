@@ -14,7 +14,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from toolmatrix import resources
 from toolmatrix.errors import Position, RenderError
-from toolmatrix.render import common, folder, marker, quote, requirements, snapshots, wheels
+from toolmatrix.render import common, marker, mirrors, pinning, python_packages, quote
 from toolmatrix.render.model import ImagePlan, Job
 
 DIALECTS = ("modern", "classic")
@@ -69,15 +69,15 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         debian_arch=image.variables["debian_arch"],
         secrets=_SECRETS,
         check=check_name(image),
-        requirements=requirements.name(image),
-        installers=requirements.first(image),
-        seeds=wheels.seeds(image.wheels, image.closure),
+        requirements=python_packages.requirements_name(image),
+        installers=python_packages.first(image),
+        seeds=python_packages.seeds(image.wheels, image.closure),
         folder=FOLDER,
         fetched=job.choices.fetched,
-        place=folder.place,
-        archives=folder.has_archives(image) and f"{job.choices.fetched}/{folder.ARCHIVES}",
-        distdir=folder.DISTDIR,
-        wheels=f"{job.choices.fetched}/{folder.wheels(image)}",
+        place=mirrors.place,
+        archives=mirrors.has_archives(image) and f"{job.choices.fetched}/{mirrors.ARCHIVES}",
+        distdir=mirrors.DISTDIR,
+        wheels=f"{job.choices.fetched}/{mirrors.wheel_folder(image)}",
         epoch=_epoch(job.choices.snapshot),
         again=common.AGAIN,
         blank=marker.BLANK,
@@ -88,7 +88,7 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
 
 def _epoch(snapshot: str) -> str:
     # Files of a build have the time of its packages, unless it is told another.
-    return f"{_EPOCH}={snapshots.epoch(snapshot)}" if snapshot else _EPOCH
+    return f"{_EPOCH}={pinning.epoch(snapshot)}" if snapshot else _EPOCH
 
 
 def _columns(image: ImagePlan) -> list[str]:
@@ -111,7 +111,7 @@ def check(job: Job, image: ImagePlan) -> str:
         image=image,
         blank=marker.BLANK,
         drivers=tuple(_drivers(image)),
-        wheels=tuple(wheels.words(image.wheels)),
+        wheels=tuple(python_packages.check_words(image.wheels)),
         floor=floor.version if floor else "",
         width=str(min(max(map(len, names)), _LONGEST)),
     )

@@ -19,9 +19,9 @@ from toolmatrix.facts.records import RowRecord
 from toolmatrix.lock.model import LockedPackage, PackageQuestion
 from toolmatrix.recipes.model import APT, STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
-from toolmatrix.render import answer, mirrors, wheels
+from toolmatrix.render import answer, mirrors, python_packages
 from toolmatrix.render.model import ImagePlan, Job, Runtime
-from toolmatrix.request import compiles, driver_facts, recipes
+from toolmatrix.request import compiles, recipes
 from toolmatrix.wording import listing
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _image(
     compiler = picker.first(rules.compilers)
     pip, closure = _pip(held, provisions), _closure(held, provisions)
     building = () if compiler else _building(provisions, closure)
-    used = tuple(wheels.used(held, recipe, provisions))
+    used = tuple(python_packages.used(held, recipe, provisions))
     installer = picker.first(rules.installers)
     plan = ImagePlan(
         name=name,
@@ -558,7 +558,7 @@ def plan_stages(locked: LockedTarget, probes: Iterable[tuple[str, Probe]], index
     if not (expected.family and runs):
         return ""
     try:
-        plan, order = driver_facts.plan_from_facts(
+        plan, order = compiles.plan_from_facts(
             index, expected, ["-c", *expected.words], [_SOURCES[expected.family]]
         )
     except (CannotSay, ToolMissing):

@@ -1,26 +1,68 @@
-"""Addresses that an image fetches from, each at the mirror that a user named for it.
+"""Where an image takes what it would fetch: the mirrors that a user named, and a folder beside the files.
 
 A mirror stands in for every address that begins with another, and the longest beginning wins. Of what tools look up by
 themselves, such as submodules of git and what Bazel downloads, no rendered file knows an address: settings of these
 tools say the mirrors (provisions, `mirrors`).
+
+In the folder a download lies below the name of its host and by its path there; wheels lie in a folder for each image.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from toolmatrix.errors import UsageError
-from toolmatrix.render import folder, quote
+from toolmatrix.errors import RenderError, UsageError
+from toolmatrix.render import quote
+from toolmatrix.render.model import ImagePlan
 
 if TYPE_CHECKING:
     from toolmatrix.lock.model import LockedClosure
     from toolmatrix.recipes.model import BuildStep, Download, MirrorSetting, Repository
-    from toolmatrix.render.model import Choices, ImagePlan
+    from toolmatrix.render.model import Choices
 
     Rewrite = Callable[[str], str]
+
+
+DISTDIR = "/mnt/distdir"
+"""Where a build finds archives that its tools would fetch by themselves: `--distdir` of Bazel."""
+ARCHIVES = "distdir"
+"""Where they lie, below the folder, each by its own name."""
+
+_STRANGE = re.compile(r"[^A-Za-z0-9._+@/-]")
+
+
+def check_folder(folder: str) -> str:
+    """A folder below that of the files; raises RenderError for another place."""
+    first = folder.partition("/")[0]
+    if folder and (first in ("", ".", "..") or posixpath.normpath(folder) != folder):
+        raise RenderError(
+            "files are taken out of a folder beside the Dockerfiles alone",
+            expected="a plain path below their directory, such as `fetched`",
+            found=f"`{ascii(folder)[1:-1]}`",
+        )
+    return str(quote.plain("path", folder)) if folder else ""
+
+
+def place(url: str) -> str:
+    """Where the file of an address lies, below the folder; raises RenderError for one that would lie elsewhere."""
+    parts = urlsplit(url)
+    path = _STRANGE.sub("_", parts.netloc + parts.path + (f"?{parts.query}" if parts.query else ""))
+    return check_folder(path)
+
+
+def has_archives(image: ImagePlan) -> bool:
+    """True if a tool of an image is told to look for archives in the folder."""
+    return any(DISTDIR in line for _, line in image.mirrored)
+
+
+def wheel_folder(image: ImagePlan) -> str:
+    """Where the wheels of an image lie, below the folder."""
+    return f"wheels/{quote.plain('release', image.name)}"
+
 
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:-]+(?:/[A-Za-z0-9._~+%@=&?,-]*)*")
 # Signs of an address that mean something in a pattern of Java; in brackets they stand for themselves.
@@ -149,7 +191,7 @@ def _lines(
 def _from_folder(settings: Iterable[MirrorSetting]) -> Iterator[tuple[str, str]]:
     for setting in settings:
         if setting.folder:
-            yield setting.to, setting.folder.replace("<folder>", folder.DISTDIR)
+            yield setting.to, setting.folder.replace("<folder>", DISTDIR)
 
 
 def _put(text: str, old: str, new: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from toolmatrix.documents import Annotated, Evidence, MatrixHead, NonEmpty, NotRequired, TypedDict
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, partners, terminal
-from toolmatrix.solve import covering, flags
-from toolmatrix.solve.partners import ALLOWED, TESTED
+from toolmatrix.solve import arch_plans, flags
+from toolmatrix.solve.pairs import ALLOWED, TESTED
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.arch_plans import KINDS, ArchPlan, BuildsOf, NoPlan
-    from toolmatrix.solve.covering import HOW
-    from toolmatrix.solve.partners import Partner
+    from toolmatrix.solve.arch_plans import HOW, KINDS, ArchPlan, BuildsOf, NoPlan
+    from toolmatrix.solve.pairs import Partner
 
 SCHEMA = "toolmatrix.arch-plan/1"
 _TITLES = {
@@ -300,7 +299,7 @@ class _Page:
         lines = [f"{titles}: {' '.join(plan['archs'])}"]
         run: dict[str, list[str]] = {}
         for device, code in plan["devices"].items():
-            compiled = " as PTX" if code["how"] == covering.COMPILED else ""
+            compiled = " as PTX" if code["how"] == arch_plans.COMPILED else ""
             run.setdefault(code["arch"] + compiled, []).append(device)
         told = "; ".join(
             f"{terminal.listing(devices)} {'runs' if len(devices) == 1 else 'run'} {code}"
@@ -318,7 +317,7 @@ class _Page:
         for beside in plan["frameworks"]:
             told = f"{beside['says']} with {toolkit} {self.ranges(toolkit, beside['releases'])}"
             lines += self.line(beside["component"], beside["evidence"], told)
-        ptx = [name for name, how in plan["also"].items() if how == covering.COMPILED]
+        ptx = [name for name, how in plan["also"].items() if how == arch_plans.COMPILED]
         native = [name for name in plan["also"] if name not in ptx]
         also = [", ".join(names) for names in (native, ptx) if names]
         if also:

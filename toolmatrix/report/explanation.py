@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolmatrix.documents import Annotated, Evidence, MatrixHead, NonEmpty, NotRequired, TypedDict
 from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.report import answer, claims, cores, remarks, terminal, variants
-from toolmatrix.solve.alternatives import alternatives
+from toolmatrix.solve.grounds import alternatives
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolmatrix.report.claims import Notes
     from toolmatrix.report.remarks import BuiltEntry
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.alternatives import Alternative
+    from toolmatrix.solve.grounds import Alternative
     from toolmatrix.solve.resolve import Choice, Resolution
 
 SCHEMA = "toolmatrix.explanation/1"

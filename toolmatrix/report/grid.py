@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolmatrix.report.answer import RequestEntry
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.grid import Cells, Grid, GridCell
+    from toolmatrix.solve.pairs import Cells, Grid, GridCell
     from toolmatrix.solve.request import Request
 
 GRID = "toolmatrix.grid/1"

@@ -16,11 +16,11 @@ from toolmatrix.report import claims, findings, terminal
 from toolmatrix.report.annotations import Annotation, commands
 from toolmatrix.report.answer import head
 from toolmatrix.report.terminal import Terminal, printable
-from toolmatrix.request.asked import AskedPart
-from toolmatrix.request.judged import (
+from toolmatrix.request.judgement import (
     FINE,
     REFUSED,
     UNKNOWN,
+    AskedPart,
     JudgedEnvironment,
     JudgedFile,
     JudgedPair,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolmatrix.documents import Annotated, Evidence, HasFrom, MatrixHead, NonEmpty, TypedDict
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, terminal, variants
-from toolmatrix.solve.partners import SAYS
+from toolmatrix.solve.pairs import SAYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.report.answer import WantedEntry
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.partners import PairFact, Partner, Partners
+    from toolmatrix.solve.pairs import PairFact, Partner, Partners
 
 SCHEMA = "toolmatrix.partners/1"
 _WORDS = {"tested": "yes", "allowed": "yes", "refused": "no", "unknown": "unknown"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from toolmatrix.documents import Annotated, HasFrom, NotRequired, TypedDict
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import claims, terminal
-from toolmatrix.request import origin
+from toolmatrix.request import read
 from toolmatrix.request.names import Names
 from toolmatrix.solve.known import BOUND, INCOMPLETE, UNJOINED, UNOPENED, UNTIED
 from toolmatrix.solve.request import Request
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolmatrix.finding import Incompatibility
     from toolmatrix.report.variants import BuildForm
     from toolmatrix.request.read import RequestContext
-    from toolmatrix.solve.alternatives import Alternative
+    from toolmatrix.solve.grounds import Alternative
     from toolmatrix.solve.known import Touching
     from toolmatrix.solve.resolve import Choice, Resolution
 
@@ -391,7 +391,7 @@ def _newer(found: Resolution, choice: Choice) -> int:
 
 
 def _refused(found: Resolution, choice: Choice, within: int, target: str) -> Iterator[SkippedEntry]:
-    from toolmatrix.solve.alternatives import alternatives
+    from toolmatrix.solve.grounds import alternatives
 
     index = found.index
     groups: dict[tuple[str, str], list[str]] = {}
@@ -462,7 +462,7 @@ def _other_way(context: RequestContext, found: Resolution) -> OtherWay | None:
 
     names = Names(index)
     admitted = [ask for ask in request.asks if ask.component == framework]
-    if not all(origin.admits(ask, "from", "source", names, {}) for ask in admitted):
+    if not all(read.admits(ask, "from", "source", names, {}) for ask in admitted):
         return None
     asks = tuple(
         ask.replace(selector="source", text="--from source", implied=False) if ask is way else ask
@@ -479,8 +479,8 @@ def _as_wheel(found: Resolution, target: str, framework: str, release: str) -> O
         for ask in request.asks
         if ask.target in ("", target) and ask.component in ("machine", "accelerator")
     }
-    component, held = origin.published(Names(index), framework, release, given)
-    fit = origin.running(index, component, held, request.devices) if held else 0
+    component, held = read.published(Names(index), framework, release, given)
+    fit = read.running(index, component, held, request.devices) if held else 0
     # What is named beside it is not given up for a wheel.
     for ask in (ask for ask in request.asks if not ask.implied and ask.component != framework):
         beside = index.scale(ask.component).select(ask.selector)

@@ -1,12 +1,21 @@
-"""What a lock says about a compile, and which of its targets some sources are for."""
+"""What is known of a compile before it runs: what a lock says about it, and facts about its driver."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from toolmatrix.errors import UsageError
+from toolmatrix.errors import CannotSay, UsageError
+from toolmatrix.facts import lookups
+from toolmatrix.facts.index import Index
+from toolmatrix.facts.versions import SelectorError, key, order
 from toolmatrix.lock.model import COMPILERS, Lock, LockedTarget
+from toolmatrix.stages import known
 from toolmatrix.stages.expected import Expected
+from toolmatrix.stages.known import Order
+from toolmatrix.stages.model import Plan
+from toolmatrix.value import Value
 
 # By accelerator: the component that the driver comes with, and the driver.
 _DRIVERS = {"cuda": ("cuda", "nvcc"), "rocm": ("rocm", "hipcc")}
@@ -61,3 +70,136 @@ def chosen(lock: Lock, targets: Sequence[str], sources: Sequence[str], platform:
         found=", ".join(targets) or ", ".join(one.target for one in fitting),
         help="name one with `--target`",
     )
+
+
+_ORDERS = {"cuda": "nvcc-stages", "rocm": "hipcc-stages"}
+_DEFAULTS = {"cuda": "cuda-default-archs"}
+# The kind and the series of a host compiler, by the end of its name: `aarch64-linux-gnu-g++-12`, `clang++-15`.
+_NAMED = re.compile(r"(?:^|-)(?P<kind>g\+\+|gcc|clang)(?:\+\+)?-(?P<version>\d+(?:\.\d+)*)$")
+_KINDS = {"g++": "gcc", "gcc": "gcc", "clang": "clang"}
+
+
+class KnownOrder(Value):
+    """An order of stages for a release: the captured release it is of, its fact, and whether the next one differs.
+
+    `sure` is an order that was captured of the release, or of one on each side of it.
+    """
+
+    order: Order
+    captured: str
+    fact: str
+    differs: str = ""
+    sure: bool = False
+
+
+def driver_version(index: Index, component: str, release: str) -> str:
+    """The version that the driver of a release prints as its own; empty where no fact says so."""
+    if component == "cuda":
+        return lookups.attributes(index, component, release).get("nvcc", "")
+    scale = lookups.scale_of(index, component)
+    mask = lookups.selected(scale, release)
+    for binding in index.component(component).about("hip", mask):
+        names = lookups.scale_of(index, "hip").named(binding.allowed & ~1)
+        if len(names) == 1:
+            return names[0]
+    return ""
+
+
+def stage_order(index: Index, component: str, release: str) -> KnownOrder | None:
+    """The order of stages by the nearest captured release, of its major or else below; None where none is as old."""
+    below, above = _beside(index, _ORDERS[component], component, release)
+    beside = [one for one in (below, above) if one]
+    major = release.partition(".")[0]
+    same = [one for one in beside if one.release.partition(".")[0] == major]
+    found = same[0] if same else below
+    if found is None:
+        return None
+    cells = found.cells
+    others = [one for one in beside if one.cells["compile"] != cells["compile"]]
+    return KnownOrder(
+        order=Order(compile=cells["compile"], link=cells["link"], images=cells.get("images", "")),
+        captured=found.release,
+        fact=found.fact,
+        # What was captured decides for itself.
+        differs=others[0].release if others and found.release != release else "",
+        sure=found.release == release or (below is not None and above is not None and not others),
+    )
+
+
+def default_arch(index: Index, component: str, release: str) -> tuple[str, str]:
+    """The arch that a driver makes code for when none is named, and its fact; both empty where no fact says so."""
+    if component not in _DEFAULTS:
+        return "", ""
+    below, above = _beside(index, _DEFAULTS[component], component, release)
+    if below is None:
+        return "", ""
+    # Between two captures that agree the default has not changed.
+    agree = above is not None and above.cells["default"] == below.cells["default"]
+    known = agree or below.release == release
+    return (below.cells["default"], below.fact) if known else ("", "")
+
+
+def plan_from_facts(
+    index: Index, expected: Expected, words: Sequence[str], sources: Sequence[str]
+) -> tuple[Plan, KnownOrder]:
+    """The plan of the driver of an answer for some words, from facts alone.
+
+    Raises CannotSay where no fact says what such a driver does, ToolMissing for a word that only a driver knows.
+    """
+    of = (index, expected.component, expected.release)
+    named = f"{expected.component} {expected.release}"
+    order = stage_order(*of)
+    if order is None:
+        raise CannotSay(
+            f"this machine has no {expected.family} of {named}, and there is no capture of one as old",
+            help="name one with `--driver`, or read a saved log with --from-log",
+        )
+    asked = known.parse_command_words(words)
+    if not asked.codes:
+        default, _ = default_arch(*of)
+        if not default:
+            raise CannotSay(
+                f"the answer names no arch, and no fact names the default of {named}",
+                help="name one: `--arch sm_NN`",
+            )
+        asked = known.parse_command_words(words, [default])
+    found = _NAMED.search(asked.ccbin)
+    named_host = (_KINDS[found["kind"]], found["version"]) if found else ("", "")
+    # Where no fact says what a driver calls itself, its minor series is known.
+    version = driver_version(*of) or ".".join(expected.release.split(".")[:2])
+    hip = expected.family == "hipcc"
+    plan = known.plan(
+        *(expected.family, "" if hip else version, order.order, asked, sources),
+        named_host if asked.ccbin else expected.compiler,
+        hip=version if hip else "",
+    )
+    return plan, order
+
+
+class _Captured(Value):
+    release: str
+    fact: str
+    cells: Mapping[str, str]
+
+
+def _beside(
+    index: Index, table: str, component: str, release: str
+) -> tuple[_Captured | None, _Captured | None]:
+    """The rows of a table about the nearest release that is not newer, and about the nearest that is."""
+    captures = {
+        one: _Captured(release=one, fact=name, cells=cells)
+        for name, cells in lookups.rows(index, table)
+        for one in cells[component].split()
+    }
+    older = [one for one in captures if _place(one) <= _place(release)]
+    newer = [one for one in captures if one not in older]
+    below = max(older, key=_place, default="")
+    above = min(newer, key=_place, default="")
+    return captures.get(below), captures.get(above)
+
+
+def _place(release: str) -> Any:
+    try:
+        return order(key(release))
+    except SelectorError:
+        return order(key("0"))

@@ -23,11 +23,11 @@ from toolmatrix.manifests.model import (
     Asked,
     Item,
     NotRead,
+    Traced,
     too_long,
 )
-from toolmatrix.manifests.source_text import Traced
 from toolmatrix.request import spelling
-from toolmatrix.request.asked import (
+from toolmatrix.request.judgement import (
     ARCH,
     AskedPart,
     AskedParts,

@@ -1,13 +1,16 @@
 """Which codegen archs to make for some devices: each its own, the fewest with machine code, the fewest of all.
 
 A plan holds archs that one release of the toolkit knows all of, by facts about the two, and names every such release.
+Machine code runs on the devices that facts limit to it; PTX, which the driver compiles when it is first loaded, on
+those that facts let it. Covers are minimal and exact: every smaller set leaves a device without code.
 """
 
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.solve import covering
-from toolmatrix.solve.partners import ALLOWED, SAYS, TESTED, RequestFacts
+from toolmatrix.solve.flags import PTX
+from toolmatrix.solve.pairs import ALLOWED, SAYS, TESTED, RequestFacts, bits_of
+from toolmatrix.solve.preferences import limits
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
@@ -15,12 +18,130 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.solve.covering import Runs
-    from toolmatrix.solve.partners import PairFact, Partner
+    from toolmatrix.solve.pairs import PairFact, Partner
     from toolmatrix.solve.request import Request
 
-EXACT, MACHINE, FEWEST = "exact", "machine code", "fewest"
-KINDS = (EXACT, MACHINE, FEWEST)
+
+EXACT, COMPATIBLE, COMPILED = HOW = "exact", "compatible", "ptx"
+"""How a device runs a cover: code made for it, machine code for another that it runs, or PTX."""
+
+
+class Runs(NamedTuple):
+    """The archs whose code a device runs, as masks: machine code with what is made for the device itself, and PTX."""
+
+    device: str
+    machine: int
+    exact: int
+    ptx: int
+
+    def best(self, archs: int) -> tuple[int, str]:
+        """The arch of a cover whose code the device runs, and how; 0 and nothing if none does."""
+        for found, how in (
+            (archs & self.exact, EXACT),
+            (archs & self.machine, COMPATIBLE),
+            (archs & self.ptx, COMPILED),
+        ):
+            if found:
+                return highest(found), how
+        return 0, ""
+
+
+def runs(index: Index, device: str) -> Runs | None:
+    """What a device runs; None where no fact says."""
+    found = limits(index, "device", "arch", index.scale("device").bit(device))
+    # -1 is every arch, those included that the matrix does not know: no fact limits the device.
+    if found < 0:
+        return None
+    names = index.component("arch").versions
+    ptx = sum(2 << place for place, name in enumerate(names) if name.startswith(PTX))
+    # Bit 0 would be that there is no arch at all.
+    machine = found & ~ptx & ~1
+    # Code for the device itself ranks above what it runs besides.
+    return Runs(device, machine, highest(machine), found & ptx)
+
+
+def highest(mask: int) -> int:
+    """The bit of the highest rank in a mask; 0 for none."""
+    return 1 << mask.bit_length() - 1 if mask else 0
+
+
+def exact(devices: Sequence[Runs], known: int) -> int | None:
+    """The archs made for each device itself; None where one of them is not known."""
+    found = 0
+    for device in devices:
+        if not device.exact & known:
+            return None
+        found |= device.exact
+    return found
+
+
+def fewest(devices: Sequence[Runs], known: int, *, machine: bool) -> int | None:
+    """The fewest of the known archs that all devices run; None where one of them runs none.
+
+    With `machine` each device that can have machine code gets some. Of equally many the archs are taken of which more
+    devices run machine code, then code made for themselves, then those of higher rank.
+    """
+    options = []
+    for device in devices:
+        native, any_code = device.machine & known, (device.machine | device.ptx) & known
+        if not any_code:
+            return None
+        # A device that no known arch is machine code for is not left out of a plan: PTX may serve it.
+        options.append(native if machine and native else any_code)
+    found = 0
+    # Devices that share no arch have nothing to do with each other.
+    for group in _apart(options):
+        own = [devices[place] for place in group]
+        wanted = [options[place] for place in group]
+        # By growing counts: a smallest set that meets each of several sets has no quick way to it, and all that are as
+        # small have to be compared. Devices of a group share archs, so that few are enough.
+        count = 1
+        while not (covers := [*_covers(wanted, count)]):
+            count += 1
+        found |= max(covers, key=lambda cover: _worth(own, cover))
+    return found
+
+
+def _apart(options: Sequence[int]) -> list[list[int]]:
+    groups: list[tuple[int, list[int]]] = []
+    for place, mask in enumerate(options):
+        joined, places = mask, [place]
+        rest = []
+        # One device may join groups that had nothing in common until then.
+        for other, held in groups:
+            if other & joined:
+                joined |= other
+                places += held
+            else:
+                rest.append((other, held))
+        groups = [*rest, (joined, places)]
+    return [sorted(places) for _, places in groups]
+
+
+def _covers(options: Sequence[int], count: int, chosen: int = 0, refused: int = 0) -> Iterator[int]:
+    """Every set of at most so many archs more that has one of each option, once."""
+    left = [mask & ~refused for mask in options if not mask & chosen]
+    if not left:
+        yield chosen
+        return
+    if not count:
+        return
+    # The device with the fewest ways decides; a way that was tried is not tried again below the others.
+    ways = min(left, key=int.bit_count)
+    while ways:
+        bit = ways & -ways
+        ways ^= bit
+        yield from _covers(options, count - 1, chosen | bit, refused)
+        refused |= bit
+
+
+def _worth(devices: Sequence[Runs], cover: int) -> tuple[int, int, int]:
+    how = [device.best(cover)[1] for device in devices]
+    return len(how) - how.count(COMPILED), how.count(EXACT), cover
+
+
+OWN_ARCHS, MACHINE, FEWEST = "exact", "machine code", "fewest"
+KINDS = (OWN_ARCHS, MACHINE, FEWEST)
 """Code for each device itself; the fewest archs with machine code where there can be some; the fewest of all."""
 
 
@@ -96,7 +217,7 @@ class Planner:
     def takes(self, archs: int) -> int:
         """The releases of the toolkit that know all archs of a mask."""
         found = self.releases
-        for arch in _bits(archs):
+        for arch in bits_of(archs):
             found &= self.known(arch).tested | self.known(arch).allowed
         return found
 
@@ -107,8 +228,8 @@ class Planner:
             relevant |= device.machine | device.ptx
         # Releases that know the same archs have the same plans.
         together: dict[int, int] = {}
-        for release in _bits(self.releases):
-            knows = sum(arch for arch in _bits(relevant) if self.takes(arch) & release)
+        for release in bits_of(self.releases):
+            knows = sum(arch for arch in bits_of(relevant) if self.takes(arch) & release)
             together[knows] = together.get(knows, 0) | release
         found: dict[int, list[str]] = {}
         missing = []
@@ -123,13 +244,13 @@ class Planner:
 
     def _cover(self, kind: str, knows: int) -> int:
         # Where there is no cover 0 is told, which is no set of archs either: it serves no device.
-        if kind == EXACT:
-            return covering.exact(self.devices, knows) or 0
-        return covering.fewest(self.devices, knows, machine=kind == MACHINE) or 0
+        if kind == OWN_ARCHS:
+            return exact(self.devices, knows) or 0
+        return fewest(self.devices, knows, machine=kind == MACHINE) or 0
 
     def _worth(self, kind: str, cover: int) -> tuple[int, ...]:
         how = [device.best(cover)[1] for device in self.devices]
-        native, own = len(how) - how.count(covering.COMPILED), how.count(covering.EXACT)
+        native, own = len(how) - how.count(COMPILED), how.count(EXACT)
         few = -cover.bit_count()
         # A toolkit that makes machine code for more of the devices is worth further archs where machine code was asked
         # for. The mask comes last: it is greater where archs of higher rank are in it, and makes the choice certain.
@@ -138,9 +259,9 @@ class Planner:
     def _missing(self, kind: str) -> NoPlan:
         found, open_ = {}, self.releases
         for device in self.devices:
-            wanted = device.exact if kind == EXACT else device.machine | device.ptx
+            wanted = device.exact if kind == OWN_ARCHS else device.machine | device.ptx
             knows = may = 0
-            for arch in _bits(wanted):
+            for arch in bits_of(wanted):
                 # Of all releases that were asked for, those too that another device keeps from being taken.
                 knows |= self.asked & (self.known(arch).tested | self.known(arch).allowed)
                 may |= self.releases & ~self.known(arch).refused
@@ -150,17 +271,17 @@ class Planner:
 
     def _plan(self, kinds: Sequence[str], archs: int) -> ArchPlan:
         toolkits: dict[str, int] = {}
-        for release in _bits(self.takes(archs)):
+        for release in bits_of(self.takes(archs)):
             # One release has to make all of the archs, so that it is known as well as the arch that is known worst.
-            word = words.weakest(self._evidence(arch, release) for arch in _bits(archs))
+            word = words.weakest(self._evidence(arch, release) for arch in bits_of(archs))
             toolkits[word] = toolkits.get(word, 0) | release
         refused = 0
-        for arch in _bits(archs):
+        for arch in bits_of(archs):
             refused |= self.known(arch).refused
         asked = {device.device for device in self.devices}
         others = {}
         for name in self.index.component("device").versions:
-            found = None if name in asked else covering.runs(self.index, name)
+            found = None if name in asked else runs(self.index, name)
             if found and (how := found.best(archs)[1]):
                 others[name] = how
         return ArchPlan(
@@ -182,7 +303,7 @@ class Planner:
 
     def _facts(self, archs: int) -> Iterator[PairFact]:
         takes = self.takes(archs)
-        for arch in _bits(archs):
+        for arch in bits_of(archs):
             for says in (TESTED, ALLOWED):
                 for _, mask, facts in self.known(arch).by_evidence(says):
                     yield from (said for said in facts if said.mask & mask & takes)
@@ -225,7 +346,7 @@ def builds(index: Index, way: RequestFacts, devices: Sequence[Runs]) -> BuildsOf
             can |= binding.mask if fits else 0
             own |= binding.mask if machine else 0
             no |= 0 if fits else binding.mask
-            for build in _bits(binding.mask & asked):
+            for build in bits_of(binding.mask & asked):
                 known = evidence.get(build, binding.evidence)
                 evidence[build] = words.weaker(known, binding.evidence)
         # A build has to run on every device, and one that a single fact refuses does not, whatever another one admits.
@@ -240,10 +361,3 @@ def builds(index: Index, way: RequestFacts, devices: Sequence[Runs]) -> BuildsOf
         unknown=asked & ~(runs | refused),
         evidence=evidence,
     )
-
-
-def _bits(mask: int) -> Iterator[int]:
-    while mask:
-        bit = mask & -mask
-        mask ^= bit
-        yield bit

@@ -13,7 +13,7 @@ from threading import Lock
 
 from toolmatrix.documents import Amount, Count, Ordinal
 from toolmatrix.errors import ToolMissing
-from toolmatrix.processors import processors
+from toolmatrix.process import processors
 from toolmatrix.stages.cost import urgency
 from toolmatrix.stages.drivers.dry_run import SHOWN, end_group
 from toolmatrix.stages.replay import Replay, ReplayStep

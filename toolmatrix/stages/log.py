@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, TextIO, TypeAlias
 
-from toolmatrix.garbage import uncollected
 from toolmatrix.lines import MARK, clean
+from toolmatrix.process import uncollected
 from toolmatrix.stages.model import Diagnostic, Log
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from toolmatrix.recipes.model import APT
-from toolmatrix.render import common, dockerfile, marker, quote, requirements
+from toolmatrix.render import common, dockerfile, marker, python_packages, quote
 from toolmatrix.render.formats import apptainer
 from toolmatrix.render.model import ImagePlan, Job
 
@@ -35,7 +35,7 @@ def _feature(job: Job, image: ImagePlan) -> dict[str, str]:
         "devcontainer-feature.json": json.dumps(_metadata(job, image, env), indent=2) + "\n",
         "install.sh": apptainer.HADOLINT.sub("", script),
         dockerfile.check_name(image): dockerfile.check(job, image),
-        **requirements.files(image),
+        **python_packages.requirements_files(image),
     }
 
 

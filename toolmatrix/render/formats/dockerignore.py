@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.render import common, dockerfile, quote, requirements
+from toolmatrix.render import common, dockerfile, python_packages, quote
 from toolmatrix.render.model import Job
 
 SUMMARY = "what a build sends to the builder"
@@ -12,7 +12,7 @@ LOCK = "toolmatrix.lock"
 def files(job: Job) -> dict[str, str]:
     """The file `.dockerignore`; raises RenderError for a name that is no plain path."""
     sent = [LOCK, *(quote.plain("path", dockerfile.check_name(image)) for image in job.images)]
-    sent += [requirements.name(image) for image in job.images if image.closure]
+    sent += [python_packages.requirements_name(image) for image in job.images if image.closure]
     sent += [quote.plain("path", job.choices.fetched)] if job.choices.fetched else []
     about = ("Only what the Dockerfiles copy is sent to the builder.", "", *common.lines(job))
     return {".dockerignore": common.comment(about) + "*\n" + "".join(f"!{one}\n" for one in sent)}

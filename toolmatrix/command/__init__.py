@@ -1,0 +1,222 @@
+"""What a command is: a function of `toolmatrix.commands`, whose signature and docstring are the command line's.
+
+An argument with `option(...)` as its default is an option; `**options: Unpack[RequestOptions]` are those of a request.
+A function whose first argument is `context` serves the command line alone. A module is imported when its command is
+asked for, as a command costs what it imports.
+"""
+
+from __future__ import annotations
+
+import os
+
+from toolmatrix.command.option import Option
+from toolmatrix.command.options import COMMON, ENVIRONMENT, REQUEST
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from types import FunctionType
+    from typing import Any, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+GROUPS = (
+    "Resolve and explain",
+    "Explore the matrix",
+    "Lock and build",
+    "Inspect files, images and machines",
+    "Maintain the matrix",
+    "About this program",
+)
+"""The titles under which help lists the commands."""
+PRINTED = ("text", "json", "md", "html", "svg")
+"""The formats of what is printed: `report.pictures` makes the last three."""
+# CO_VARARGS and CO_VARKEYWORDS of the module `inspect`, which takes long to import.
+_VARIABLE, _NAMED = 0x04, 0x08
+
+
+class Command:
+    """A command: its function, what it takes and writes, and what help says of it."""
+
+    # Arguments as help writes them; those in no brackets are needed, `...` repeats.
+    usage = ""
+    group = ""
+    # Its place in the group.
+    order = 50
+    # It takes words after `--` as they are.
+    passes = False
+    # It writes several files, so that `--output` is a directory and `--format` a list.
+    fills = False
+    # It writes files by itself, so that `--output` is their directory.
+    saves = False
+    # What it does, with its arguments, shown where it takes more than a moment.
+    does = ""
+    # Options that arguments which it does not take are meant for, one each.
+    for_words: tuple[str, ...] = ()
+    completer = ""
+    choices: tuple[str, ...] = ()
+    # Given no request it answers that of the settings.
+    requests = False
+    # It takes the name of an environment of the settings.
+    environments = False
+    # It takes the options of a request.
+    request = False
+    # It takes every option that can be set.
+    settings = False
+    # Options that only change how the result is laid out, which its `text` takes.
+    layout: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ("text", "json")
+    examples: tuple[str, ...] = ()
+
+    def __init__(self, function: FunctionType, declared: Mapping[str, Any]) -> None:
+        self.__dict__.update(declared)
+        self.__dict__.pop("own", None)
+        self.function = function
+        self.name = function.__module__.rpartition(".")[2].replace("_", "-")
+        self.summary = (function.__doc__ or "").partition("\n")[0].rstrip(".")
+        code = function.__code__
+        # Those of arguments that have a place, then those that have a name alone.
+        places = code.co_varnames[: code.co_argcount]
+        given = function.__defaults__ or ()
+        defaults = dict(zip(places[len(places) - len(given) :], given, strict=True))
+        defaults |= function.__kwdefaults__ or {}
+        self.takes_context = code.co_varnames[:1] == ("context",)
+        self.request = self.request or bool(code.co_flags & _NAMED)
+        own: dict[str, Option] = {**declared.get("own", {})}
+        for name, one in own.items():
+            one.belong(name)
+        for name, default in defaults.items():
+            if isinstance(default, Option):
+                default.belong(name, function.__annotations__[name])
+                own[name] = default
+                defaults[name] = default.default
+        function.__defaults__ = tuple(defaults[name] for name in places if name in defaults)
+        function.__kwdefaults__ = {
+            name: default for name, default in defaults.items() if name not in places
+        }
+        # The names of the arguments that have a place, and whether more may follow.
+        self.places, self.repeats = places, bool(code.co_flags & _VARIABLE)
+        # The names of the arguments that have a default.
+        self.takes = tuple(defaults)
+        if self.environments:
+            own |= ENVIRONMENT
+        self.declared = own
+
+    @property
+    def own(self) -> Mapping[str, Option]:
+        """The options that are not those of every command, or of every request."""
+        if not self.settings:
+            return self.declared
+        shared = COMMON | REQUEST
+        return {
+            name: one
+            for name, one in all_options().items()
+            if name not in shared and (one.configurable or name in self.declared)
+        }
+
+    @property
+    def options(self) -> dict[str, Option]:
+        """The options that it takes by name."""
+        # Its own come first, and in the place of shared ones of the same name.
+        own = {**self.own}
+        return own | (REQUEST if self.request else {}) | COMMON | own
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """Call the function."""
+        return self.function(*given, **named)
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The formats that it takes; what `fills` a directory writes those of `render` besides."""
+        if not self.fills:
+            return self.formats
+        # Formats are found by listing a folder and importing what lies there, which one command alone has to.
+        from toolmatrix.render import formats
+
+        return (*self.formats, *formats.names())
+
+    @property
+    def at_least(self) -> int:
+        """The number of arguments it needs."""
+        return len(self.usage.partition("[")[0].split())
+
+    @property
+    def at_most(self) -> int | None:
+        """The number of arguments it takes, None where the usage repeats one."""
+        return None if "..." in self.usage else len(self.usage.split())
+
+
+def command(**declared: Any) -> Callable[[F], F]:
+    """Declare a function of `toolmatrix.commands` as a command; see `Command` for what may be declared."""
+
+    def declare(function: Any) -> Any:
+        return Command(function, declared)
+
+    return declare
+
+
+class _Commands:
+    """All commands by name, in the order of help; each is imported when it is asked for."""
+
+    def __init__(self) -> None:
+        self._listed: dict[str, str] = {}
+
+    @property
+    def _modules(self) -> dict[str, str]:
+        # Where the package lies in an archive, as in a browser, its commands are called and not listed.
+        if not self._listed:
+            folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "commands")
+            # Those that begin with `_` help others.
+            names = {name.partition(".")[0] for name in os.listdir(folder) if name[0] != "_"}
+            self._listed = {name.replace("_", "-"): name for name in sorted(names)}
+        return self._listed
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules
+
+    def __getitem__(self, name: str) -> Command:
+        name = self._modules[name]
+        module = __import__(f"toolmatrix.commands.{name}", fromlist=[name])
+        found: Command = next(one for one in vars(module).values() if isinstance(one, Command))
+        return found
+
+    def get(self, name: str) -> Command | None:
+        """The command of a name, None where there is none."""
+        return self[name] if name in self._modules else None
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return (one.name for one in self.values())
+
+    def values(self) -> list[Command]:
+        """All commands."""
+        found = [self[name] for name in self._modules]
+        return sorted(found, key=lambda one: (GROUPS.index(one.group), one.order, one.name))
+
+
+COMMANDS = _Commands()
+
+
+def all_options() -> dict[str, Option]:
+    """The options of all commands by name: shared ones first."""
+    found = COMMON | REQUEST | ENVIRONMENT
+    for command in COMMANDS.values():
+        for name, one in command.declared.items():
+            found.setdefault(name, one)
+    return found
+
+
+def meanings(option: Option) -> dict[str, list[str]]:
+    """The meanings of an option, each with the names of the commands that it has it for."""
+    found: dict[str, list[str]] = {}
+    for command in COMMANDS.values():
+        if option.name in command.options:
+            found.setdefault(command.options[option.name].help, []).append(command.name)
+    return found
+
+
+def every_format() -> tuple[str, ...]:
+    """The formats of all commands."""
+    return tuple(dict.fromkeys(name for command in COMMANDS.values() for name in command.forms))

@@ -1,0 +1,176 @@
+"""Where the image of a build goes: into the engine, with fixed times into an archive, or to a registry.
+
+Bake takes all of it as settings of a target (docs.docker.com, `docker buildx bake --set`); BuildKit gives the files of
+layers and the image one time by `rewrite-timestamp` and SOURCE_DATE_EPOCH (moby/buildkit, build-repro).
+"""
+
+from __future__ import annotations
+
+import json
+import os.path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from subprocess import CompletedProcess
+
+from toolmatrix.api.builds import Built
+from toolmatrix.cli.context import Context
+from toolmatrix.errors import ConfigError, NothingMatched, Position, ToolMissing
+from toolmatrix.facts.index import Index
+from toolmatrix.lock.model import Lock
+from toolmatrix.render import pinning, quote
+from toolmatrix.value import Value
+
+ARCHIVE = ".oci.tar"
+_METADATA = ".metadata.json"
+_EPOCH = "SOURCE_DATE_EPOCH"
+_DIGEST = "containerimage.digest"
+# The variable of our bake files by which a user says it for all builds.
+_ATTEST = "ATTEST"
+
+
+class ImageExport(Value):
+    """What one build is told of its image: settings of bake, the name it goes by, and where its digest is written."""
+
+    words: tuple[str, ...] = ()
+    image: str = ""
+    metadata: str = ""
+
+
+def needs_bake(context: Context) -> str:
+    """The option that only bake can do; "" where none was given."""
+    asked = ("push", "reproducible", "sbom", "provenance", "builder")
+    return next((f"--{name}" for name in asked if getattr(context.options, name)), "")
+
+
+def export(context: Context, folder: str, name: str, target: str, lock: Lock) -> ImageExport:
+    """The export of an image, by its name and that of its target in the bake file.
+
+    Raises ConfigError, and RenderError for a name that no image can have.
+    """
+    options = context.options
+    if not (options.push or options.reproducible):
+        return ImageExport(words=tuple(_attested(context)))
+    image, kind = "", f"type=oci,dest={name}{ARCHIVE}"
+    settings = []
+    if options.push:
+        # Each image has a name of its own: one tag is of one image, until an index joins them.
+        image, kind = f"{quote.plain('reference', options.push)}-{name}", "type=registry"
+        settings.append(f"tags={image}")
+    if options.reproducible:
+        kind += ",rewrite-timestamp=true"
+        settings.append(f"args.{_EPOCH}={epoch(context.env, lock)}")
+    settings.append(f"output={kind}")
+    words = (part for setting in settings for part in ("--set", f"{target}.{setting}"))
+    file = name + _METADATA
+    return ImageExport(
+        words=("--metadata-file", file, *words, *_attested(context)),
+        image=image or os.path.join(folder, name + ARCHIVE),
+        metadata=os.path.join(folder, file),
+    )
+
+
+def _attested(context: Context) -> Iterator[str]:
+    """The words for a list of parts and for provenance: what was asked for, and both of what is pushed.
+
+    Provenance has times, so that what is built twice with one digest has none unless it is asked for.
+    """
+    options = context.options
+    usual = options.push and not options.reproducible and _ATTEST not in context.env
+    if sbom := options.sbom or ("on" if usual else ""):
+        said = {"on": "true", "off": "false"}.get(sbom)
+        yield "--sbom=" + (said or f"generator={quote.plain('reference', sbom)}")
+    if provenance := options.provenance or ("max" if usual else ""):
+        yield "--provenance=" + ("false" if provenance == "off" else f"mode={provenance}")
+
+
+def epoch(env: Mapping[str, str], lock: Lock) -> int:
+    """The time that an image gets: SOURCE_DATE_EPOCH, else that of its packages, else the day of its lock's matrix.
+
+    Raises ConfigError, UsageError.
+    """
+    given = env.get(_EPOCH, "")
+    if not given:
+        return pinning.epoch(str(lock.render.get("snapshot", "")) or lock.matrix_date)
+    if not given.isdecimal():
+        expected = "seconds since 1970-01-01"
+        raise ConfigError(f"`{_EPOCH}` is not a time", expected=expected, found=f"`{given}`")
+    return int(given)
+
+
+def refuse(option: str, folder: str = "") -> None:
+    """Refuse an option that this engine, or a directory without a bake file, cannot do."""
+    if folder:
+        raise NothingMatched(
+            f"`{option}` needs a bake file",
+            where=Position(folder),
+            help="`toolmatrix render` writes it unless `--format` leaves it out",
+        )
+    raise ToolMissing(
+        f"`{option}` needs BuildKit through docker's plugin buildx",
+        expected="`docker buildx version` to succeed",
+        help="install the plugin (docs.docker.com/go/buildx)",
+    )
+
+
+def builder(context: Context) -> tuple[str, ...]:
+    """The words that name the builder that was asked for."""
+    name = context.options.builder
+    return ("--builder", name) if name else ()
+
+
+def find_builder(
+    context: Context, call: Callable[[tuple[str, ...]], CompletedProcess[str]], *options: str
+) -> None:
+    """Raises ToolMissing for a builder that buildx does not have; with `--bootstrap` for one that does not answer."""
+    name = context.options.builder
+    if name and (ended := call(("docker", "buildx", "inspect", *options, name))).returncode:
+        raise ToolMissing(
+            f"buildx has no builder `{name}`" + (" that answers" if options else ""),
+            found=ended.stderr.strip().rpartition("\n")[2],
+            help="`docker buildx ls` lists them; `docker buildx create --name NAME ADDRESS` makes one",
+        )
+
+
+def digest(path: str) -> str:
+    """The digest of an image, as bake wrote it down; the file is removed. "" where there is none."""
+    if not path:
+        return ""
+    try:
+        with open(path, "rb") as file:
+            found = [part.get(_DIGEST, "") for part in json.load(file).values() if part]
+        os.remove(path)
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return ""
+    return next((text for text in found if isinstance(text, str)), "")
+
+
+def joined(
+    context: Context,
+    images: Sequence[tuple[Built, str]],
+    call: Callable[[tuple[str, ...]], CompletedProcess[str]],
+) -> tuple[str, ...]:
+    """Make one index of the images that were pushed, of each platform that of the first target; their names.
+
+    `images` are builds with the names of their targets. Raises ToolMissing where the registry refuses.
+    """
+    name = context.options.push
+    first = _by_platform(context.index(), images)
+    parts = [f"{one.image}@{one.digest}" for one in first]
+    ended = call(
+        ("docker", "buildx", "imagetools", "create", *builder(context), "--tag", name, *parts)
+    )
+    if ended.returncode:
+        raise ToolMissing(
+            f"cannot make the index `{name}` from the pushed images",
+            found=ended.stderr.strip().rpartition("\n")[2],
+            help=f"`docker buildx imagetools create --tag {name} {' '.join(parts)}` makes it",
+        )
+    return tuple(one.image for one in first)
+
+
+def _by_platform(index: Index, images: Sequence[tuple[Built, str]]) -> list[Built]:
+    # Two of one platform cannot be told apart by whoever pulls: images for AMD stay apart from those of x86.
+    order = [*index.header["targets"]]
+    found: dict[str, Built] = {}
+    for one, _ in sorted(images, key=lambda pair: order.index(pair[1])):
+        found.setdefault(one.platform, one)
+    return list(found.values())

@@ -1,0 +1,98 @@
+"""What the commands about images and machines share: stores, lists of subjects, and how verdicts are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import IO
+
+from toolmatrix import document_store
+from toolmatrix.api import subjects
+from toolmatrix.cli import ask
+from toolmatrix.cli.context import Context
+from toolmatrix.cli.progress import summarize
+from toolmatrix.command.options import STORE_SIZE
+from toolmatrix.errors import Position, UsageError
+from toolmatrix.finding import Judged
+from toolmatrix.inventory import subject_lists
+from toolmatrix.inventory.layers import LayerStore
+from toolmatrix.opener import opened
+from toolmatrix.report import verdicts
+from toolmatrix.wording import plural
+
+# Bytes of a file of subjects or expectations.
+LARGEST_LIST = 16 << 20
+
+
+def store_of(context: Context) -> LayerStore | None:
+    """The store of what was read of images, None where nothing is to be kept. Raises UsageError."""
+    options = context.options
+    if options.no_store:
+        return None
+    place = options.store
+    where = place if "://" in place or not place else context.path(place)
+    size = options.store_size or STORE_SIZE.default
+    store = subjects.layer_store(where, size, context.env)
+    # A cache that cannot be used is nobody's wish.
+    if place and (why := document_store.hindrance(where)):
+        context.say_after(f"note: nothing is cached in `{place}`: {why}")
+    return store
+
+
+def stdin_of(context: Context) -> IO[bytes] | None:
+    """The standard input as bytes, None where it has none."""
+    # A stream of text alone, such as a test gives, has no buffer.
+    return getattr(context.stdin, "buffer", None)
+
+
+def give_verdicts(context: Context, many: list[Judged], *, alone: bool) -> int:
+    """Print verdicts in the format asked for; returns the exit code."""
+    if context.options.format == "github":
+        summarize(context, verdicts.markdown(many))
+    lost = [judged for judged in many if judged.not_attached]
+    if lost:
+        what = lost[0].subject + (f" and of {plural(len(lost) - 1, 'other')}" if lost[1:] else "")
+        why = lost[0].not_attached
+        context.say_after(f"note: the verdicts of {what} are not stored in the registry: {why}")
+    return context.give(subjects.report(many, alone=alone))
+
+
+def targets_of(context: Context) -> tuple[str, ...]:
+    """The targets of `--target`."""
+    # A setting or a variable says where things run, not what to check or to compare.
+    if context.origins["target"].kind != "flag":
+        return ()
+    return tuple(ask.settled(context, context.index()).target)
+
+
+def listed_subjects(context: Context, lists: Iterable[str]) -> list[str]:
+    """The subjects in lists, each once. Raises UsageError where there are none."""
+    found: dict[str, None] = {}
+    for name in lists:
+        read = partial(read_file, context, name, "subjects", LARGEST_LIST)
+        found |= dict.fromkeys(subject_lists.read_subjects("stdin" if name == "-" else name, read))
+    if lists and not found:
+        raise UsageError(
+            "no subjects found",
+            expected="subjects such as `archive:image.tar`, one a line, or a manifest with images",
+            found=", ".join(f"`{name}`" for name in lists),
+        )
+    return list(found)
+
+
+def read_file(context: Context, path: str, what: str, most: int) -> bytes:
+    """The bytes of a file or of stdin, at most so many. Raises UsageError."""
+    try:
+        # One more than may be: what is left out of a list would never be missed.
+        if path == "-":
+            data = context.piped.read(what, most + 1)
+        else:
+            with opened(context.path(path)) as file:
+                data = file.read(most + 1)
+    except OSError as error:
+        found = error.strerror or str(error)
+        raise UsageError(f"cannot read {what}", where=Position(path), found=found) from None
+    if len(data) > most:
+        expected = f"at most {most >> 20} MiB"
+        raise UsageError(f"cannot read {what}", where=Position(path), expected=expected)
+    return data

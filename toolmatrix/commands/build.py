@@ -1,0 +1,529 @@
+"""`toolmatrix build`: hands what was rendered to docker or buildah; scheduling and caching are theirs.
+
+Results are kept, so that a later run leaves out what was built of the same and is still there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import os.path
+import shutil
+import subprocess
+import threading
+import time
+from contextlib import contextmanager
+from functools import partial
+
+from toolmatrix.api.builds import SCHEMA, Builds, Built
+from toolmatrix.cli import ask
+from toolmatrix.command import command
+from toolmatrix.command.option import option
+from toolmatrix.command.options import JOBS, WRITE, resume, targets
+from toolmatrix.commands import _image_exports as image_exports
+from toolmatrix.commands._image_exports import ARCHIVE
+from toolmatrix.errors import NothingMatched, Position, ToolMissing, UsageError
+from toolmatrix.lock import read
+from toolmatrix.logs.steps import Steps
+from toolmatrix.outputs import KeptLines, os_errors_as
+from toolmatrix.render.common import bake_name
+from toolmatrix.report.terminal import printable
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import IO, Any, BinaryIO
+
+    from typing_extensions import Self
+
+    from toolmatrix.api import Report
+    from toolmatrix.cli.context import Context
+    from toolmatrix.lock.model import Lock
+
+    Asked = Callable[[tuple[str, ...]], str]
+    """What a program printed, nothing where it failed."""
+
+_LOCK = "toolmatrix.lock"
+_ENDING = ".Dockerfile"
+# Letters of a line of a log that are kept in memory: one without an end must not fill it.
+_LONGEST = 1 << 16
+
+
+@command(
+    group="Lock and build",
+    order=5,
+    usage="[DIR...] [-- FLAGS]",
+    completer="file",
+    passes=True,
+    formats=("text", "json", "junit"),
+    examples=(
+        "toolmatrix build out",
+        "toolmatrix build out --write builds.yaml",
+        "toolmatrix build out --push registry.example/team/app:1",
+        "toolmatrix build out --resume builds.jsonl",
+        "toolmatrix build out --target arm -- --no-cache",
+        "toolmatrix build out --format junit --output builds.xml",
+    ),
+    own={
+        "target": targets("Build only the images of these targets"),
+        "jobs": JOBS,
+        "resume": resume("Append results to FILE, and skip images that an earlier run built"),
+        "write": WRITE,
+        "reproducible": option(
+            "--reproducible",
+            kind="flag",
+            only_flag=True,
+            help="Set a fixed timestamp, so that rebuilds have the same digest; writes NAME.oci.tar",
+        ),
+        "push": option(
+            "--push",
+            kind="text",
+            metavar="REF",
+            only_flag=True,
+            help="Push each image as REF-NAME, and an index REF with one image per platform",
+        ),
+        "sbom": option(
+            "--sbom",
+            kind="text",
+            metavar="IMAGE",
+            only_flag=True,
+            help="Attach an SBOM: `on`, `off`, or the generator image [default: on with --push]",
+        ),
+        "provenance": option(
+            "--provenance",
+            kind="text",
+            choices=("max", "min", "off"),
+            only_flag=True,
+            help="Attach build provenance [default: max with --push]",
+        ),
+        "builder": option(
+            "--builder",
+            kind="text",
+            metavar="NAME",
+            only_flag=True,
+            help="Builder of buildx to use",
+        ),
+    },
+)
+def run(context: Context) -> int:
+    """Build rendered images with docker or buildah.
+
+    Build what is in each directory; 1 if a build failed. Raises ToolMissing where no engine is or answers.
+    """
+    folders = [context.path(text) for text in context.arguments] or ["."]
+    jobs = 1 if context.options.jobs is None else context.options.jobs
+    if jobs < 1:
+        raise UsageError("--jobs must be at least 1", expected="1 or more", found=str(jobs))
+    # A directory that is none is told whether or not something here can build.
+    locks = {folder: read.read(os.path.join(folder, _LOCK)) for folder in folders}
+    engine = _engine(context)
+    builds = [build for folder, lock in locks.items() for build in engine(context, folder, lock)]
+    with BuildResults(
+        context.path(context.options.resume), context.env, partial(_output_of, context)
+    ) as results:
+        images = _all(context, builds, jobs, results)
+    if context.options.write:
+        _write(context, builds, images)
+    index = _joined(context, builds, images) if context.options.push else ()
+    known = (
+        _diagnosed(context, build) if one.exit_code else None
+        for build, one in zip(builds, images, strict=True)
+    )
+    name = context.options.push if index else ""
+    found = Builds(images=tuple(images), known=tuple(known), index=name, joined=index)
+    return context.give(found)
+
+
+def _joined(context: Context, builds: list[BuildCall], images: list[Built]) -> tuple[str, ...]:
+    """The names of the images in the index that was made; none where one of them is missing."""
+    pairs = zip(builds, images, strict=True)
+    made = [(image, build.target) for build, image in pairs if not image.exit_code]
+    call = partial(_called, context, capture_output=True, text=True)
+    return image_exports.joined(context, made, call) if len(made) == len(images) else ()
+
+
+def _write(context: Context, builds: list[BuildCall], images: list[Built]) -> None:
+    from toolmatrix.commands import _build_facts
+
+    seen = [(image, build.words[0]) for build, image in zip(builds, images, strict=True)]
+    _build_facts.put(context, seen, partial(_output_of, context), context.options.write)
+
+
+def _output_of(context: Context, words: tuple[str, ...]) -> str:
+    ended = _called(context, words, capture_output=True, text=True)
+    return "" if ended.returncode else ended.stdout
+
+
+class Engines:
+    """The engines that run now: all are ended together, and so is one that starts after that."""
+
+    def __init__(self) -> None:
+        self._running: list[subprocess.Popen[bytes]] = []
+        self._ended = False
+        # An engine may have been started, and not be among these yet, when an interrupt comes.
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def running(self, engine: subprocess.Popen[bytes]) -> Iterator[None]:
+        """Count an engine among those that run."""
+        with self._lock:
+            self._running.append(engine)
+            if self._ended:
+                engine.terminate()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.remove(engine)
+
+    def end(self) -> None:
+        """End those that run."""
+        with self._lock:
+            self._ended = True
+            for engine in self._running:
+                engine.terminate()
+
+
+def _all(
+    context: Context, builds: list[BuildCall], jobs: int, results: BuildResults
+) -> list[Built]:
+    """Run all builds, so many at a time."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    engines = Engines()
+    # A thread waits for its engine and does nothing else.
+    with ThreadPoolExecutor(jobs) as pool:
+        # The first engine runs while the next build is queued: an interrupt may come from here on.
+        try:
+            waiting = [
+                pool.submit(
+                    _once, context, build, results, f"{build.image} | " if jobs > 1 else "", engines
+                )
+                for build in builds
+            ]
+            return [one.result() for one in waiting]
+        except BaseException:
+            # An interrupt of a terminal reaches the engines as well; one that was sent to this process does not.
+            pool.shutdown(wait=False, cancel_futures=True)
+            engines.end()
+            raise
+
+
+def _once(
+    context: Context,
+    build: BuildCall,
+    results: BuildResults,
+    before: str,
+    engines: Engines,
+) -> Built:
+    """What an earlier run built, or else what comes of the build."""
+    if kept := results.kept(build):
+        context.say(f"kept {build.image}: an earlier run built it")
+        return kept
+    found = _built(context, build, before, engines)
+    results.put(build, found)
+    return found
+
+
+def _built(context: Context, build: BuildCall, before: str, engines: Engines) -> Built:
+    """Run one build: its output goes to its log, and is shown as it comes with something before each line."""
+    context.say(f"building {build.image}: {' '.join(build.words)}")
+    began, steps = time.monotonic(), Steps()
+    with (
+        os_errors_as("cannot keep the log of a build", build.log),
+        open(build.log, "wb") as log,
+        _started(context, build) as engine,
+        engines.running(engine),
+    ):
+        for line in _lines(engine.stdout, log):
+            steps.read(line)
+            # Lines of a log were written by strangers.
+            context.say(before + printable(line.replace("\t", "    ")))
+        engine.wait()
+    code = engine.returncode
+    took = time.monotonic() - began
+    # One that was ended by a signal is not asked why.
+    if code > 0:
+        _ask_engine(context, build.words[0])
+    found = Built(
+        **build.as_dict("image", "file", "platform", "log"),
+        seconds=round(took, 1),
+        exit_code=code,
+        step=steps.failed if code else "",
+        digest=image_exports.digest(build.metadata),
+    )
+    context.say(f"{'failed' if code else 'built'} {build.image}: {found.ended}")
+    return found
+
+
+def _lines(printed: IO[bytes] | None, log: BinaryIO) -> Iterator[str]:
+    """The lines that an engine prints, each kept in its log first."""
+    while printed and (piece := printed.readline(_LONGEST)):
+        log.write(piece)
+        yield piece.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def _ask_engine(context: Context, engine: str) -> None:
+    # A build that failed may have met no engine. A builder elsewhere needs none here, so that is asked only now.
+    if context.options.builder:
+        call = partial(_called, context, capture_output=True, text=True)
+        image_exports.find_builder(context, call, "--bootstrap")
+        return
+    asked = _called(context, (engine, "version"), capture_output=True, text=True)
+    if asked.returncode:
+        raise ToolMissing(
+            f"`{engine}` cannot connect to its engine",
+            found=asked.stderr.strip().rpartition("\n")[2],
+            help=f"start it, or name another: `{engine} context use`, DOCKER_HOST",
+        )
+
+
+def _diagnosed(context: Context, build: BuildCall) -> Report:
+    """What is known of the log of a build that failed, beside its lock."""
+    from toolmatrix.commands import diagnose
+
+    seen = diagnose.observe_log(build.log, None, build.log)
+    return diagnose.diagnosed(seen, build.lock, diagnose.MOST, context.matrices)
+
+
+def _environment(context: Context) -> dict[str, str]:
+    # Docker 20.10 takes BuildKit, which the classic dialect needs, only where this asks for it. Lines are for a log.
+    return {**context.env, "DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
+
+
+def _started(context: Context, build: BuildCall) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603
+            build.words,
+            cwd=build.folder,
+            env=_environment(context),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+    except OSError as error:
+        raise ToolMissing(f"`{build.words[0]}` cannot be run", found=error.strerror or "") from None
+
+
+def _called(
+    context: Context, words: tuple[str, ...], **options: Any
+) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(words, check=False, env=_environment(context), **options)  # noqa: S603
+    except OSError as error:
+        raise ToolMissing(f"`{words[0]}` cannot be run", found=error.strerror or "") from None
+
+
+def _engine(context: Context) -> Callable[[Context, str, Lock], Iterator[BuildCall]]:
+    # Bake builds all targets in one call; it is a part of buildx, which a docker may lack.
+    # The PATH of this run, which is also that of the engine that is called.
+    path = context.env.get("PATH")
+    if shutil.which("docker", path=path):
+        if _is_there(context, "buildx", "version"):
+            image_exports.find_builder(
+                context, partial(_called, context, capture_output=True, text=True)
+            )
+            return _bake
+        # An older docker speaks to BuildKit itself; a newer one cannot even say how it builds (docker/cli, builder.go).
+        if not _is_there(context, "build", "--help"):
+            raise ToolMissing(
+                "this docker needs its plugin buildx to build",
+                expected="`docker buildx version` to succeed",
+                help="install the plugin (docs.docker.com/go/buildx), or buildah without docker",
+            )
+        return partial(_each, engine="docker")
+    if shutil.which("buildah", path=path):
+        return partial(_each, engine="buildah")
+    raise ToolMissing(
+        "this machine cannot build images",
+        expected="docker or buildah on PATH",
+        found="neither",
+        help="install docker with its buildx plugin (docs.docker.com/engine/install), or buildah",
+    )
+
+
+def _is_there(context: Context, *words: str) -> bool:
+    return not _called(context, ("docker", *words), capture_output=True).returncode
+
+
+def _bake(context: Context, folder: str, lock: Lock) -> Iterator[BuildCall]:
+    option = image_exports.needs_bake(context)
+    if not os.path.isfile(os.path.join(folder, BAKE)):
+        if option:
+            image_exports.refuse(option, folder)
+        yield from _each(context, folder, lock, "docker")
+        return
+    for name, target, platform in _images(context, folder, lock):
+        out = image_exports.export(context, folder, name, bake_name(name), lock)
+        # `--file` is said, as bake would read a compose file beside it as well.
+        start = ("docker", "buildx", "bake", "--file", BAKE)
+        builder = image_exports.builder(context)
+        words = (*start, *out.words, *builder, *context.passed, bake_name(name))
+        made = _build(folder, name, target, platform, words)
+        image = out.image or _baked(context, folder, name) or made.image
+        # Paths in a bake file are relative to where bake runs.
+        yield made.replace(folder=folder, image=image, metadata=out.metadata)
+
+
+def _each(context: Context, folder: str, lock: Lock, engine: str) -> Iterator[BuildCall]:
+    if option := image_exports.needs_bake(context):
+        image_exports.refuse(option)
+    for name, target, platform in _images(context, folder, lock):
+        file = os.path.join(folder, name + _ENDING)
+        where = ("--platform", platform, "--tag", _tag(folder, name), "--file", file)
+        words = (engine, "build", *where, *context.passed, folder)
+        yield _build(folder, name, target, platform, words)
+
+
+def _build(folder: str, name: str, target: str, platform: str, words: tuple[str, ...]) -> BuildCall:
+    return BuildCall(
+        image=_tag(folder, name),
+        file=os.path.join(folder, name + _ENDING),
+        target=target,
+        platform=platform,
+        words=words,
+        lock=os.path.join(folder, _LOCK),
+        log=os.path.join(folder, f"{name}.log"),
+    )
+
+
+def _tag(folder: str, name: str) -> str:
+    # A reference to an image has small letters alone.
+    return f"{os.path.basename(os.path.abspath(folder)).lower()}:{name}"
+
+
+def _baked(context: Context, folder: str, name: str) -> str:
+    """The first tag that bake gives an image."""
+    path = os.path.join(folder, BAKE)
+    try:
+        with os_errors_as("cannot read a rendered file", path), open(path, "rb") as file:
+            tag = json.load(file)["target"][bake_name(name)]["tags"][0]
+    # One that is not ours bakes as it likes.
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return ""
+    return str(tag).replace("${PREFIX}", context.env.get("PREFIX", ""))
+
+
+def _images(context: Context, folder: str, lock: Lock) -> Iterator[tuple[str, str, str]]:
+    wanted = ask.settled(context, context.index()).target if context.options.target else ()
+    found = 0
+    for name, environment, target in lock.names():
+        if os.path.isfile(os.path.join(folder, name + _ENDING)) and (
+            not wanted or target in wanted
+        ):
+            found += 1
+            yield name, target, lock.environments[environment].targets[target].platform
+    if not found:
+        raise NothingMatched(
+            "no Dockerfile for this lock",
+            where=Position(folder),
+            help="`toolmatrix render --output DIR` writes them",
+        )
+
+
+BAKE = "docker-bake.json"
+# What an engine, and what a registry, says of an image.
+_HELD: tuple[str, ...] = ("images", "--quiet", "--no-trunc")
+# Without `json` imagetools takes a template that begins so for its own, and prints the whole index.
+_DIGEST = "{{json .Manifest.Digest}}"
+_PUSHED: tuple[str, ...] = ("buildx", "imagetools", "inspect", "--format", _DIGEST)
+# When an image was made is not what it is of.
+_TIME = "CREATED"
+
+
+class BuildCall(Value):
+    """One call of an engine for one image: its words, the directory in which it runs, and where its log is kept.
+
+    `target` is that of its lock, and `metadata` where its engine writes a digest.
+    """
+
+    image: str
+    file: str
+    platform: str
+    words: tuple[str, ...]
+    lock: str
+    log: str
+    target: str
+    metadata: str = ""
+    folder: str | None = None
+
+
+class BuildResults:
+    """The file of results, or nothing where no path is given. Raises UsageError and OutputError."""
+
+    def __init__(self, path: str, env: Mapping[str, str], asked: Asked) -> None:
+        self.lines = KeptLines(path, SCHEMA, self._take)
+        self.env = env
+        self.asked = asked
+        self.done: dict[str, tuple[str, Built]] = {}
+        # Several builds may end at once.
+        self.adding = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self.lines.__enter__()
+        return self
+
+    def _take(self, body: Any) -> None:
+        (held,) = body["builds"]
+        self.done[body["run"]] = (
+            body["identity"],
+            Built(**{name: held[name] for name in Built._fields}),
+        )
+
+    def kept(self, call: BuildCall) -> Built | None:
+        """What an earlier run built by this call; None where it did not, or where that is not there any more."""
+        identity, built = self.done.get(self._run(call), ("", None)) if self.done else ("", None)
+        return built if identity and identity == self._identity(call) else None
+
+    def put(self, call: BuildCall, built: Built) -> None:
+        """Keep what was built by a call."""
+        if not self.lines.path or built.exit_code or not (identity := self._identity(call)):
+            return
+        body = Builds(images=(built.replace(kept=True),), known=(None,)).to_json()
+        with self.adding:
+            self.lines.add(body | {"run": self._run(call), "identity": identity})
+
+    def _run(self, call: BuildCall) -> str:
+        """The digest of all that a call builds of."""
+        from hashlib import sha256
+
+        stem = call.file.removesuffix(".Dockerfile")
+        folder = os.path.dirname(call.file)
+        files = (*(f"{stem}.{end}" for end in ("Dockerfile", "check.sh", "requirements.txt")),)
+        texts = [_text(path) for path in (*files, call.lock, os.path.join(folder, BAKE))]
+        held = [os.path.abspath(folder), *call.words, *texts, *self._variables(texts[-1])]
+        return sha256("\0".join(held).encode()).hexdigest()
+
+    def _variables(self, bake: str) -> Iterator[str]:
+        try:
+            names = [*json.loads(bake)["variable"]]
+        # One that is not ours bakes as it likes.
+        except (ValueError, LookupError, TypeError, RecursionError):
+            return
+        for name in names:
+            if name in self.env and name != _TIME:
+                yield f"{name}={self.env[name]}"
+
+    def _identity(self, call: BuildCall) -> str:
+        """What an image is now, by who has it; "" where it is not there."""
+        if call.image.endswith(ARCHIVE):
+            try:
+                there = os.stat(call.image)
+            except OSError:
+                return ""
+            return f"{there.st_size} {there.st_mtime_ns}"
+        query = _PUSHED if call.metadata else _HELD
+        return self.asked((call.words[0], *query, call.image)).strip()
+
+    def __exit__(self, *_: object) -> None:
+        self.lines.__exit__()
+
+
+def _text(path: str) -> str:
+    if not os.path.exists(path):
+        return ""
+    with (
+        os_errors_as("cannot read a rendered file", path),
+        open(path, encoding="utf-8", errors="replace") as file,
+    ):
+        return file.read()

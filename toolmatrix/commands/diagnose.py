@@ -1,0 +1,110 @@
+"""`toolmatrix diagnose`."""
+
+from __future__ import annotations
+
+import io
+import os
+from contextlib import closing
+
+from toolmatrix.api import Report, as_json, log_of
+from toolmatrix.api.caller import caller
+from toolmatrix.api.requests import open_matrix, request_context
+from toolmatrix.command import PRINTED, command
+from toolmatrix.command.option import option
+from toolmatrix.judge import diagnose as judge
+from toolmatrix.lock.read import read
+from toolmatrix.logs import signatures
+from toolmatrix.logs.diagnosis import Fix
+from toolmatrix.logs.log import observe
+from toolmatrix.report.annotations import sarif
+from toolmatrix.report.diagnosis import DiagnosisReport
+from toolmatrix.stages import saved
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import TextIO
+
+    from toolmatrix.api import Matrix, Path
+    from toolmatrix.logs.log import ObservedLog
+
+# The causes that are reported where no number is named.
+MOST = 10
+_HELP = "`-` reads stdin"
+
+
+@command(
+    group="Inspect files, images and machines",
+    order=7,
+    does="reading",
+    usage="LOG",
+    completer="file",
+    formats=("text", "json", "sarif", "github", *PRINTED[2:]),
+    examples=(
+        "toolmatrix diagnose build.log",
+        "toolmatrix diagnose build.log --lock toolmatrix.lock --json",
+        "toolmatrix diagnose build.log --format github --limit 3",
+    ),
+)
+def diagnose(
+    log: Path | Iterable[str],
+    *,
+    limit: int = option("--limit", default=MOST, help="Maximum number of results; 0 for all"),
+    lock: Path = "",
+    matrix: Matrix = None,
+) -> Report:
+    """Find known failures in a log, with facts and remedies.
+
+    `log` is the text of a log, its lines, or its path: a text has a line break in it. Each failure is shown beside the
+    releases of a lock where one is named. Raises LogError, LockError.
+    """
+    path, lines = log_of(log)
+    calling = caller()
+    text = calling.stdin if path else io.StringIO("\n".join(lines))
+    name = saved.called(path) if path else "log"
+    seen = observe_log(calling.path(path) if path else "-", text, name)
+    return diagnosed(seen, os.fspath(lock), limit, matrix)
+
+
+def diagnosed(log: ObservedLog, lock: str, limit: int, matrix: Matrix) -> Report:
+    """The known failures in a log that was read, beside the lock at a path."""
+    index = open_matrix(matrix).index
+
+    # A way out is offered only if it was solved here, with the settings that a paste of it would meet.
+    def answer(words: Sequence[str]) -> Fix | None:
+        # Settings are read for it, which a log without a known way out can do without.
+        resolution = request_context(matrix).answered(words)
+        if resolution is None:
+            return None
+        # Loads what solves, which a log without a way out has no use for.
+        from toolmatrix.report import variants
+
+        target = next(iter(resolution.targets))
+        return Fix(
+            request=tuple(words),
+            answer=resolution.chosen(target),
+            install=tuple(variants.commands(index, resolution, target)),
+        )
+
+    locked: dict[str, str] = {}
+    for target in read(lock).targets.values() if lock else ():
+        # Of a component that several targets hold, the release of the first counts.
+        for component, version in target.chosen.items():
+            locked.setdefault(component, version)
+    found = judge.diagnose(index, signatures.load(), log, locked, answer, limit)
+    report = DiagnosisReport(index, found, lock if locked else "")
+    return Report(
+        words=report.text,
+        document=report.document,
+        exit_code=int(bool(found.causes)),
+        forms={
+            "sarif": lambda: as_json(sarif(report.annotations())),
+            "github": report.github,
+        },
+    )
+
+
+def observe_log(path: str, piped: TextIO | None, name: str) -> ObservedLog:
+    """The log at a path, with `-` the one `piped` in, as its name is reported. Raises LogError."""
+    with closing(saved.unpacked(path, piped, _HELP)) as stream, saved.readable(name, _HELP):
+        return observe(saved.as_utf8(stream), signatures.load(), name)

@@ -1,0 +1,145 @@
+"""`toolmatrix mcp`: the questions of `cli.tools` for assistants that speak the Model Context Protocol.
+
+Messages come on stdin and answers go to stdout, as the official SDK reads and writes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from toolmatrix import __version__
+from toolmatrix.api.requests import OpenMatrix
+from toolmatrix.cli.tools import OF_REQUEST, TOOLS, SessionDefaults, ToolReply, failure, tell
+from toolmatrix.command import command
+from toolmatrix.command.option import option
+from toolmatrix.errors import OutputError, ToolMissing
+from toolmatrix.judge.pool import Attendant, WorkBounds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcp import types
+    from mcp.server import Server
+
+    from toolmatrix.cli.context import Context
+
+TIMEOUT = 60
+"""Seconds of an answer, where `--timeout` says nothing."""
+_INSTRUCTIONS = """\
+toolmatrix knows which versions of machine-learning tool chains work together, from sourced facts read up to {date}.
+Ask it before you name a version of a framework, CUDA, ROCm, cuDNN, Python, a compiler or a driver. Its answers are yes,
+no or unknown, with the evidence of each line. Pass on every part that it marks as unknown or disputed.
+"""
+
+
+@command(
+    group="About this program",
+    order=1,
+    formats=("text",),
+    request=True,
+    examples=("toolmatrix mcp", "toolmatrix mcp --matrix ours.yaml --distro debian12"),
+    own={
+        "timeout": option(
+            "--timeout",
+            kind="number",
+            metavar="SECONDS",
+            help="Time limit for an answer, in seconds [default: 60]",
+        ),
+    },
+)
+def run(context: Context) -> int:
+    """Serve coding assistants over the Model Context Protocol (stdin and stdout).
+
+    Answer until the client is gone.
+    """
+    # Messages are read there, and nothing else.
+    context.piped.taken = "the messages of a client"
+    options = {
+        name: context.options[name]
+        for name in OF_REQUEST
+        if context.options[name] != context.command.options[name].default
+    }
+    # Paths of the options are ready; those of questions are not.
+    standing = SessionDefaults(
+        matrix=OpenMatrix(index=context.index(), paths=context.matrices),
+        options=options,
+        directory=context.options.directory,
+    )
+    try:
+        from mcp.server.stdio import stdio_server
+    except ImportError:
+        raise ToolMissing(
+            "`mcp` is not installed",
+            expected="the SDK of the Model Context Protocol",
+            help="pip install 'toolmatrix[mcp]'",
+        ) from None
+
+    # Only a process can be ended whatever it does; threads, which messages are read by, begin behind it.
+    answering = Attendant(
+        lambda name, arguments: tell(name, arguments, standing),
+        WorkBounds(seconds=context.options.timeout or TIMEOUT),
+    )
+
+    async def serve() -> None:
+        made = server(standing.matrix.date, answering)
+        async with stdio_server() as (read, write):
+            await made.run(read, write, made.create_initialization_options())
+
+    try:
+        asyncio.run(serve())
+    except Exception as failed:
+        # The SDK hands on in a group what its tasks raise.
+        first = getattr(failed, "exceptions", (failed,))[0]
+        if not isinstance(first, OSError):
+            raise
+        raise OutputError(
+            "cannot communicate with the client", found=first.strerror or ""
+        ) from None
+    finally:
+        answering.end()
+    return 0
+
+
+def server(date: str, answering: Attendant) -> Server[Any]:
+    """The server of the SDK, over whatever carries its messages, for a matrix of a day."""
+    from mcp import types
+    from mcp.server import Server
+
+    # One question at a time, waited for by a thread, so that messages are read meanwhile.
+    alone = asyncio.Lock()
+    listed = types.ListToolsResult(
+        tools=[
+            types.Tool(
+                name=tool.name,
+                description=tool.about,
+                input_schema=tool.input_schema(),
+                output_schema=tool.output_schema(),
+                annotations=types.ToolAnnotations(
+                    read_only_hint=True, idempotent_hint=True, open_world_hint=False
+                ),
+            )
+            for tool in TOOLS.values()
+        ]
+    )
+
+    async def tools(_context: Any, _params: Any) -> types.ListToolsResult:
+        return listed
+
+    async def call(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        async with alone:
+            result = await asyncio.to_thread(answering.ask, params.name, params.arguments or {})
+        answer: ToolReply = failure(result.error) if result.error else result.value
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=answer.text)],
+            structured_content=dict(answer.document),
+            is_error=answer.failed,
+        )
+
+    return Server(
+        "toolmatrix",
+        version=__version__,
+        instructions=_INSTRUCTIONS.format(date=date),
+        on_list_tools=tools,
+        on_call_tool=call,
+    )

@@ -1,0 +1,71 @@
+"""`toolmatrix rule`: what a code means, offline."""
+
+from __future__ import annotations
+
+from toolmatrix.command import command
+from toolmatrix.documents import Annotated, Any, Literal, TypedDict
+from toolmatrix.errors import NothingMatched
+from toolmatrix.report.rules import CodePage, load_rules
+from toolmatrix.report.terminal import columns, wrap
+from toolmatrix.request.spelling import meant
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.cli.context import Context
+    from toolmatrix.report.terminal import Terminal
+
+
+class RulesDocument(TypedDict):
+    """What `toolmatrix rule --json` prints."""
+
+    schema: Literal["toolmatrix.rules/1"]
+    rules: list[Annotated[dict[str, Any], CodePage]]
+
+
+@command(
+    group="About this program",
+    order=2,
+    usage="[CODE...]",
+    completer="code",
+    examples=("toolmatrix rule TM101", "toolmatrix rule"),
+)
+def run(context: Context) -> int:
+    """Explain a code such as TM101.
+
+    Print the pages of the codes given, or the list of all codes.
+    """
+    rules = load_rules()
+    wanted = [_find(rules, code) for code in context.arguments]
+    if context.options.format == "json":
+        pages = [one.to_json() for one in wanted or rules.values()]
+        document: RulesDocument = {"schema": "toolmatrix.rules/1", "rules": pages}
+        context.write_json(document)
+    elif wanted:
+        context.write("\n".join(_page(rule, context.terminal) for rule in wanted))
+    else:
+        rows = [(rule.code, rule.severity, rule.name) for rule in rules.values()]
+        context.write("\n".join(columns(rows)) + "\n")
+        context.say_after("hint: `toolmatrix rule TM101` shows the page of a code")
+    return 0
+
+
+def _find(rules: dict[str, CodePage], code: str) -> CodePage:
+    rule = rules.get(code.upper())
+    if rule is None:
+        raise NothingMatched(
+            f"unknown code `{code}`",
+            help=meant(code.upper(), tuple(rules), "`toolmatrix rule` lists the codes"),
+        )
+    return rule
+
+
+def _page(rule: CodePage, terminal: Terminal) -> str:
+    lines = [
+        f"{terminal.style(rule.code, 'bold')} {rule.name} ({rule.severity}, since {rule.since})"
+    ]
+    for title, text in (("what", rule.what), ("why", rule.why)):
+        lines += ["", f"{title}:", *wrap(text, terminal.width, indent="  ")]
+    # An example is shown as it stands: its lines are those of a file or a log.
+    lines += ["", "example:", *(f"  {line}".rstrip() for line in rule.example.splitlines())]
+    lines += ["", "remedy:", *wrap(rule.remedy, terminal.width, indent="  ")]
+    return "\n".join(lines) + "\n"

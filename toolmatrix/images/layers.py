@@ -1,0 +1,585 @@
+"""Layers of an image, each read once and ahead, and the file system that they make together.
+
+Whiteouts are applied, links are followed inside the root, and nothing lies on disk. A layer is not read at all where a
+store has what reading it gave.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Protocol
+
+from toolmatrix.images import streams
+from toolmatrix.images.limits import LONGEST_NAME, MOST_PADDING, Budget
+from toolmatrix.images.streams import BLOCK, Hashed, Member, Section, Unpacked, exhaust
+from toolmatrix.value import Value
+
+if TYPE_CHECKING:
+    from toolmatrix.images.image import ImageMetadata
+    from toolmatrix.images.streams import Readable
+
+    Look = Callable[[str, int, Readable], object]
+    Names = dict[str, "TreeNode"]
+
+    class Layers(Protocol):
+        """What keeps the readings of layers."""
+
+        def layer(self, digest: str) -> Layer | None:
+            """The layer that is of this digest, packed or unpacked; None where nothing is kept of it."""
+
+        def keep(self, layer: Layer) -> None:
+            """Keep the reading of a layer, under both of its digests."""
+
+        def image(self, name: str) -> ImageMetadata | None:
+            """What an image says of itself; None where it is not known."""
+
+        def keep_image(self, name: str, image: ImageMetadata) -> None:
+            """Keep what an image says of itself under a name that no other image will have."""
+
+
+WHITEOUT = ".wh."
+OPAQUE = ".wh..wh..opq"
+# How names begin that mean something to AUFS alone; https://github.com/opencontainers/image-spec/blob/main/layer.md
+_OWN = ".wh..wh."
+DIRECTORY, FILE, LINK, HARD_LINK = "directory", "file", "link", "hard link"
+LEFT_OUT = "left out"
+"""What is kept of a file that would be too large together with the others of its layer."""
+
+
+class Entry:
+    """A file, directory or link. `held` is what was kept of a file's contents: bytes, or what a reader made of them."""
+
+    __slots__ = ("held", "kind", "layer", "link", "mode", "size")
+
+    def __init__(
+        self, kind: str, *, size: int = 0, mode: int = 0, link: str = "", held: object = None
+    ) -> None:
+        self.kind = kind
+        self.size = size
+        self.mode = mode
+        self.link = link
+        self.held = held
+        self.layer = ""
+
+    @property
+    def is_program(self) -> bool:
+        """True for a file that somebody may run."""
+        return self.kind == FILE and bool(self.mode & 0o111)
+
+
+class Layer(Value):
+    """Additions and removals of one layer, by paths without a leading slash.
+
+    `digest` is that of the blob as stored, of `packed` bytes, `diff_id` that of it unpacked, of `size` bytes. `gone`
+    are the paths that it removes from the layers below, `opaque` the directories of which it removes all that is below.
+    `count` are the entries of its archive, `held` the bytes of files that are kept.
+    """
+
+    digest: str
+    diff_id: str
+    entries: tuple[tuple[str, Entry], ...] = ()
+    gone: tuple[str, ...] = ()
+    opaque: tuple[str, ...] = ()
+    count: int = 0
+    packed: int = 0
+    size: int = 0
+    held: int = 0
+
+
+def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
+    """A layer out of its blob, which is read to its end; raises SubjectError for what is no sound layer.
+
+    `budget` is for this layer alone. `look` is given the path, size and contents of each regular file and returns what
+    to keep of it, or None.
+    """
+    entries: list[tuple[str, Entry]] = []
+    gone: list[str] = []
+    opaque: list[str] = []
+    try:
+        unpacked = streams.Unpacked(packed, budget)
+        with closing(read_ahead(unpacked)) as ahead:
+            file = streams.Forward(ahead)
+            for member in streams.members(file):
+                budget.enter(member.name)
+                path = inner_path(member.name, budget)
+                folder, _, name = path.rpartition("/")
+                if name == OPAQUE:
+                    opaque.append(folder)
+                elif name.startswith(WHITEOUT):
+                    if not name.startswith(_OWN):
+                        gone.append(f"{folder}/{name[4:]}".lstrip("/"))
+                elif (entry := _entry(path, member, budget, look)) is not None:
+                    entries.append((path, entry))
+            # The diff id is that of all bytes, whatever stands behind the last file.
+            _finish(file, packed, budget)
+    except streams.errors() as error:
+        raise damaged(budget, error) from None
+    return Layer(
+        digest=packed.digest,
+        diff_id=unpacked.digest,
+        entries=tuple(entries),
+        gone=tuple(gone),
+        opaque=tuple(opaque),
+        count=budget.entries,
+        packed=packed.count,
+        size=budget.unpacked,
+        held=budget.held,
+    )
+
+
+def inner_path(name: str, budget: Budget) -> str:
+    """A name of an archive as a path from the root; raises SubjectError for one that climbs out of it."""
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise budget.refusal(
+            "a file name leaves the root",
+            "names below the root, without `..`",
+            f"`{name[:LONGEST_NAME]}`",
+            "no tool that makes images writes such a name: do not unpack this archive",
+        )
+    return "/".join(parts)
+
+
+def check_digest(expected: str, found: str, budget: Budget) -> None:
+    """Raise SubjectError where content is not what its name promises."""
+    if expected != found:
+        raise budget.refusal(
+            "content has another digest than its name says",
+            expected,
+            found,
+            "it was damaged or replaced on the way: save or pull the image again",
+        )
+
+
+def damaged(budget: Budget, error: Exception) -> Exception:
+    """The refusal of data that its reader could not make sense of."""
+    message = str(error) or type(error).__name__
+    return budget.refusal(
+        "the archive is damaged", "a tar archive, whole", message, "save or copy the image again"
+    )
+
+
+def _entry(path: str, member: Member, budget: Budget, look: Look) -> Entry | None:
+    if member.is_folder:
+        return Entry(DIRECTORY, mode=member.mode)
+    if member.is_link:
+        return Entry(LINK, link=member.link)
+    if member.is_hard_link:
+        return Entry(HARD_LINK, link=inner_path(member.link, budget))
+    # Devices and pipes hold nothing to read.
+    if member.contents is None:
+        return None
+    held = look(path, member.size, member.contents)
+    return Entry(FILE, size=member.size, mode=member.mode, held=held)
+
+
+def _finish(file: streams.Forward, packed: Hashed, budget: Budget) -> None:
+    # tar ends an archive with zeros up to a whole record; what hides behind it is no file of the layer.
+    padding = 0
+    while data := file.read(streams.BLOCK):
+        padding += len(data)
+        if padding > MOST_PADDING or data.strip(b"\0"):
+            what = "zeros" if padding > MOST_PADDING else "other data"
+            raise budget.refusal(
+                "the archive is damaged",
+                "its end after the last file",
+                f"{what} behind it",
+                "save or copy the image again",
+            )
+    streams.exhaust(packed)
+
+
+# Blocks that a thread reads before anybody takes them.
+_PIECES = 8
+# Bytes that it reads at once where nobody waits for them: after each it waits for the interpreter.
+_BESIDE = 4 << 20
+
+
+class Ahead:
+    """A stream that a thread reads ahead, so that hashing and unpacking go beside what is made of it.
+
+    Both leave other threads alone meanwhile. It is closed when it is read to its end or nobody wants the rest.
+    """
+
+    __slots__ = ("_closed", "_pieces", "_rest", "_room", "_stream", "_thread")
+
+    def __init__(self, stream: Readable) -> None:
+        self._stream = stream
+        self._pieces: SimpleQueue[bytes | BaseException] = SimpleQueue()
+        # One that is written in C, as each piece waits for a place.
+        self._room: SimpleQueue[None] = SimpleQueue()
+        for _ in range(_PIECES):
+            self._room.put(None)
+        self._thread: Thread | None = None
+        self._rest = b""
+        self._closed = False
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, none at the end; raises what reading the stream raises."""
+        if self._rest:
+            data, self._rest = self._rest[:size], self._rest[size:]
+            return data
+        if self._thread is None:
+            # Small layers are read before a thread has started.
+            data = self._stream.read(BLOCK)
+            if len(data) == BLOCK:
+                self._thread = Thread(target=self._run, daemon=True)
+                self._thread.start()
+        else:
+            piece = self._pieces.get()
+            self._room.put(None)
+            if isinstance(piece, BaseException):
+                raise piece
+            data = piece
+            if not data:
+                # What is asked for behind the end has none either.
+                self._pieces.put(data)
+        if len(data) > size:
+            data, self._rest = data[:size], data[size:]
+        return data
+
+    def _run(self) -> None:
+        try:
+            while not self._closed:
+                self._room.get()
+                data = self._stream.read(BLOCK)
+                self._pieces.put(data)
+                if not data:
+                    return
+        except BaseException as error:  # noqa: BLE001 - raised again where it is read
+            self._pieces.put(error)
+
+    def close(self) -> None:
+        """Stop reading, once the piece is there that is on its way."""
+        self._closed = True
+        if self._thread is not None:
+            self._room.put(None)
+            self._thread.join()
+
+
+class Beside(Section):
+    """A part of a file of which a thread reads all as `stream`, for count and digest; its end comes when that has them.
+
+    What is read here may leave out most of it, and no piece waits until the other is done with it. Both must have read
+    the same, so a file that changes meanwhile is an error.
+    """
+
+    __slots__ = ("_closed", "_error", "_state", "_stream", "_thread")
+
+    def __init__(self, held: Section, stream: Readable) -> None:
+        super().__init__(held.number, held.place, held.left)
+        self._state = self._now()
+        self._stream = stream
+        self._error: BaseException | None = None
+        self._closed = False
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, none at the end; raises then what reading the stream raised, and OSError."""
+        data = super().read(size)
+        if not data:
+            self._thread.join()
+            if self._error is not None:
+                raise self._error
+            if self._now() != self._state:
+                raise OSError("the file was changed while it was read")
+        return data
+
+    def _now(self) -> tuple[int, ...]:
+        held = os.fstat(self.number)
+        return held.st_size, held.st_mtime_ns, held.st_ctime_ns
+
+    def _run(self) -> None:
+        try:
+            while not self._closed and self._stream.read(_BESIDE):
+                pass
+        except BaseException as error:  # noqa: BLE001 - raised again where it is read
+            self._error = error
+
+    def close(self) -> None:
+        """Stop reading, once the piece is there that is on its way."""
+        self._closed = True
+        self._thread.join()
+
+
+def read_ahead(stream: Unpacked) -> Ahead | Beside:
+    """A stream that a thread hashes, and unpacks where it is packed, beside what is made of it."""
+    held = stream.section
+    return Ahead(stream) if held is None or held.left <= BLOCK else Beside(held, stream)
+
+
+# Links that Linux follows in one path, see path_resolution(7).
+_MOST_LINKS = 40
+
+
+class TreeNode:
+    """A place in the tree: its entry, and what is below it where that is a directory."""
+
+    __slots__ = ("below", "entry")
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.below: Names | None = {} if entry.kind == DIRECTORY else None
+
+
+class LinkError(Exception):
+    """A link that goes in circles."""
+
+
+class Tree:
+    """A merged file system. Paths have no leading slash; the root is the empty path."""
+
+    def __init__(self) -> None:
+        self.root = TreeNode(Entry(DIRECTORY))
+        # The directory of the entry that was put in last, which mostly is that of the next.
+        self._latest: tuple[str, Names] | None = None
+
+    def apply(self, layer: Layer, budget: Budget) -> None:
+        """Put a layer on top; raises SubjectError where it writes through links that go in circles."""
+        try:
+            # Whiteouts remove from lower layers alone, wherever among the entries they stand, image-spec layer.md.
+            for path in layer.opaque:
+                node = self._node(path)
+                if node is not None and node.below:
+                    node.below.clear()
+            for path in layer.gone:
+                folder, _, name = path.rpartition("/")
+                above = self._node(folder)
+                if above is not None and above.below:
+                    above.below.pop(name, None)
+            self._latest = None
+            for path, entry in layer.entries:
+                entry.layer = layer.diff_id
+                self._put(path, entry)
+        except LinkError as error:
+            raise budget.refusal(
+                "a file lies below a link that goes in circles",
+                "directories above every file",
+                f"`{error}`",
+            ) from None
+
+    def _put(self, path: str, entry: Entry) -> None:
+        # tar writes the first name of a file with its contents, all later ones as links; a target may lie in a lower
+        # layer.
+        if entry.kind == HARD_LINK:
+            target = self._node(entry.link, follow=False)
+            if target is None or target.entry.kind == DIRECTORY:
+                return
+            entry = target.entry
+        folder, _, name = path.rpartition("/")
+        if self._latest is None or self._latest[0] != folder:
+            self._latest = folder, self._folder(folder)
+        below = self._latest[1]
+        if not name:
+            return
+        held = below.get(name)
+        # A directory over a directory replaces its mode and owner, and not what lies below it.
+        if held is not None and entry.kind == held.entry.kind == DIRECTORY:
+            held.entry = entry
+        else:
+            below[name] = TreeNode(entry)
+            if held is not None:
+                # What leads there may lead elsewhere now.
+                self._latest = None
+
+    # The names in a directory, which is made where it is missing or something else stands there: tar may write a file
+    # before the directory that it lies in, and a layer may put a directory in the place of a file.
+    def _folder(self, path: str) -> Names:
+        node = self.root
+        done = ""
+        for name in path.split("/") if path else ():
+            assert node.below is not None  # noqa: S101 - a directory by construction
+            held = node.below.get(name)
+            if held is not None and held.entry.kind == LINK:
+                held = self._node(f"{done}/{name}")
+            if held is None or held.below is None:
+                held = node.below[name] = TreeNode(Entry(DIRECTORY))
+            node = held
+            done = f"{done}/{name}"
+        assert node.below is not None  # noqa: S101
+        return node.below
+
+    def _node(self, path: str, *, follow: bool = True) -> TreeNode | None:
+        return self._walk(path, follow=follow)[1]
+
+    # The real path and the node that a path leads to, as the kernel would go from `/`.
+    def _walk(self, path: str, *, follow: bool) -> tuple[str, TreeNode | None]:
+        todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
+        trail: list[tuple[str, TreeNode]] = [("", self.root)]
+        links = 0
+        while todo:
+            name = todo.pop()
+            if name == "..":
+                # `..` of the root is the root, so no link leads out of the image.
+                if len(trail) > 1:
+                    trail.pop()
+                continue
+            node = trail[-1][1].below.get(name) if trail[-1][1].below is not None else None
+            if node is None:
+                return "", None
+            if node.entry.kind == LINK and (todo or follow):
+                links += 1
+                if links > _MOST_LINKS:
+                    raise LinkError(path)
+                if node.entry.link.startswith("/"):
+                    del trail[1:]
+                target = node.entry.link.split("/")
+                todo += [part for part in reversed(target) if part not in ("", ".")]
+                continue
+            trail.append((name, node))
+        return "/".join(name for name, _ in trail[1:]), trail[-1][1]
+
+    def real(self, path: str) -> str | None:
+        """The path without links that a path leads to; none where nothing is there, or links go in circles."""
+        found, node = self._found(path)
+        return found if node is not None else None
+
+    def entry(self, path: str, *, follow: bool = True) -> Entry | None:
+        """The entry at a path; links are followed."""
+        node = self._found(path, follow=follow)[1]
+        return node.entry if node is not None else None
+
+    # To who looks, links in circles lead nowhere; only a layer that writes through them is refused.
+    def _found(self, path: str, *, follow: bool = True) -> tuple[str, TreeNode | None]:
+        try:
+            return self._walk(path, follow=follow)
+        except LinkError:
+            return "", None
+
+    def held(self, path: str) -> bytes | None:
+        """The contents of a file, where they were kept."""
+        entry = self.entry(path)
+        return entry.held if entry is not None and isinstance(entry.held, bytes) else None
+
+    def text(self, path: str) -> str:
+        """The contents of a text file that were kept; empty where there are none."""
+        return (self.held(path) or b"").decode("utf-8", "replace")
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a directory, sorted; none where there is no directory."""
+        node = self._found(folder)[1]
+        return sorted(node.below) if node is not None and node.below else []
+
+    def glob(self, pattern: str) -> list[str]:
+        """The paths that a shell pattern matches, links of directories followed; sorted."""
+        found = [""]
+        for part in pattern.strip("/").split("/"):
+            found = [
+                f"{folder}/{name}".lstrip("/")
+                for folder in found
+                for name in self._matching(folder, part)
+            ]
+        return found
+
+    def _matching(self, folder: str, part: str) -> Iterable[str]:
+        # Where a name is known, the directory is not sorted for it.
+        if not re.search(r"[*?\[]", part):
+            return (part,) if self.entry(f"{folder}/{part}", follow=False) is not None else ()
+        return fnmatch.filter(self.names(folder), part)
+
+    def files(self) -> Iterator[tuple[str, Entry]]:
+        """All regular files with their paths, each by the names it was written under, in a fixed order."""
+        todo = [("", self.root)]
+        while todo:
+            path, node = todo.pop()
+            if node.below is None:
+                if node.entry.kind == FILE:
+                    yield path, node.entry
+                continue
+            todo += [
+                (f"{path}/{name}" if path else name, node.below[name])
+                for name in sorted(node.below, reverse=True)
+            ]
+
+
+class LayerReader:
+    """Reads layers within the budget of one subject; `look` makes what looks at the files of one of them."""
+
+    def __init__(
+        self, look: Callable[[Budget], Look], budget: Budget, store: Layers | None = None
+    ) -> None:
+        self.look = look
+        self.budget = budget
+        self.store = store
+        self.lock = Lock()
+
+    def trying(self) -> LayerReader:
+        """A reader for what may come to nothing: what that counts does not count here."""
+        return LayerReader(self.look, Budget(self.budget.subject), self.store)
+
+    def known(
+        self, digest: str, size: int = -1, blob: Callable[[], Readable] | None = None
+    ) -> Layer | None:
+        """The layer of a digest, of so many bytes if they are promised, that the store has.
+
+        Whoever loads or pulls an image compares its layers with their digests, so one that is known need not be opened;
+        a small `blob` is compared all the same, as that costs nothing.
+        """
+        found = self._held(digest)
+        if found is None or size not in (-1, found.packed):
+            return None
+        if blob is not None and found.packed <= BLOCK and self._digest(blob()) != digest:
+            return None
+        self._take(found)
+        return found
+
+    def _digest(self, blob: Readable) -> str:
+        stream = Hashed(blob)
+        try:
+            exhaust(stream)
+        except OSError as error:
+            raise damaged(self.budget, error) from None
+        return stream.digest
+
+    def passing(self, digest: str, blob: Hashed) -> Layer:
+        """The layer in a blob that will not come again, of a digest if that is promised; raises SubjectError."""
+        found = self._held(digest) if digest else None
+        if found is None:
+            return self.read(blob)
+        exhaust(blob)
+        check_digest(digest, blob.digest, self.budget)
+        self._take(found)
+        return found
+
+    def image(self, name: str) -> tuple[ImageMetadata, Tree] | None:
+        """The image of a name with its files, if it and all of its layers are known; raises SubjectError."""
+        found = self.store.image(name) if self.store is not None else None
+        if found is None:
+            return None
+        layers = [one for one in map(self._held, found.layers) if one is not None]
+        if len(layers) != len(found.layers):
+            return None
+        tree = Tree()
+        for one in layers:
+            self._take(one)
+            tree.apply(one, self.budget)
+        return found.replace(subject=self.budget.subject), tree
+
+    def keep_image(self, name: str, image: ImageMetadata) -> None:
+        """Keep what an image says of itself under a name that no other image will have."""
+        if self.store is not None:
+            self.store.keep_image(name, image)
+
+    def _take(self, layer: Layer) -> None:
+        # Layers of a registry are read side by side.
+        with self.lock:
+            self.budget.take(layer)
+
+    def _held(self, digest: str) -> Layer | None:
+        return self.store.layer(digest) if self.store is not None else None
+
+    def read(self, packed: Hashed) -> Layer:
+        """The layer in a blob; raises SubjectError for what is no sound layer."""
+        budget = self.budget.layer()
+        found = read_layer(packed, budget, self.look(budget))
+        if self.store is not None:
+            self.store.keep(found)
+        self._take(found)
+        return found

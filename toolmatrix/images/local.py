@@ -1,0 +1,530 @@
+"""Images on this machine: archives of `docker save` and `podman save`, directories, and the storage of engines.
+
+An archive is read from its start. Older ones name the order of their layers at the end: of a plain file the layers are
+read when that is known, out of their places; of a pipe, which cannot be read twice, and of a packed file each is taken
+to memory without its contents as it passes, and put in its place afterwards.
+
+A layout has index.json and blobs by digest. The form of `skopeo copy` and `podman push` is that of
+https://github.com/containers/image, directory/directory_transport.go and directory_dest.go: a file `version` marks it,
+blobs are called by the hexadecimal part of their digest, and of an image for several platforms manifest.json is the
+list, with its manifests beside it. A root is looked at in place, without following any of its links outside.
+
+Docker (driver overlay2) and podman (driver overlay) unpack layers into directories, which they name when they describe
+an image. Places beside those are of Docker's package `layer` (https://github.com/moby/moby): image/overlay2/layerdb has
+layers by their chain ids (OCI image-spec, config.md, "Layer ChainID"); and of https://github.com/containers/storage,
+`images.go` and `layers.go`. The bytes around the files are beside them, in lines of JSON as of
+https://github.com/vbatts/tar-split: pieces as they are, and names of files that stand between them. Put together they
+are the layer, which its diff id proves.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import posixpath
+import re
+import stat
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from functools import partial
+from hashlib import sha256
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+from toolmatrix import opener
+from toolmatrix.errors import SubjectError
+from toolmatrix.images import image as images
+from toolmatrix.images import streams
+from toolmatrix.images.image import Descriptor, ImageMetadata, Listed, Manifest
+from toolmatrix.images.layers import (
+    DIRECTORY,
+    FILE,
+    LINK,
+    Entry,
+    Layer,
+    LayerReader,
+    Tree,
+    check_digest,
+    damaged,
+    inner_path,
+)
+from toolmatrix.images.limits import LARGEST_DOCUMENT, Budget
+from toolmatrix.images.streams import (
+    BLOCK,
+    Forward,
+    Hashed,
+    Member,
+    Section,
+    blobs_identity,
+    errors,
+    exhaust,
+)
+
+if TYPE_CHECKING:
+    from toolmatrix.images.layers import Look
+    from toolmatrix.images.streams import Readable
+
+    _Held = TypeVar("_Held")
+    _Stored = tuple[Any, str, list[str]]
+
+
+_BLOB = re.compile(r"blobs/sha256/([0-9a-f]{64})")
+# Docker calls a layer ID/layer.tar, Podman DIGEST.tar; in the OCI shape its name says nothing.
+_LAYER = re.compile(r"blobs/sha256/[0-9a-f]{64}|.*\.tar(\.gz|\.zst)?")
+_DOCUMENT = (b"{", b"[")
+_HELP = "`docker save NAME -o FILE` and `podman save` write one; a bare directory is `dir:ROOT`"
+
+
+def read_archive(
+    stream: Readable, platform: str, reader: LayerReader
+) -> tuple[ImageMetadata, Tree]:
+    """The image of an archive; raises SubjectError for one that is incomplete or damaged."""
+    budget = reader.budget
+    whole = streams.section(stream)
+    packed = streams.Counted(whole or stream)
+    try:
+        packed.peek()
+    except (OSError, ValueError) as error:
+        # A stdin that is closed holds nothing that could be damaged.
+        found = getattr(error, "strerror", None) or str(error)
+        raise budget.refusal("cannot read the image", "an archive of an image", found) from None
+    try:
+        unpacked = streams.Unpacked(packed, budget, archive=True)
+        head = unpacked.peek()
+        if not head.strip(b"\0"):
+            raise budget.refusal(
+                "this is no archive", "a tar archive of an image", "nothing", _HELP
+            )
+        if whole is not None and unpacked.is_plain:
+            whole.place -= len(head)
+            held = _Archive(reader, whole, streams.Forward(whole.part(whole.place, whole.left)))
+        else:
+            held = _Archive(reader, None, streams.Forward(unpacked))
+        for member in streams.members(held.file):
+            budget.enter(member.name)
+            held.add(member)
+    except streams.errors() as error:
+        raise damaged(budget, error) from None
+    return held.image(platform)
+
+
+class _Archive:
+    def __init__(self, reader: LayerReader, whole: Section | None, file: Forward) -> None:
+        self.reader = reader
+        self.budget = reader.budget
+        # Where parts of the archive can be read by their places, layers are read when they are asked for.
+        self.whole = whole
+        self.start = whole.place if whole is not None else 0
+        self.file = file
+        self.documents: dict[str, bytes] = {}
+        self.layers: dict[str, Layer] = {}
+        self.places: dict[str, int] = {}
+        self.sizes: dict[str, int] = {}
+        self.links: dict[str, str] = {}
+
+    def add(self, member: Member) -> None:
+        path = inner_path(member.name, self.budget)
+        # Docker before version 25 writes a layer that stands in several images once, and links to it from the others.
+        if member.is_link:
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), member.link))
+            self.links[path] = target
+        elif member.is_hard_link:
+            self.links[path] = inner_path(member.link, self.budget)
+        elif member.contents is not None:
+            place = self.file.tell()
+            self._add(path, Hashed(member.contents), member.size, place if member.plain else -1)
+
+    def _add(self, path: str, blob: Hashed, size: int, place: int) -> None:
+        head = blob.peek()
+        # Blobs of the OCI shape are known by their first bytes alone. A name in a tar header may begin with a brace, so
+        # the mark of tar, which lies behind it, decides.
+        if head[:1] in _DOCUMENT and not streams.is_tar(head) and size <= LARGEST_DOCUMENT:
+            if self.budget.can_hold(size):
+                self.documents[path] = b"".join(iter(blob.read, b""))
+                check_digest(_named(path) or blob.digest, blob.digest, self.budget)
+        elif not _LAYER.fullmatch(path):
+            return
+        elif self.whole is not None and place >= 0:
+            self.places[path] = self.start + place
+        else:
+            self.layers[path] = found = self.reader.passing(_named(path), blob)
+            check_digest(_named(path) or found.digest, found.digest, self.budget)
+        self.sizes[path] = size
+
+    def image(self, platform: str) -> tuple[ImageMetadata, Tree]:
+        # Docker writes both documents from version 25 on; the index alone tells digests and platforms.
+        if "index.json" in self.documents:
+            index = images.parse(self.documents["index.json"], self.budget)
+            found = images.images_of_index(index, self._document, self.budget)
+            platform = platform or images.default(found)
+        else:
+            found = self._saved()
+        return images.put_together(found, self._document, self._layer, platform, self.budget)
+
+    def _saved(self) -> list[Listed]:
+        # Docker writes this list from 1.10 on.
+        if "manifest.json" not in self.documents:
+            raise self.budget.refusal(
+                "this is no archive of an image", "index.json or manifest.json", "neither", _HELP
+            )
+        listed = images.parse(self.documents["manifest.json"], self.budget)
+        found: list[Listed] = []
+        for one in listed if isinstance(listed, list) else [listed]:
+            config = one.get("Config") if isinstance(one, dict) else None
+            layers = one.get("Layers") if isinstance(one, dict) else None
+            names = [config, *layers] if isinstance(layers, list) else [None]
+            if not all(isinstance(name, str) for name in names):
+                raise self.budget.refusal(
+                    "manifest.json is damaged", "`Config` and `Layers`", f"{one!r}"[:80]
+                )
+            first, *rest = (Descriptor(digest=str(name)) for name in names)
+            made = Manifest(config=first, layers=tuple(rest))
+            found.append(Listed(blob=Descriptor(digest=""), manifest=made))
+        # One image that is listed twice, under another name each, is no choice between several.
+        return list(dict.fromkeys(found))
+
+    def _document(self, asked: Descriptor) -> Any:
+        return images.parse(self._held(self.documents, asked), self.budget)
+
+    def _layer(self, asked: Descriptor, diff_id: str) -> Layer:
+        path = self._path(asked)
+        if self.whole is None or path not in self.places:
+            return self._held(self.layers, asked)
+        size = self._size(path, asked)
+        blob = partial(self.whole.part, self.places[path], size)
+        digest = _named(path)
+        found = self.reader.known(digest or diff_id, size, blob)
+        if found is None:
+            found = self.reader.read(Hashed(blob()))
+        check_digest(digest or found.digest, found.digest, self.budget)
+        return found
+
+    def _path(self, asked: Descriptor) -> str:
+        name = asked.digest
+        path = f"blobs/{name.replace(':', '/', 1)}" if name.startswith("sha256:") else name
+        # Docker links to a layer itself and never to another link.
+        return self.links.get(path, path)
+
+    def _size(self, path: str, asked: Descriptor) -> int:
+        size = self.sizes.get(path, asked.size)
+        if asked.size not in (-1, size):
+            raise streams.other_size(asked.size, f"{size} bytes", self.budget)
+        return size
+
+    def _held(self, held: Mapping[str, _Held], asked: Descriptor) -> _Held:
+        path = self._path(asked)
+        self._size(path, asked)
+        if path not in held:
+            raise self.budget.refusal(
+                "the archive is incomplete",
+                f"`{asked.digest}`, which its index names",
+                "not there",
+                "save the image again",
+            )
+        return held[path]
+
+
+def _named(path: str) -> str:
+    """The digest that a path names a blob by, if it does."""
+    found = _BLOB.fullmatch(path)
+    return f"sha256:{found[1]}" if found else ""
+
+
+_INDEX, _MANIFEST = "index.json", "manifest.json"
+_BLOBS = os.path.join("blobs", "sha256")
+_MARK = re.compile(rb"Directory Transport Version: ([\w.]{1,20})")
+_KNOWN = b"1.1"
+# Where a running system mounts what are no files.
+_ELSEWHERE = ("proc", "sys", "dev")
+
+
+def read_layout(path: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+    """The image of a layout; raises SubjectError for one that is incomplete or damaged."""
+    with closing(opened(os.path.join(path, _INDEX), _INDEX, reader.budget)) as stream:
+        index = images.read_document(stream, reader.budget)
+    return images.by_digests(index, _blobs(path, reader.budget), platform, reader)
+
+
+def read_blobs(
+    path: str, digest: str, platform: str, reader: LayerReader, help: str
+) -> tuple[ImageMetadata, Tree]:
+    """The image of the digest of its manifest or index, out of a directory where blobs lie as in a layout.
+
+    Raises SubjectError where one of them is missing, which `help` is about, or damaged.
+    """
+    blob = _blobs(path, reader.budget, help)
+    with closing(blob(Descriptor(digest=digest))) as stream:
+        size = os.fstat(stream.fileno()).st_size
+    index = {"manifests": [{"digest": digest, "size": size}]}
+    # Whoever keeps such a directory has compared what it holds, as a registry has.
+    return images.by_digests(index, blob, platform, reader, by_name=True)
+
+
+def _blobs(path: str, budget: Budget, help: str = "") -> Callable[[Descriptor], IO[bytes]]:
+    def blob(asked: Descriptor) -> IO[bytes]:
+        name = os.path.join(path, _BLOBS, images.digest_hex(asked.digest, budget))
+        return opened(name, f"the blob {asked.digest}", budget, help)
+
+    return blob
+
+
+def layout_identity(path: str) -> str:
+    """The identity of a layout's contents at this moment."""
+    return blobs_identity(os.path.join(path, _INDEX), os.path.join(path, _BLOBS))
+
+
+def read_directory(path: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+    """The image of a directory that is marked as one, else the files below it as a system without configuration."""
+    version = _version(path)
+    if version:
+        return _read_copied(path, version, platform, reader)
+    return read_root(path, reader)
+
+
+def directory_identity(path: str) -> str:
+    """The identity of a marked directory's contents at this moment; empty for a root, which only reading tells."""
+    return blobs_identity(os.path.join(path, _MANIFEST), path) if _version(path) else ""
+
+
+def _version(path: str) -> bytes:
+    place = os.path.join(path, "version")
+    # Any root may hold something of this name, and opening a pipe would wait for who writes to it.
+    if not os.path.isfile(place):
+        return b""
+    try:
+        with opener.opened(place) as file:
+            found = _MARK.match(file.read(100))
+    except OSError:
+        return b""
+    return found[1] if found else b""
+
+
+def _read_copied(
+    path: str, version: bytes, platform: str, reader: LayerReader
+) -> tuple[ImageMetadata, Tree]:
+    budget = reader.budget
+    if version != _KNOWN:
+        raise budget.refusal(
+            "the directory is of an unknown version",
+            f"`Directory Transport Version: {_KNOWN.decode()}`",
+            f"`{version.decode()}`",
+            "copy it with `skopeo copy dir:... oci:...`",
+        )
+    whole = os.path.join(path, _MANIFEST)
+    with closing(opened(whole, _MANIFEST, budget)) as file:
+        stream = Hashed(file)
+        exhaust(stream)
+    top = stream.digest
+
+    def blob(asked: Descriptor) -> IO[bytes]:
+        # Manifests of a list carry a suffix; the top one has a name of its own.
+        name = os.path.join(path, images.digest_hex(asked.digest, budget))
+        listed = f"{name}.{_MANIFEST}"
+        place = listed if os.path.isfile(listed) else name
+        return opened(whole if asked.digest == top else place, f"the blob {asked.digest}", budget)
+
+    index = {"manifests": [{"digest": top, "size": stream.count}]}
+    return images.by_digests(index, blob, platform, reader)
+
+
+def read_root(path: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+    """The files below a directory; raises SubjectError where it is none. What cannot be read is left out."""
+    budget = reader.budget
+    try:
+        names = os.listdir(path)
+    except OSError as error:
+        raise budget.refusal(
+            "cannot read the directory", "the root of a system", error.strerror or str(error)
+        ) from None
+    tree = Tree()
+    entries = tuple(_below(path, sorted(names), reader.look(budget), budget))
+    tree.apply(Layer(digest="", diff_id="", entries=entries), budget)
+    return ImageMetadata(subject=budget.subject), tree
+
+
+def _below(root: str, names: list[str], look: Look, budget: Budget) -> Iterator[tuple[str, Entry]]:
+    todo = [name for name in reversed(names) if name not in _ELSEWHERE]
+    while todo:
+        path = todo.pop()
+        budget.enter(path)
+        full = os.path.join(root, path)
+        try:
+            status = os.lstat(full)
+            entry = _entry(path, full, status, look)
+            if stat.S_ISDIR(status.st_mode):
+                todo += [f"{path}/{name}" for name in sorted(os.listdir(full), reverse=True)]
+        except OSError:
+            # Of a running system files come and go, and some are for others alone.
+            continue
+        if entry is not None:
+            yield path, entry
+
+
+def _entry(path: str, full: str, status: os.stat_result, look: Look) -> Entry | None:
+    mode = status.st_mode
+    if stat.S_ISDIR(mode):
+        return Entry(DIRECTORY, mode=mode)
+    if stat.S_ISLNK(mode):
+        return Entry(LINK, link=os.readlink(full))
+    if not stat.S_ISREG(mode):
+        return None
+    # Since it was looked at the file may have become a link out of the root, or a pipe that nobody writes to.
+    with open(os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
+        held = look(path, status.st_size, stream)
+    return Entry(FILE, size=status.st_size, mode=mode & 0o7777, held=held)
+
+
+def opened(path: str, what: str, budget: Budget, help: str = "") -> IO[bytes]:
+    """A file to read; raises SubjectError where it is missing or none, which `help` is about."""
+    try:
+        # A pipe is as good as a file here: `validate` and `inventory` bound what they wait for.
+        return open(path, "rb")
+    except OSError as error:
+        found = error.strerror or str(error)
+        raise budget.refusal("cannot read the image", what, found, help) from None
+
+
+_FILE, _PIECE = 1, 2
+"""Types of lines: a name, and bytes as they are."""
+# Bytes of one line; the longest piece is the bytes behind the last file.
+_LONGEST = 64 << 20
+
+
+def read_storage(
+    description: Mapping[str, Any], platform: str, reader: LayerReader
+) -> tuple[ImageMetadata, Tree] | None:
+    """An image as its engine describes it; None where the storage does not hold it whole, or not for this user."""
+    try:
+        driver, places = description["GraphDriver"]["Name"], description["GraphDriver"]["Data"]
+        lower = places.get("LowerDir")
+        files = [*reversed(lower.split(":") if lower else ()), places["UpperDir"]]
+        config, digest, lines = _DRIVERS[driver](description, files)
+        folders = dict(zip(lines, files, strict=True))
+        # As `docker save` lists it, with paths for digests.
+        layers = tuple(Descriptor(digest=one) for one in lines)
+        made = Manifest(config=Descriptor(digest=digest), layers=layers)
+
+        def layer(asked: Descriptor, diff_id: str) -> Layer:
+            known = reader.known(diff_id)
+            if known is not None:
+                return known
+            with closing(_pieces(asked.digest, folders[asked.digest])) as pieces:
+                return reader.read(Hashed(_Joined(pieces)))
+
+        listed = [Listed(blob=Descriptor(digest=digest), manifest=made)]
+        return images.put_together(listed, lambda _: config, layer, platform, reader.budget)
+    except _damage():
+        # What the engine saves tells whether the image is at fault, and how.
+        return None
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    return (*errors(), TypeError, AttributeError, RecursionError, SubjectError)
+
+
+# Of both drivers the files of a layer lie at DRIVER/NAME/diff below the root of the storage.
+def _docker(description: Mapping[str, Any], files: list[str]) -> _Stored:
+    root = os.path.join(_above(files[-1], 3), "image", "overlay2")
+    config = os.path.join(root, "imagedb", "content", *description["Id"].split(":"))
+    lines = [
+        os.path.join(root, "layerdb", *chain.split(":"), "tar-split.json.gz")
+        for chain in _chains(description["RootFS"]["Layers"])
+    ]
+    return _document(config, description["Id"]), "", lines
+
+
+def _podman(description: Mapping[str, Any], files: list[str]) -> _Stored:
+    root = os.path.join(_above(files[-1], 3), "overlay-images", description["Id"])
+    digest = description["Digest"]
+    config = _document(os.path.join(root, "manifest"), digest)["config"]["digest"]
+    # Files that are not of letters, digits and dots alone are called by this.
+    coded = "=" + base64.b64encode(config.encode()).decode()
+    # A layer of an additional store has its lines there as well.
+    folders = [_above(one, 1) for one in files]
+    lines = [
+        os.path.join(_above(one, 2), "overlay-layers", f"{os.path.basename(one)}.tar-split.gz")
+        for one in folders
+    ]
+    return _document(os.path.join(root, coded), config), digest, lines
+
+
+_DRIVERS = {"overlay2": _docker, "overlay": _podman}
+
+
+def _above(path: str, count: int) -> str:
+    for _ in range(count):
+        path = os.path.dirname(path)
+    return path
+
+
+def _document(path: str, digest: str) -> Any:
+    with open(path, "rb") as file:
+        data = file.read(LARGEST_DOCUMENT)
+    if f"sha256:{sha256(data).hexdigest()}" != digest:
+        raise ValueError(digest)
+    return json.loads(data)
+
+
+def _chains(diff_ids: list[str]) -> Iterator[str]:
+    chain = ""
+    for one in diff_ids:
+        chain = f"sha256:{sha256(f'{chain} {one}'.encode()).hexdigest()}" if chain else one
+        yield chain
+
+
+def _pieces(path: str, folder: str) -> Generator[bytes, None, None]:
+    with gzip.open(path) as file:
+        while line := file.readline(_LONGEST):
+            entry = json.loads(line)
+            if entry["type"] == _PIECE:
+                yield base64.b64decode(entry["payload"])
+            elif entry["type"] == _FILE and entry.get("size"):
+                yield from _contents(folder, _name(entry), entry["size"])
+
+
+def _name(entry: dict[str, Any]) -> str:
+    # Names that are no UTF-8 stand there as bytes.
+    raw = entry.get("name_raw")
+    return os.fsdecode(base64.b64decode(raw)) if raw else str(entry["name"])
+
+
+def _contents(folder: str, name: str, size: int) -> Iterator[bytes]:
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise ValueError(name)
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    for number, part in enumerate(parts, 1):
+        above = place
+        try:
+            # No link is followed: one of the image would lead out of its directory.
+            kind = os.O_DIRECTORY if number < len(parts) else os.O_NONBLOCK
+            place = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | kind, dir_fd=above)
+        finally:
+            os.close(above)
+    try:
+        while size > 0:
+            data = os.read(place, min(size, BLOCK))
+            if not data:
+                raise EOFError(name)
+            size -= len(data)
+            yield data
+    finally:
+        os.close(place)
+
+
+class _Joined:
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = b""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, none at the end."""
+        several = [self._rest]
+        count = len(self._rest)
+        while count < size and (piece := next(self._pieces, b"")):
+            several.append(piece)
+            count += len(piece)
+        data = b"".join(several)
+        self._rest = data[size:]
+        return data[:size]

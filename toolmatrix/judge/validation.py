@@ -1,0 +1,633 @@
+"""Subjects observed and checked against a baseline: a lock, expectations, or the lock inside an image.
+
+Each may be judged in a process of its own, and the results of a long run are kept as JSON Lines: a run that was killed
+in the middle goes on where it stopped. Each line is one document `toolmatrix.verdicts/1` with the key of its run, which
+is what decides besides the subject, and with what the subject was: a name may stand for another image by now. A line is
+on the disk before the next subject is taken; one that was cut off is taken away, and lines of another run are left.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from toolmatrix.errors import (
+    BoundExceeded,
+    CannotSay,
+    LockError,
+    NothingMatched,
+    Position,
+    ToolmatrixError,
+    ToolMissing,
+    UsageError,
+)
+from toolmatrix.facts.index import Index
+from toolmatrix.finding import FAIL, PASS, UNKNOWN, VERDICTS, WARN, Judged, Verdict
+from toolmatrix.images import streams
+from toolmatrix.images.limits import Budget
+from toolmatrix.images.names import this_platform
+from toolmatrix.inventory import programs, subjects
+from toolmatrix.inventory.layers import LayerStore
+from toolmatrix.inventory.model import LOCK, REST, Inventory, Seen, Skipped
+from toolmatrix.inventory.running import ProgramProbe
+from toolmatrix.inventory.subjects import SCHEMES as OBSERVED
+from toolmatrix.inventory.subjects import Scheme, SubjectRequest
+from toolmatrix.judge import expectations, images
+from toolmatrix.judge.expectations import LABEL, Expectation
+from toolmatrix.judge.pool import IndexedWork, Pool
+from toolmatrix.lock import read, write
+from toolmatrix.lock.model import Lock, LockedTarget
+from toolmatrix.opener import opened
+from toolmatrix.outputs import KeptLines
+from toolmatrix.recipes import model as recipe
+from toolmatrix.recipes import variables
+from toolmatrix.recipes.model import Book, Effect, Provision
+from toolmatrix.recipes.read import provisions
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from typing import IO
+
+    from typing_extensions import Self
+
+    from toolmatrix.inventory.subjects import Ask
+    from toolmatrix.judge.executors import Executed
+    from toolmatrix.judge.pool import WorkBounds, WorkResult
+
+
+_COMPILERS = ("gcc", "clang")
+_NAMES = ("cc", *_COMPILERS)
+# Prints the macros that a compiler defines of itself (GCC manual, options of the preprocessor).
+_MACROS = ("-dM", "-E", "-x", "c", "/dev/null")
+_DEFINED = re.compile(r"(!?)defined\((\w+)\)")
+
+
+def probes_of(index: Index, wanted: Collection[str] = ()) -> tuple[ProgramProbe, ...]:
+    """Every probe that needs no value of an answer; those of `wanted` components are asked whatever reading saw."""
+    return tuple(one.replace(wanted=one.name in wanted) for one in _known(index))
+
+
+@lru_cache(maxsize=1)
+def _known(index: Index) -> tuple[ProgramProbe, ...]:
+    catalog = provisions(index)
+    return (*_of_components(catalog), *_of_flags(catalog.effects))
+
+
+def _of_components(catalog: Book) -> Iterator[ProgramProbe]:
+    # The probes of a component's first provision go in the first round; others stand in where those do not answer.
+    asked: dict[str, dict[tuple[str, ...], int]] = {}
+    for provision in catalog.provisions:
+        held = asked.setdefault(provision.component, {})
+        together = max(held.values(), default=-1) + 1
+        for stands_in, probe, run in sorted(_runs(provision), key=lambda one: one[0]):
+            if run not in held:
+                held[run] = max(held.values(), default=-1) + 1 if stands_in else together
+                yield ProgramProbe(
+                    name=provision.component,
+                    run=run,
+                    about=(provision.component,),
+                    after=probe.after,
+                    round=held[run],
+                )
+
+
+def _runs(provision: Provision) -> Iterator[tuple[bool, recipe.Probe, tuple[str, ...]]]:
+    """Each probe with its arguments, and whether it stands in for others."""
+    for probe in provision.probes:
+        try:
+            words = [variables.put(word, {"component": provision.component}) for word in probe.run]
+        except KeyError:
+            # It needs a value of an answer, and an image that is only looked at has none.
+            continue
+        # `python` is missing in many images that have `python3`. A version that a probe names no program has to print.
+        for name in (words[0], *programs.alike(words[0])) if not probe.wanted else ():
+            yield bool(probe.when) or name != words[0], probe, (name, *words[1:])
+
+
+def _of_flags(effects: Sequence[Effect]) -> Iterator[ProgramProbe]:
+    # The default of a compiler shows in a macro, so that no file has to be compiled.
+    names = [one.name for one in effects]
+    for place, effect in enumerate(effects):
+        found = _DEFINED.fullmatch(effect.holds)
+        if found and names.count(effect.name) > 1 and effect.name not in names[:place]:
+            values = (effect.expected, effect.otherwise)
+            for number, name in enumerate(_NAMES):
+                yield ProgramProbe(
+                    name=effect.name,
+                    run=(name, *_MACROS),
+                    about=_COMPILERS,
+                    holds=f"#define {found[2]} ",
+                    values=values[::-1] if found[1] else values,
+                    round=number,
+                )
+
+
+_LISTS = ("cflags", "cxxflags", "nvcc", "hipcc")
+_SEEN = "lock"
+# Bytes from which a lock and an archive can be told apart.
+_HEAD = 1024
+# How files begin that gzip, zstd, bzip2 and xz packed.
+_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
+
+
+def observe(
+    subject: str,
+    platform: str = "",
+    directory: str = "",
+    stdin: IO[bytes] | None = None,
+    probes: Ask | None = None,
+    store: LayerStore | None = None,
+) -> Inventory:
+    """The inventory of a subject, as `subjects.observe`, of a lock as well. Raises what that raises, and LockError."""
+    found = subjects.observe(subject, platform, directory, stdin, SCHEMES, probes, store)
+    try:
+        digest = write.digest(embedded(found))
+    except LockError:
+        return found
+    # By the digest of its answers, as in labels: how a directory is rendered changes none of them.
+    held = tuple(one.replace(version=digest) for one in found.features.get(_SEEN, ()))
+    return found.replace(features={**found.features, _SEEN: held})
+
+
+def embedded(inventory: Inventory) -> Lock:
+    """The lock inside an image. Raises LockError where there is none, or one that was edited."""
+    if not inventory.lock:
+        raise LockError(
+            "it contains no lock",
+            expected=f"/{LOCK}, as in a rendered image",
+            help="name a lock with `--lock FILE`, or requirements with `--expect python==3.11.*`",
+        )
+    return read.parse(inventory.lock.encode(), "/" + LOCK)
+
+
+def subject_identity(subject: str, directory: str = "") -> str:
+    """The identity of a subject at this moment, as `subjects.identity`, of a lock as well."""
+    return subjects.identity(subject, directory, SCHEMES)
+
+
+def is_subject(text: str, path: str) -> bool:
+    """True if a word names a subject, by its scheme or because what lies at `path` is neither text nor a lock."""
+    if subjects.is_named(text, SCHEMES) or os.path.isdir(path):
+        return True
+    try:
+        with opened(path) as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return False
+    # A lock is TOML: it begins with neither a brace nor the mark of a compressor, and has no byte 0.
+    return b"\0" in head or head.lstrip().startswith(b"{") or head.startswith(_PACKED)
+
+
+def inventory(target: LockedTarget, name: str, subject: str = "") -> Inventory:
+    """A target as an inventory: its components, flags, variables, codegen archs and devices."""
+    flags = target.flags
+    features: dict[str, tuple[Seen, ...]] = {
+        f"flag:{flag}": (_seen(flag, f"{name} {kind}"),)
+        # Reversed, so that of a flag in several lists the first one is named: a later value of a key wins.
+        for kind in reversed(_LISTS)
+        for flag in getattr(flags, kind)
+    }
+    features |= {f"env:{key}": (_seen(value, f"{name} env"),) for key, value in flags.env.items()}
+    features |= {"codegen": _names(target.archs, name), "device": _names(target.devices, name)}
+    return Inventory(
+        subject=subject,
+        platform=target.platform,
+        components={
+            component: (_seen(f">={part.version}" if part.floor else part.version, name),)
+            for component, part in sorted(target.components.items())
+        },
+        features={feature: several for feature, several in sorted(features.items()) if several},
+        skipped=(Skipped(what=REST, reason="a lock has nothing else"),),
+    )
+
+
+def _names(held: Iterable[str], name: str) -> tuple[Seen, ...]:
+    return tuple(_seen(one, name) for one in sorted(held))
+
+
+def _seen(value: str, where: str) -> Seen:
+    return Seen(version=value, seen_by=_SEEN, where=where, default=True)
+
+
+def _read(asked: SubjectRequest) -> Inventory:
+    path, wanted = _place(asked)
+    held = read.read(os.path.join(asked.directory, path)).held
+    if wanted and wanted not in held:
+        raise NothingMatched(
+            f"{path} has no target `{wanted}`", expected=", ".join(held), found=f"`{wanted}`"
+        )
+    fitting = [
+        name
+        for name, part in held.items()
+        if name == wanted or (not wanted and asked.platform in ("", part.platform))
+    ]
+    if len(fitting) != 1:
+        raise UsageError(
+            "a lock is compared for one target",
+            expected=" or ".join(f"`lock:{path}#{name}`" for name in fitting or held),
+            found=f"`{asked.subject}`",
+        )
+    return inventory(held[fitting[0]], fitting[0], asked.subject)
+
+
+def _identity(asked: SubjectRequest) -> str:
+    return streams.file_identity(os.path.join(asked.directory, _place(asked)[0]))
+
+
+def _place(asked: SubjectRequest) -> tuple[str, str]:
+    # The last `#` is the one before a target: a path may have others.
+    path, sharp, target = asked.place.rpartition("#")
+    return (path, target) if sharp else (target, "")
+
+
+SCHEMES = OBSERVED | {"lock": Scheme("lock:FILE#TARGET", "one target of a lock", _read, _identity)}
+"""The kinds of subjects, by what stands in front of the first colon."""
+
+REGISTRY = "registry:"
+"""How subjects begin that verdicts can be attached to."""
+# The media type of verdicts that are attached.
+_ATTACHED = "application/vnd.toolmatrix.verdicts.v1+json"
+
+
+class Baseline(Value):
+    """The expectations that subjects are checked against: own ones, and a lock with the targets that count."""
+
+    expected: tuple[Expectation, ...] = ()
+    lock: Lock | None = None
+    path: str = ""
+    digest: str = ""
+    targets: tuple[str, ...] = ()
+
+    def with_lock(self, path: str) -> Baseline:
+        """This one with the lock at a path, unless that is empty. Raises LockError."""
+        if not path:
+            return self
+        lock = read.read(path)
+        return self.replace(lock=lock, path=path, digest=write.digest(lock))
+
+    def target(self, inventory: Inventory) -> str:
+        """The target that an image was made for: the one named, of its label, or of its platform."""
+        held = self.held
+        if len(self.targets) > 1:
+            raise UsageError(
+                "validate checks one target at a time",
+                expected="`--target NAME`",
+                found=f"`--target {','.join(self.targets)}`",
+            )
+        if self.targets and self.targets[0] not in held:
+            raise NothingMatched(
+                f"{self.path} has no target `{self.targets[0]}`", expected=", ".join(held)
+            )
+        if self.targets or len(held) == 1:
+            return self.targets[0] if self.targets else next(iter(held))
+        label = inventory.features.get(f"label:{LABEL}target", ())
+        named = [name for name in held if label and label[0].version == name]
+        platform = _platform(inventory.platform)
+        alike = [name for name in held if platform and platform == _platform(held[name].platform)]
+        fitting = named or alike
+        # Two targets of one platform differ in what is installed, and no guess would be right for both.
+        if len(fitting) != 1:
+            raise UsageError(
+                "the image does not name the target of the lock it was made for",
+                expected="`--target` with one of " + ", ".join(fitting or held),
+                found=inventory.platform or "no platform",
+            )
+        return fitting[0]
+
+    @property
+    def components(self) -> set[str]:
+        """The components that are expected, whatever the target."""
+        names = {one.name for one in self.expected if one.kind == "component"}
+        return names.union(*(target.components for target in self.held.values()))
+
+    @property
+    def features(self) -> set[str]:
+        """The features that are expected, or that a flag which is expected changes."""
+        flags = {flag for target in self.held.values() for flag in target.flags.cflags}
+        flags |= {one.name for one in self.expected if one.kind == "flag"}
+        named = {one.name for one in self.expected if one.kind == "feature"}
+        return named | {images.EFFECTS[flag][0] for flag in flags & images.EFFECTS.keys()}
+
+    @property
+    def held(self) -> dict[str, LockedTarget]:
+        """The targets of the lock, whatever environment asks for them; of one name the last."""
+        return self.lock.held if self.lock else {}
+
+    def of(self, inventory: Inventory) -> Baseline:
+        """This one, or where it expects nothing the lock inside the image. Raises LockError for an image without."""
+        if self.expected or self.lock is not None:
+            return self
+        lock = embedded(inventory)
+        return self.replace(lock=lock, path=f"/{LOCK}", digest=write.digest(lock))
+
+
+def _platform(text: str) -> str:
+    # Whoever builds may leave out the variant, as in `linux/arm64/v8` (OCI image index, platform).
+    return "/".join(text.split("/")[:2])
+
+
+class Attempt(Value):
+    """The verdicts about one subject, and its identity by then; None where those that were known still stand."""
+
+    identity: str = ""
+    judged: Judged | None = None
+
+
+class Validator(IndexedWork):
+    """Everything that checking a subject takes; `store` changes no verdict, only how long it takes."""
+
+    baseline: Baseline
+    directory: str = ""
+    platform: str = ""
+    only: tuple[str, ...] = ()
+    run: bool = True
+    strict: bool = False
+    attach: bool = False
+    store: LayerStore | None = None
+
+    @property
+    def settings(self) -> tuple[object, ...]:
+        """What decides verdicts besides the matrix and the subjects."""
+        baseline = self.baseline
+        asked = (baseline.digest, baseline.targets, baseline.expected)
+        return (*asked, self.only, self.run, self.strict, self.platform or this_platform())
+
+    def judge(self, subject: str) -> Judged:
+        """The verdicts about one subject. Raises ToolmatrixError where it cannot be observed.
+
+        With `attach` they are those that are attached to an image in a registry, or are attached to it; where the
+        registry does not take them they say why.
+        """
+        if not self.attach:
+            return self._judged(subject)
+        from toolmatrix.images import registry
+
+        place, budget = subject.removeprefix(REGISTRY), Budget(subject)
+        run = {f"{LABEL}run": self.key}
+        with registry.opened_referrers(place, _ATTACHED, budget) as there:
+            digest = there.digest
+            for document in there.documents(run):
+                kept = _attached(document)
+                if kept is not None:
+                    # Another name of the same image may have been judged.
+                    return kept.replace(subject=subject)
+        judged = self._judged(subject)
+        try:
+            # Opened anew, for one line has a measure of time that reading the image is no part of.
+            with registry.opened_referrers(place, _ATTACHED, budget) as there:
+                # What a name stood for before and after it was read is what was read.
+                if there.digest == digest:
+                    there.put(judged.to_json(), run)
+        except registry.UNREADABLE as error:
+            return judged.replace(not_attached=_reason(error))
+        return judged
+
+    def _judged(self, subject: str) -> Judged:
+        inventory = observe(subject, self.platform, self.directory, None, self.asks, self.store)
+        baseline = self.baseline.of(inventory)
+        expected = list(baseline.expected)
+        target = ""
+        if baseline.lock is not None:
+            target = baseline.target(inventory)
+            expected += expectations.of_lock(
+                self.index, baseline.held[target], baseline.digest, baseline.lock.requests[target]
+            )
+        found = images.judge(inventory, expected, self.index)
+        return Judged(
+            subject=subject,
+            platform=inventory.platform,
+            digest=inventory.digest,
+            lock=baseline.path,
+            lock_digest=baseline.digest,
+            target=target,
+            verdicts=self._wanted(_following(found, inventory, self.index, target)),
+        )
+
+    def asks(self, read: Inventory) -> Sequence[ProgramProbe]:
+        """The probes for the programs of an image that was read: those of what is expected of it, and no others."""
+        baseline = self.baseline.of(read)
+        wanted = baseline.components
+        # A program that nothing is expected of is not started: each costs a process in the container.
+        known = probes_of(self.index, wanted) if self.run else ()
+        return [one for one in known if one.name in wanted | baseline.features]
+
+    def _wanted(self, found: Iterable[Verdict]) -> tuple[Verdict, ...]:
+        every = tuple(found)
+        kinds = {word for one in every for word in (one.kind, one.name)}
+        odd = next((word for word in self.only if word not in kinds), "")
+        # A misspelt name would leave no check, and nothing would be wrong.
+        if odd:
+            raise NothingMatched(
+                f"unknown check `{odd}`",
+                expected="one of " + ", ".join(dict.fromkeys(one.kind for one in every)),
+                found=f"`--only {odd}`",
+            )
+        chosen = (one for one in every if not self.only or {one.kind, one.name} & {*self.only})
+        return tuple(
+            one.replace(word=FAIL) if self.strict and one.word == WARN else one for one in chosen
+        )
+
+    def attempt(self, subject: str, known: str | None) -> Attempt:
+        """The verdicts, or the one that says why there are none, unless the subject still has the identity `known`."""
+        # Nobody keeps results where that is None, so that nothing has to be identified.
+        identity = "" if known is None else subject_identity(subject, self.directory)
+        if identity and identity == known:
+            return Attempt(identity=identity)
+        try:
+            judged = self.judge(subject)
+        except (ToolMissing, BoundExceeded):
+            # Another run may not meet these though the subject is the same, so that they are kept without identity.
+            raise
+        except ToolmatrixError as error:
+            judged = refused(subject, error)
+        # Told anew after reading, for a tag may move while its image is read.
+        # Where it changed meanwhile nobody knows which one was judged.
+        if identity and identity != subject_identity(subject, self.directory):
+            identity = ""
+        return Attempt(identity=identity, judged=judged)
+
+
+def _attached(document: Any) -> Judged | None:
+    # Whoever may push may attach anything; what is no document of ours counts as not there.
+    try:
+        return Judged.from_json(document) if document["schema"] == VERDICTS else None
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _reason(error: ToolmatrixError) -> str:
+    return error.what + (f", found {error.found}" if error.found else "")
+
+
+def refused(subject: str, error: Exception) -> Judged:
+    """A subject that could not be observed: nobody can say what it is."""
+    if isinstance(error, ToolmatrixError):
+        where = f"{error.where}: " if error.where else ""
+        reason, code, help = f"{where}{_reason(error)}", error.code, error.help
+    else:
+        reason, code, help = f"{type(error).__name__}: {error}", "TM900", "report it"
+    verdict = Verdict(
+        word=UNKNOWN, kind="subject", name="subject", reason=reason, code=code, help=help
+    )
+    return Judged(subject=subject, verdicts=(verdict,))
+
+
+def _following(
+    verdicts: Iterable[Verdict], inventory: Inventory, index: Index, target: str
+) -> list[Verdict]:
+    """The verdicts; what fails only since the image follows a lock of its own says so, and asks for nothing."""
+    found = list(verdicts)
+    try:
+        own = embedded(inventory)
+    except LockError:
+        return found
+    part = own.held.get(target)
+    if part is None or not any(one.word == FAIL for one in found):
+        return found
+    wanted = expectations.of_lock(index, part, write.digest(own), own.requests[target])
+    follows = {
+        (one.kind, one.name) for one in images.judge(inventory, wanted, index) if one.word == PASS
+    }
+    return [
+        one.replace(reason="the lock in the image requires it", help="")
+        if one.word == FAIL and one.kind == "component" and (one.kind, one.name) in follows
+        else one
+        for one in found
+    ]
+
+
+def expectations_of(words: Iterable[tuple[str, Position | None]]) -> tuple[Expectation, ...]:
+    """The expectations of some words with their places. Raises UsageError for a word that is not an expectation."""
+    return tuple(expectations.of_word(word, where) for word, where in words)
+
+
+# What another machine has of its own under the same name, or not at all.
+_ENGINES = ("docker:", "podman:", "containerd:")
+_OF_A_MACHINE = ("host", "archive:-", "-")
+_GO_ON = "use `--resume` to continue"
+
+
+def validate(validator: Validator, subject: str, bounds: WorkBounds) -> Judged:
+    """The verdicts about one subject, or that a bound was reached. Raises ToolmatrixError."""
+    with Pool(validator.judge, bounds) as pool:
+        ((_, outcome),) = pool.outcomes({subject: (subject,)})
+    if isinstance(outcome.error, BoundExceeded):
+        return refused(subject, outcome.error)
+    judged: Judged = outcome.result()
+    return judged
+
+
+def reachable(subjects: Iterable[str]) -> None:
+    """Raise UsageError for a subject that is another one, or none, on another machine."""
+    for subject in subjects:
+        if subject in _OF_A_MACHINE or subject.startswith(_ENGINES):
+            raise UsageError(
+                f"`{subject}` is on this machine, but an executor runs elsewhere",
+                expected="subjects in a registry, or in a folder that all machines share",
+                found=f"`{subject}`",
+            )
+
+
+def validate_all(
+    key: str,
+    subjects: Sequence[str],
+    workers: AbstractContextManager[Pool | Executed],
+    resume: str,
+    each: Callable[[Judged], None],
+) -> list[Judged]:
+    """The verdicts of a validator with that key about every subject; `each` is called with each as soon as it is known.
+
+    The subjects that the file `resume` has results of are not validated again, if they are still the same.
+    """
+    found: dict[str, Judged] = {}
+    with Results(resume, key) as results, workers as pool:
+        known = {name: results.identity(name) if resume else None for name in subjects}
+        for name, outcome in pool.outcomes({name: (name, known[name]) for name in subjects}):
+            found[name] = results.settled(name, outcome)
+            each(found[name])
+    return [found[name] for name in subjects]
+
+
+def merged(files: Iterable[tuple[str, bytes]]) -> dict[str, Judged]:
+    """The verdicts that files of results or of `--format jsonl` hold, paths and contents, by subject.
+
+    In one file the last line about a subject counts, as for `--resume`. Of a file whose last line is cut off something
+    is not known, which is told under its own name. Raises UsageError for a file that is none, for results of different
+    runs, and for a subject that two files tell different things about.
+    """
+    found: dict[str, tuple[Judged, str]] = {}
+    runs: dict[str, str] = {}
+    for path, data in files:
+        own: dict[str, Judged] = {}
+
+        def take(body: Any, path: str = path, own: dict[str, Judged] = own) -> None:
+            runs.setdefault(body["run"], path)
+            own[body["subject"]] = Judged.from_json(body)
+
+        # Compared when it is read to its end, for a later line may say something else.
+        if not KeptLines(path, VERDICTS, take).read(data):
+            own[path] = refused(path, CannotSay("its last line is cut off", help=_GO_ON))
+        # Those of another run may well tell different things.
+        if len(runs) > 1:
+            raise UsageError(
+                "these are results of different runs",
+                expected="the same lock, matrix, expectations and options in all",
+                found=" and ".join(dict.fromkeys(runs.values())),
+            )
+        for subject, judged in own.items():
+            before, where = found.setdefault(subject, (judged, path))
+            if before != judged:
+                raise UsageError(
+                    f"two files have different results for `{subject}`",
+                    where=Position(path),
+                    expected=f"what {where} says of it",
+                    help="validate it again with `--resume`, or leave one of the files out",
+                )
+    return {subject: judged for subject, (judged, _) in found.items()}
+
+
+def lacking(subject: str) -> Judged:
+    """The verdict about a subject that no run told of."""
+    return refused(subject, CannotSay("no run has a result for it", help=_GO_ON))
+
+
+class Results:
+    """The file of results, or nothing where no path is given; `done` is what it has for this key."""
+
+    def __init__(self, path: str, key: str) -> None:
+        self.kept = KeptLines(path, VERDICTS, self._take)
+        self.key = key
+        self.done: dict[str, tuple[str, Judged]] = {}
+        """By subject its identity and its verdicts."""
+
+    def __enter__(self) -> Self:
+        self.kept.__enter__()
+        return self
+
+    def _take(self, body: Any) -> None:
+        # Of a subject that was judged twice the last line counts: it was another one by the second time.
+        if body["run"] == self.key:
+            self.done[body["subject"]] = body.get("identity", ""), Judged.from_json(body)
+
+    def identity(self, name: str) -> str:
+        """The identity of a subject when it was judged; empty where there is no result of it."""
+        return self.done[name][0] if name in self.done else ""
+
+    def settled(self, name: str, outcome: WorkResult) -> Judged:
+        """The verdicts about a subject, put on the disk where they are not there yet. Raises OutputError."""
+        error = outcome.error
+        attempt: Attempt = Attempt(judged=refused(name, error)) if error else outcome.value
+        if attempt.judged is None:
+            return self.done[name][1]
+        more = {"run": self.key, "subject": name, "identity": attempt.identity}
+        self.kept.add(attempt.judged.to_json() | more)
+        return attempt.judged
+
+    def __exit__(self, *_: object) -> None:
+        self.kept.__exit__()

@@ -1,0 +1,102 @@
+"""`compose.yaml` and `devcontainer.json`: the images of containers, their variables and features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolmatrix.manifests import installers, markers, names
+from toolmatrix.manifests.files import Files
+from toolmatrix.manifests.markers import Marked
+from toolmatrix.manifests.model import (
+    IMAGE,
+    PLATFORM,
+    Asked,
+    FileText,
+    Item,
+    NotRead,
+    ProjectManifest,
+    Traced,
+)
+
+
+def read_compose(source: FileText, files: Files) -> ProjectManifest:
+    """The services of a compose file as environments. Raises ManifestError."""
+    unread: list[NotRead] = []
+    found = []
+    for name, (key, service) in markers.parse(source).get("services").fields().items():
+        items = tuple(_service(key, service, unread))
+        if items:
+            found.append(Asked(name=name, items=items))
+    return ProjectManifest(
+        kind="compose file",
+        environments=tuple(found),
+        unread=tuple(unread),
+        sources=(source, *files.opened),
+    )
+
+
+def _service(key: Traced, service: Marked, unread: list[NotRead]) -> Iterator[Item]:
+    image, build = service.get("image").text(), service.get("build")
+    if build.node is not None:
+        # The image is then what the build is called.
+        # Its Dockerfile may need arguments that stand here: which file and context is for its user to say.
+        unread.append(NotRead(text=key, why="it is built: judge its Dockerfile"))
+    elif image:
+        word = installers.expanded(image, {})
+        if word.unread:
+            unread.append(NotRead(text=image, why=f"{word.unread} is unknown"))
+        else:
+            yield Item(kind=IMAGE, name=word.plain, specifier="", text=word.text)
+    platform = service.get("platform").text()
+    if platform and "$" not in platform.text:
+        yield Item(kind=PLATFORM, name=platform.text, specifier="", text=platform)
+    yield from _variables(service.get("environment"), unread)
+
+
+def _variables(environment: Marked, unread: list[NotRead]) -> Iterator[Item]:
+    pairs = [(name, value.text()) for name, (_, value) in environment.fields().items()]
+    for one in markers.texts(environment.items()):
+        name, equals, value = one.partition("=")
+        pairs += [(name.text, value)] if equals else []
+    for variable, said in pairs:
+        if said is not None:
+            yield from installers.variable(variable, installers.expanded(said, {}), unread)
+
+
+def read_devcontainer(source: FileText, files: Files) -> ProjectManifest:
+    """A development container as one environment. Raises ManifestError."""
+    unread: list[NotRead] = []
+    items = tuple(_items(markers.parse_json(source), unread))
+    return ProjectManifest(
+        kind="devcontainer",
+        environments=(Asked(name="", items=items),) if items else (),
+        unread=tuple(unread),
+        sources=(source, *files.opened),
+    )
+
+
+def _items(root: Marked, unread: list[NotRead]) -> Iterator[Item]:
+    image = root.get("image").text()
+    if image:
+        yield Item(kind=IMAGE, name=image.text, specifier="", text=image)
+    for key in ("build", "dockerFile", "dockerComposeFile"):
+        held = root.fields().get(key)
+        if held:
+            unread.append(NotRead(text=held[0], why="it is built: judge that file"))
+    for name, (_, options) in root.get("features").fields().items():
+        for option, component in names.feature(name).items():
+            version = options.get(option).text()
+            # `latest`, `lts` and `none` name no release.
+            if version is not None and version.text[:1].isdigit():
+                yield Item(
+                    kind=component,
+                    name=component,
+                    specifier=f"=={version.text}",
+                    text=version,
+                    version=version,
+                )
+    for where in ("containerEnv", "remoteEnv"):
+        for name, (_, value) in root.get(where).fields().items():
+            text = value.text()
+            if text is not None:
+                yield from installers.variable(name, installers.expanded(text, {}), unread)

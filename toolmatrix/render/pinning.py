@@ -1,0 +1,142 @@
+"""What pins the contents of an image: times of snapshots of a distribution; and what is taken as it comes, unpinned.
+
+The services of Debian and Ubuntu have a folder for each time, in UTC: https://snapshot.debian.org/archive/debian and
+https://snapshot.ubuntu.com. What build systems fetch by themselves once a step runs them, such as Bazel and CMake, is
+not looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timezone
+
+from toolmatrix.errors import UsageError
+from toolmatrix.recipes.model import APT, BuildStep
+from toolmatrix.render.model import Choices, ImagePlan
+from toolmatrix.value import Value
+
+_STAMP, _DAY = "%Y%m%dT%H%M%SZ", "%Y-%m-%d"
+
+
+def stamp(text: str) -> str:
+    """The name of a time, of a day its beginning; nothing of nothing. Raises UsageError for another text."""
+    return parsed_time(text).strftime(_STAMP) if text else ""
+
+
+def epoch(text: str) -> int:
+    """A time as seconds since 1970, as SOURCE_DATE_EPOCH has it. Raises UsageError."""
+    return int(parsed_time(text).timestamp())
+
+
+def parsed_time(text: str) -> datetime:
+    """The time that a text says. Raises UsageError."""
+    for form in (_DAY, _STAMP):
+        try:
+            found = datetime.strptime(text, form).replace(tzinfo=timezone.utc)
+        except ValueError:
+            continue
+        # It would take 2026-1-2 as well, which no service knows.
+        if found.strftime(form) == text:
+            return found
+    raise UsageError(
+        f"`--snapshot {text}` is not a time",
+        expected="a day such as 2026-11-20, or a time of a snapshot such as 20261120T030400Z",
+        found=f"`{text}`",
+    )
+
+
+PINNED_BY = {
+    "image": "`--base IMAGE=IMAGE@sha256:...` pins an image",
+    "frontend": "`--syntax-line IMAGE@sha256:...` pins the frontend of BuildKit, `--syntax-line off` uses none",
+    "package": "`--snapshot DATE` uses the packages of Debian and Ubuntu as of a day",
+    "unkept": "packages that no snapshot has may lie in a base image with a digest, named by `--base`",
+    "python": "`toolmatrix lock --packages` pins the Python packages of an answer",
+    "file": "a recipe may name checksums",
+    "step": "steps of a recipe of your own may give pip hashes (`--require-hashes`) or no index (`--no-index`)",
+    "git": "steps of a recipe of your own may check out a commit in the place of a branch or tag",
+}
+"""What pins something, by kind."""
+
+# What fetches packages in a line of shell, and what makes it take files with hashes alone, or those that are there.
+_PIP, _CHECKED = (
+    re.compile(r"\bpip3? (?:install|wheel|download) .*"),
+    ("--require-hashes", "--no-index"),
+)
+# What is built out of a folder without packages of its own.
+_ALONE = ("--no-build-isolation", "--no-deps")
+_FOLDER = re.compile(r" [./]\S*$")
+_GIT = re.compile(r"\bgit (?:\S+ )*?(?:clone|fetch|pull)\b.*")
+_COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
+_FILE = re.compile(r"\b(?:curl|wget) .*")
+_SUM = re.compile(r"\bsha(?:256|384|512)sum\b")
+_MANAGER = re.compile(r"\b(?:apt|apt-get|dnf|yum) (?:-\S+ )*install\b.*")
+
+
+class Loose(Value):
+    """Something that is taken as it comes, and by which of `WAYS` it can be pinned."""
+
+    kind: str
+    what: str
+
+
+def unpinned(image: ImagePlan, choices: Choices) -> tuple[Loose, ...]:
+    """Everything that an image takes as it comes, once each."""
+    found = [Loose(kind="image", what=one) for one in _tags(image.from_, image.runtime.from_)]
+    found += [Loose(kind="frontend", what=one) for one in _tags(choices.syntax_line)]
+    found += _packages(image)
+    found += [Loose(kind="file", what=one.url) for one in image.all_downloads if not one.checksum]
+    commands = () if image.closure else (*image.builds, image.pip)
+    lines = (" ".join(("pip install", *words)) for words in commands if words)
+    found += [Loose(kind="python", what=line) for line in lines]
+    found += [one for step in image.steps for one in _fetched(step, image)]
+    return tuple(dict.fromkeys(found))
+
+
+def _tags(*images: str) -> list[str]:
+    return [image for image in images if image and "@sha256:" not in image]
+
+
+def _packages(image: ImagePlan) -> Iterator[Loose]:
+    by_apt = image.distro.manager == APT
+    # dnf has no sign between name and version.
+    names = dict.fromkeys(
+        one for one in (*image.packages, *image.runtime.packages) if not (by_apt and "=" in one)
+    )
+    if names and image.snapshot is None:
+        command = "apt-get install" if by_apt else "dnf install"
+        yield Loose(kind="package" if by_apt else "unkept", what=" ".join((command, *names)))
+    for one in (*image.repositories, *image.runtime.repositories):
+        yield Loose(kind="unkept", what=f"{one.uri} {one.suite}")
+
+
+def _fetched(step: BuildStep, image: ImagePlan) -> Iterator[Loose]:
+    for line in step.run:
+        for kind, found in _fetching(line, step.run):
+            # A snapshot holds for whoever calls apt.
+            if found and not (kind == "package" and image.snapshot):
+                yield Loose(kind=kind, what=found[0])
+
+
+def _fetching(line: str, lines: Sequence[str]) -> Iterator[tuple[str, re.Match[str] | None]]:
+    if not any(word in line for word in _CHECKED) and not _is_alone(line):
+        yield "step", _PIP.search(line)
+    if not _COMMIT.search(line) and not any(_checks_out(one) for one in lines):
+        yield "git", _GIT.search(line)
+    if not any(_SUM.search(one) for one in lines):
+        yield "file", _FILE.search(line)
+    yield "package", _MANAGER.search(line)
+
+
+def _is_alone(line: str) -> bool:
+    return all(word in line for word in _ALONE) and bool(_FOLDER.search(line))
+
+
+def _checks_out(line: str) -> bool:
+    return "checkout" in line and bool(_COMMIT.search(line))
+
+
+def pinning_advice(found: Iterable[Loose]) -> str:
+    """What pins each kind of them."""
+    kinds = {one.kind for one in found}
+    return "; ".join(text for kind, text in PINNED_BY.items() if kind in kinds)

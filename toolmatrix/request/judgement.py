@@ -1,0 +1,288 @@
+"""A judged manifest: what it asks for as lines of a request, what facts say of each, and an edit of it."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from toolmatrix.codes.manifests import ManifestFinding
+from toolmatrix.errors import ToolmatrixError
+from toolmatrix.facts.index import Index
+from toolmatrix.facts.versions import Key, Scale, SelectorError, key, order
+from toolmatrix.manifests.model import PIP, Item, NotRead, ProjectManifest, Traced
+from toolmatrix.solve.request import Ask, Request
+from toolmatrix.value import NamedTuple, Value
+
+ARCH = "arch"
+_PIN = re.compile(r"==(\d+(?:\.\d+)*)")
+# What sources of a list of files say.
+_LISTED = re.compile(r"package ([\w.-]+), (?:final )?releases (\S+) to ([^\s,;]+)")
+_ALL = ": file list"
+
+
+class AskedPart(Value):
+    """One line of a request that an item of a manifest makes.
+
+    `asks` are its component, and the builds of it that it leaves; `text` is how a sentence names it. A change of
+    version replaces `version`, which is None where the file does not have it as it is. `carried`: an image brings it.
+    `open`: an index that nobody read may have builds of it; `older`: it may be a release before those that are known.
+    """
+
+    component: str
+    asks: tuple[Ask, ...]
+    text: str
+    item: Item
+    version: Traced | None = None
+    carried: bool = False
+    open: bool = False
+    older: bool = False
+
+
+class MissingRelease(Value):
+    """A release that was not in the list of its package when that was `read`; `near` are its neighbours."""
+
+    part: AskedPart
+    package: str
+    release: str
+    near: tuple[str, ...]
+    read: str
+
+
+class AskedParts(Value):
+    """All parts of one environment, the machine that it is for, and what of it the matrix does not know.
+
+    `missing` are releases that are known not to be there.
+    """
+
+    name: str
+    parts: tuple[AskedPart, ...]
+    machine: str
+    unknown: tuple[NotRead, ...]
+    missing: tuple[MissingRelease, ...] = ()
+
+
+def older(index: Index, component: str, *selectors: str) -> bool:
+    """True if selectors admit releases before the oldest that is known: of these nobody says anything."""
+    scale = index.scale(component)
+    if index.header["components"][component]["scheme"] == "names" or not scale.versions:
+        return False
+    # Each bound, and what lies just above it, stands for all that is between bounds.
+    bounds = {
+        clause.text
+        for selector in selectors
+        for part in scale.parse(selector)
+        for clause in part
+        if clause.version
+    }
+    tried = {"0", *(bound + more for bound in bounds for more in ("", ".0.1"))}
+    below = Scale("pep440", sorted(filter(partial(_before, scale.versions[0]), tried), key=_key))
+    left = everything(len(below.versions))
+    for selector in selectors:
+        left &= below.select(selector)
+    return bool(left)
+
+
+def missing(index: Index, part: AskedPart, package: str) -> MissingRelease | None:
+    """The release that a part pins, if a list of all files of its package lacks it, and has older and newer ones."""
+    pinned = _PIN.fullmatch(part.asks[0].selector)
+    if not pinned or part.item.kind != PIP or part.item.bounds or part.item.indexes:
+        return None
+    builds = (
+        index.component(index.builds_of(part.component)).packages
+        if package != part.component
+        else {}
+    )
+    mask = sum(one for name, one in builds.items() if name.partition("[")[0] == package)
+    names = index.scale(index.builds_of(part.component)).named(mask) if mask else ()
+    releases = {name.partition("+")[0] for name in names if "@default/" in name}
+    known = sorted(releases or index.component(part.component).versions, key=_key)
+    older = [one for one in known if _before(pinned[1], one)]
+    newer = [one for one in known if _before(one, pinned[1])]
+    for source in index.sources().values() if older and newer else ():
+        # What was listed on the index is all that there was.
+        listed = _LISTED.match(source.at) if _ALL in source.title else None
+        if listed and listed[1] == package and _before(listed[3], pinned[1]):
+            near = older[-1], newer[0]
+            return MissingRelease(
+                part=part, package=package, release=pinned[1], near=near, read=source.read
+            )
+    return None
+
+
+def requirements_of(index: Index, part: AskedPart) -> set[str]:
+    """The components that hard facts say some release of a part requires."""
+    left = index.scale(part.component).select(part.asks[0].selector)
+    return {
+        name
+        for binding in index.component(part.component).bindings
+        if binding.kind in ("requires", "needs") and binding.mask & left
+        for name in binding.named
+    }
+
+
+def builds(index: Index, part: AskedPart, machine: str = "") -> tuple[str, int]:
+    """The component of the builds of a package, and those of them that a part leaves, on a machine if one is given."""
+    name = index.builds_of(part.component)
+    if not name or part.item.kind != PIP:
+        return name, 0
+    facts = index.component(name)
+    left = everything(len(facts.versions))
+    selected = [
+        (ask.component, index.scale(ask.component).select(ask.selector)) for ask in part.asks
+    ]
+    if machine:
+        selected.append(("machine", index.scale("machine").bit(machine)))
+    for component, mask in selected:
+        if component == name:
+            left &= mask
+            continue
+        for binding in facts.about(component, left):
+            if not binding.conditions and not binding.allowed & mask:
+                left &= ~binding.mask
+    return name, left
+
+
+def everything(count: int) -> int:
+    """The mask of so many releases: bit 0 is the absence of a component, and none of them."""
+    return (2 << count) - 2
+
+
+def _key(version: str) -> Key:
+    return order(key(version))
+
+
+def _before(first: str, version: str) -> bool:
+    try:
+        return _key(version) < _key(first)
+    except SelectorError:
+        return False
+
+
+FINE, REFUSED, UNKNOWN = "fine", "refused", "unknown"
+
+
+class JudgedPair(NamedTuple):
+    """What facts say of two parts: `says` is fine, refused or unknown, `evidence` the best that speaks for it."""
+
+    one: AskedPart
+    other: AskedPart
+    says: str
+    evidence: str
+    facts: tuple[str, ...]
+
+
+class ManifestRefusal(Value):
+    """A finding with the parts that it is about, and the request that these alone make."""
+
+    finding: ManifestFinding
+    parts: tuple[AskedPart, ...]
+    request: Request
+
+    @property
+    def hard(self) -> bool:
+        """True where a fact forbids it, and no wheel is only lacking."""
+        return self.finding.severity == "error"
+
+
+class JudgedEnvironment(Value):
+    """One environment: its parts, what it asks for that nobody knows, its refusals and every pair of parts."""
+
+    name: str
+    parts: tuple[AskedPart, ...]
+    unknown: tuple[NotRead, ...]
+    refusals: tuple[ManifestRefusal, ...]
+    pairs: tuple[JudgedPair, ...]
+
+
+class JudgedManifest(Value):
+    """A file with its environments; `refusals` are those of all of them, each once."""
+
+    manifest: ProjectManifest
+    environments: tuple[JudgedEnvironment, ...]
+
+    @property
+    def refusals(self) -> tuple[ManifestRefusal, ...]:
+        """Each refusal once: a stage has those of the stage that it starts from."""
+        found: dict[tuple[object, ...], ManifestRefusal] = {}
+        for environment in self.environments:
+            for one in environment.refusals:
+                key = (one.finding.code, one.finding.asked, tuple(map(str, one.finding.places)))
+                found.setdefault(key, one)
+        return tuple(found.values())
+
+    def pairs(self) -> tuple[JudgedPair, ...]:
+        """Each pair of places once."""
+        found: dict[tuple[object, ...], JudgedPair] = {}
+        for environment in self.environments:
+            for pair in environment.pairs:
+                sides = (pair.one, pair.other)
+                found.setdefault(tuple((one.text, str(one.item.where)) for one in sides), pair)
+        return tuple(found.values())
+
+
+class Edit(Value):
+    """Files by path with their text before and after."""
+
+    files: tuple[tuple[str, str, str], ...]
+
+    @property
+    def patch(self) -> str:
+        """A unified patch, for `patch -p0` and `git apply -p0`."""
+        from difflib import unified_diff
+
+        found: list[str] = []
+        for path, old, new in self.files:
+            before, after = (text.splitlines(keepends=True) for text in (old, new))
+            found += map(_ended, unified_diff(before, after, path, path))
+        return "".join(found)
+
+
+def _ended(line: str) -> str:
+    # The last line of a file may have no end, which a patch has to say.
+    return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+class JudgedFile(Value):
+    """One file: what came of it, or the error that it cannot be read by."""
+
+    path: str
+    judged: JudgedManifest | None = None
+    edit: Edit | None = None
+    error: ToolmatrixError | None = None
+
+    @property
+    def refusals(self) -> tuple[ManifestRefusal, ...]:
+        """All that is refused in it, and all of which there is no wheel."""
+        return self.judged.refusals if self.judged else ()
+
+    @property
+    def hard(self) -> tuple[ManifestRefusal, ...]:
+        """What a fact refuses."""
+        return tuple(one for one in self.refusals if one.hard)
+
+    @property
+    def outcome(self) -> str:
+        """no where a fact refuses something, yes where facts join any of it, unknown else; unread for an error."""
+        if self.judged is None:
+            return "unread"
+        if self.hard:
+            return "no"
+        return "yes" if self.count(FINE) else "unknown"
+
+    def count(self, says: str) -> int:
+        """The number of pairs of which facts say so."""
+        return sum(pair.says == says for pair in self.judged.pairs()) if self.judged else 0
+
+    @property
+    def unread(self) -> tuple[NotRead, ...]:
+        """What was not read of it, in the order of the file."""
+        return self.judged.manifest.unread if self.judged else ()
+
+    @property
+    def unknown(self) -> tuple[NotRead, ...]:
+        """What the matrix does not know, each place once."""
+        found: dict[tuple[str, str], NotRead] = {}
+        for environment in self.judged.environments if self.judged else ():
+            for one in environment.unknown:
+                found.setdefault((str(one.where), one.text.text), one)
+        return tuple(found.values())

@@ -1,0 +1,633 @@
+"""What facts say of pairs of releases by themselves, without solving for the rest: grids of components, and partners.
+
+A grid gives for CI every consistent combination of some components, and every excluded one with the reason. A cell is
+`yes`, `no` or `unknown` (no fact speaks), with the evidence and the records that say so. Conditions on further
+components must hold for all of their releases that the request admits, or the fact is left out. What a build runs on
+follows from the codegen archs that it holds and those that a device runs. Where no fact joins a component that is
+installed and another, those about its builds do: a release goes with what one of its builds goes with, and not with
+what every one of them refuses.
+
+Partners are what goes with some releases of a component, by one pass over the claims about the two. Of every other
+component each release is tested with them, allowed or refused by a hard fact, or nobody speaks of it. A fact counts
+where its conditions hold whatever else is chosen; what was asked under several requests (such as from source, and as a
+wheel) goes where it goes under one of them, and is refused where all that could have it refuse it.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from itertools import product
+
+from toolmatrix.errors import UsageError
+from toolmatrix.facts import evidence as words
+from toolmatrix.solve.assemble import Reachable
+from toolmatrix.solve.engine.conflict import combinations, excludes, excluding, explain
+from toolmatrix.solve.grounds import core
+from toolmatrix.solve.parts import Closed, Pin, only_excludes
+from toolmatrix.solve.preferences import limits
+from toolmatrix.solve.request import Ask
+from toolmatrix.solve.resolve import Resolution, attempt
+from toolmatrix.value import NamedTuple, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import Binding, ComponentFacts, RowGroup
+    from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.solve.engine import Problem
+    from toolmatrix.solve.grounds import Core
+    from toolmatrix.solve.parts import Variable
+    from toolmatrix.solve.request import Request
+
+
+class GridCell(Value):
+    """One pair: the word, its evidence, and the numbers of the records that say so."""
+
+    word: str
+    evidence: str
+    records: tuple[int, ...]
+
+
+class Grid(Value):
+    """Rows and columns by release; `spoken`: whether any release of the rows ever goes with a column."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[GridCell, ...], ...]
+    spoken: tuple[bool, ...]
+
+
+def grid(assembly: Assembly, target: str, rows: str, columns: str) -> Grid:
+    """The grid of two components over the releases that the request admits."""
+    maker = _Grid(assembly, target, rows, columns)
+    down, across = maker.admitted(rows), maker.admitted(columns)
+    return Grid(
+        rows=tuple(assembly.component(rows).versions[place] for place in down),
+        columns=tuple(assembly.component(columns).versions[place] for place in across),
+        cells=tuple(tuple(maker.cell(row, column) for column in across) for row in down),
+        spoken=tuple(bool(maker.ever >> column + 1 & 1) for column in across),
+    )
+
+
+def joins(index: Index, binding: Binding) -> bool:
+    """True if a hard fact speaks of releases: that one has to be there, whichever, joins no two of them."""
+    everything = (2 << len(index.component(binding.component).versions)) - 2
+    if binding.kind == "limits" or binding.allowed & everything != everything:
+        return True
+    cited = index.cites(binding.cites)
+    return any(index.claim(cite.record).selector != "*" for cite in cited)
+
+
+class _Statement(NamedTuple):
+    """Facts or a row about the pair, as masks of their subject and the other; `turned`: columns are the subject.
+
+    `records` are those that say so, where the `cites` of builds were read before.
+    """
+
+    mask: int
+    allowed: int
+    evidence: str
+    cites: tuple[int, ...]
+    turned: bool
+    records: tuple[int, ...]
+
+    def speaks(self, row: int, column: int) -> bool:
+        """True if its subject is at the release of the pair."""
+        return bool(self.mask >> (column if self.turned else row) + 1 & 1)
+
+    def admits(self, row: int, column: int) -> bool:
+        """True if it lets the other be at the release of the pair."""
+        return bool(self.allowed >> (row if self.turned else column) + 1 & 1)
+
+
+class _Grid:
+    def __init__(self, assembly: Assembly, target: str, rows: str, columns: str) -> None:
+        self.assembly = assembly
+        self.target = target
+        self.hard: list[_Statement] = []
+        self.soft: list[_Statement] = []
+        for subject, other, turned in ((rows, columns, False), (columns, rows, True)):
+            self.gather(subject, other, turned=turned)
+        self.built: list[_Statement] = []
+        self.closed: list[_Statement] = []
+        if self.of(rows) == self.of(columns) == "" and self.installed():
+            for subject, other, turned in ((rows, columns, False), (columns, rows, True)):
+                self.through_builds(subject, other, turned=turned)
+        self.ever = 0
+        for said in (*self.hard, *self.soft, *self.built):
+            # Of a fact about a column it is enough that it admits any row: bit 0 is no release.
+            self.ever |= (said.mask if said.allowed > 1 else 0) if said.turned else said.allowed
+
+    def gather(self, subject: str, other: str, *, turned: bool) -> None:
+        """The hard facts about the pair, and the rows that speak of both."""
+        part = self.assembly.component(subject)
+        for fact in part.bindings:
+            binds = fact.component == other and fact.kind in ("requires", "limits")
+            if binds and self.certain(fact.conditions) and joins(self.assembly.index, fact):
+                held = _Statement(fact.mask, fact.allowed, fact.evidence, (fact.cites,), turned, ())
+                self.hard.append(held)
+        if other == "device" and self.of(subject):
+            self.hard += self.running(subject, turned=turned)
+        for group in part.row_groups:
+            if other in group.components[1:] and self.certain(group.conditions):
+                place = group.components.index(other, 1)
+                known = words.weaker(group.evidence, group.evidences[place])
+                for mask, allowed, cites in zip(
+                    group.subjects, group.columns[place], group.cites, strict=True
+                ):
+                    self.soft.append(_Statement(mask, allowed, known, (cites,), turned, ()))
+
+    def of(self, component: str) -> str:
+        """The component that the releases of another are builds of."""
+        return self.assembly.header["components"][component]["variant_of"]
+
+    def running(self, builds: str, *, turned: bool) -> Iterator[_Statement]:
+        """What facts say of builds and devices by way of the archs that the one holds and the other runs."""
+        index, devices = self.assembly.index, self.assembly.component("device")
+        runs = [
+            limits(index, "device", "arch", 2 << place) for place in range(len(devices.versions))
+        ]
+        known = [
+            fact for fact in devices.bindings if (fact.component, fact.kind) == ("arch", "limits")
+        ]
+        worst = words.weakest(fact.evidence for fact in known)
+        for fact in self.assembly.component(builds).bindings:
+            if fact.component == "arch" and fact.kind == "limits" and self.certain(fact.conditions):
+                # Bit 0 is no arch, and a device of which no fact says what it runs runs nothing that is known.
+                held = fact.allowed & ~1
+                fits = sum(2 << at for at, mask in enumerate(runs) if mask > 0 and mask & held)
+                cites = fact.cites, *(one.cites for one in known)
+                evidence = words.weaker(fact.evidence, worst)
+                yield _Statement(fact.mask, fits, evidence, cites, turned, ())
+
+    def installed(self) -> bool:
+        """True if the request admits nothing but what was built before."""
+        left = self.assembly.remaining[self.target].get("from", -1)
+        return left == self.assembly.scale("from").bit("wheel")
+
+    def through_builds(self, subject: str, other: str, *, turned: bool) -> None:
+        """What follows for the releases of a component from what facts say of its builds and another one."""
+        builds = self.assembly.index.builds_of(subject)
+        if not builds:
+            return
+        facts = _Grid(self.assembly, self.target, builds, other).hard
+        can = self.possible(builds)
+        releases: dict[int, int] = {}
+        for binding in self.assembly.component(builds).bindings:
+            if binding.component == subject and not binding.allowed & binding.allowed - 1:
+                known = releases.get(binding.allowed, 0)
+                releases[binding.allowed] = known | binding.mask & can
+        for release, made in releases.items():
+            fits, known, evidences = 0, 0, []
+            cites: list[int] = []
+            for build in bits_of(made):
+                # What was not read, or in part, refuses nothing.
+                about = [one for one in facts if one.mask & build and one.evidence != words.UNKNOWN]
+                if not about:
+                    continue
+                allowed = ~1
+                for one in about:
+                    allowed &= one.allowed
+                evidence = words.weakest(one.evidence for one in about)
+                cited = self.touching((cite for one in about for cite in one.cites), build)
+                self.built.append(_Statement(release, allowed, evidence, (), turned, cited))
+                fits, known = fits | allowed, known | build
+                evidences.append(evidence)
+                cites += cited
+            if made and known == made:
+                records = tuple(dict.fromkeys(cites))
+                weakest = words.weakest(evidences)
+                self.closed.append(_Statement(release, fits, weakest, (), turned, records))
+
+    def possible(self, builds: str) -> int:
+        """The builds of the releases asked for that are for the machine and accelerator of the target."""
+        heads, of, found = self.assembly.header["components"], self.of(builds), -1
+        asked = self.assembly.asked.get((self.target, of), -1)
+        left = {**self.assembly.remaining[self.target], of: asked}
+        for fact in self.assembly.component(builds).bindings:
+            about = fact.component
+            # What else a build requires is a question of the cells.
+            given = fact.kind != "needs" and (about == of or heads[about]["given"])
+            if given and self.certain(fact.conditions) and not fact.allowed & left[about]:
+                found &= ~fact.mask
+        return found
+
+    def admitted(self, component: str) -> list[int]:
+        part = self.assembly.component(component)
+        asked = self.assembly.asked.get((self.target, component), -1)
+        if self.of(component):
+            asked &= self.possible(component)
+        # As in an answer: nothing withdrawn, and nothing that was not yet released on the day of `--at`.
+        usable = asked & ~part.yanked
+        at = self.assembly.request.at
+        return [
+            place
+            for place, date in enumerate(part.dates)
+            if usable >> place + 1 & 1 and not (at and date > at)
+        ]
+
+    def certain(self, conditions: Mapping[str, int]) -> bool:
+        """True if conditions hold whatever else is chosen: only the fixed context can promise that."""
+        # What is not reached is absent, for good.
+        left = self.assembly.remaining[self.target]
+        return all(not left.get(name, 1) & ~mask for name, mask in conditions.items())
+
+    def cell(self, row: int, column: int) -> GridCell:
+        """Hard facts decide; a tested row says yes with its own evidence where no hard fact does."""
+        allowing = [said for said in self.hard if said.speaks(row, column)]
+        refusing = [said for said in allowing if not said.admits(row, column)]
+        soft = [said for said in self.soft if said.speaks(row, column)]
+        # What facts say of a release by itself is no question of its builds.
+        if not allowing and not soft:
+            refusing = [
+                said
+                for said in self.closed
+                if said.speaks(row, column) and not said.admits(row, column)
+            ]
+        if refusing:
+            # That something was not read refuses nothing: it only leaves open what others allow.
+            best = max(refusing, key=lambda said: words.rank(said.evidence))
+            # What follows from facts about both is cited for both.
+            both = (row, column) if len(best.cites) > 1 else (column if best.turned else row,)
+            records = best.records or self.cited(best.cites, *both)
+            word = "unknown" if best.evidence == words.UNKNOWN else "no"
+            return GridCell(word=word, evidence=best.evidence, records=records)
+        allowing = [said for said in allowing if said.evidence != words.UNKNOWN]
+        found = allowing or [
+            said
+            for said in (*self.soft, *self.built)
+            if said.speaks(row, column) and said.admits(row, column)
+        ]
+        if not found:
+            return GridCell(word="unknown", evidence=words.UNKNOWN, records=())
+        best = max(found, key=lambda said: words.rank(said.evidence))
+        records = best.records or self.cited(best.cites, row, column)
+        return GridCell(word="yes", evidence=best.evidence, records=records)
+
+    def cited(self, numbers: Iterable[int], *places: int) -> tuple[int, ...]:
+        bits = 0
+        for place in places:
+            bits |= 2 << place
+        return self.touching(numbers, bits)
+
+    def touching(self, numbers: Iterable[int], bits: int) -> tuple[int, ...]:
+        """The records of some cites that are about any of some releases of their subjects."""
+        cites = [cite for number in numbers for cite in self.assembly.index.cites(number)]
+        return tuple(cite.record for cite in cites if cite.touches(bits))
+
+
+def bits_of(mask: int) -> Iterator[int]:
+    """Each bit of a mask that is set, the lowest first."""
+    while mask:
+        bit = mask & -mask
+        mask ^= bit
+        yield bit
+
+
+LIMIT = 20_000
+"""Combinations looked at; more is a mistake in the request rather than a CI matrix."""
+
+
+class Cells(Value):
+    """Combinations of releases of the varied components on one target, the excluded ones each with a core."""
+
+    target: str
+    consistent: tuple[tuple[str, ...], ...]
+    excluded: tuple[tuple[tuple[str, ...], Core], ...]
+
+
+def grid_cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
+    """All combinations of the releases that the request admits. Raises UsageError when there are too many."""
+    variables = [
+        variable for name in varied if (variable := assembly.pick(target, name)) is not None
+    ]
+    numbers = [variable.number for variable in variables]
+    problem = assembly.problem()
+    sides = [_admitted(assembly, target, variable, problem) for variable in variables]
+    # Counted before anything is made: the product may be of millions.
+    count = 1
+    for side in sides:
+        count *= len(side)
+    if count > LIMIT:
+        raise UsageError(
+            "too many combinations",
+            expected=f"at most {LIMIT}",
+            found=str(count),
+            help="narrow them with `--where`, as in --where 'tensorflow>=2.6,<2.9'",
+        )
+    good = set(combinations(problem, numbers))
+    consistent, excluded = [], []
+    cores: list[tuple[int, ...]] = []
+    for found in product(*sides):
+        names = tuple(
+            assembly.version(variable, part) or ""
+            for variable, part in zip(variables, found, strict=True)
+        )
+        pins = [
+            Pin(target, variable.component, name)
+            for variable, name in zip(variables, names, strict=True)
+        ]
+        weak = _weak(assembly, pins) if found in good else None
+        if weak:
+            excluded.append((names, weak))
+        elif found in good:
+            consistent.append(names)
+        else:
+            values = dict(zip(numbers, found, strict=True))
+            # A core that was found before excludes most further combinations too, and is the reason of all of these.
+            known = next((known for known in cores if excludes(problem, known, values)), None)
+            if known is None:
+                known = excluding(problem, values, assembly.asked_nogoods)
+                cores.append(known)
+            excluded.append((names, core(assembly, known, pins)))
+    return Cells(target=target, consistent=tuple(consistent), excluded=tuple(excluded))
+
+
+def _weak(assembly: Assembly, pins: Sequence[Pin]) -> Core | None:
+    """Why a combination is known less well than the request asks, if it is."""
+    request = assembly.request
+    if not request.min_evidence:
+        return None
+    asks = [
+        Ask(
+            component=pin.component,
+            selector=assembly.scale(pin.component).exact(pin.release),
+            text="",
+            target=pin.target,
+        )
+        for pin in pins
+    ]
+    # How well a choice is known is seen in a whole answer: the cell is asked as somebody would who pins it.
+    found = attempt(assembly.index, request.replace(asks=(*request.asks, *asks)))
+    if isinstance(found, Resolution):
+        return None
+    return core(found, explain(found.problem(), found.asked_nogoods), pins)
+
+
+def _admitted(assembly: Assembly, target: str, variable: Variable, problem: Problem) -> list[int]:
+    asked = assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2
+    usable = asked & problem.domains[variable.number]
+    # Nobody asks of withdrawn releases, nor of those from after the day, and cells without them need no reason.
+    for part in assembly.statements:
+        if isinstance(part.said, Closed) and part.terms[0][0] == variable.number:
+            usable &= ~part.terms[0][1] if len(part.terms) == 1 else -1
+    # Cells come in the order in which an answer would prefer them.
+    places = range(1, variable.count + 1)
+    return [
+        candidate
+        for candidate in (places if variable.oldest else reversed(places))
+        if usable >> candidate & 1
+    ]
+
+
+TESTED, ALLOWED, REFUSED = "tested", "allowed", "refused"
+SAYS = (TESTED, ALLOWED, REFUSED)
+"""What facts say of a release beside others, the best first."""
+_UNREAD = "unread"
+"""What a fact says that records that nobody looked: with it nobody can say, whatever others allow."""
+
+
+class PairFact(NamedTuple):
+    """A fact about a pair: what it says of the releases in `mask` of the partner, for the subjects in `of`.
+
+    `touching` are the releases of the fact's own subject that it says it of, by which its claims are cited.
+    """
+
+    says: str
+    mask: int
+    of: int
+    evidence: str
+    cites: int
+    touching: int
+
+
+class Partner(Value):
+    """Another component: its releases by what is said of them, as masks without a release in two of them.
+
+    `usable` are those that can be there at all, `facts` all that was said.
+    """
+
+    component: str
+    usable: int
+    tested: int = 0
+    allowed: int = 0
+    refused: int = 0
+    facts: tuple[PairFact, ...] = ()
+
+    @property
+    def unknown(self) -> int:
+        """The releases of which nobody speaks."""
+        return self.usable & ~(self.tested | self.allowed | self.refused)
+
+    def by_evidence(self, says: str) -> Iterator[tuple[str, int, list[PairFact]]]:
+        """The releases of which one thing is said by the best evidence that says it, and the facts that do."""
+        left = getattr(self, says)
+        for word in words.WORDS:
+            # A release belongs to the first word that has it: worse evidence for the same adds nothing.
+            found = [said for said in self.facts if said.says == says and said.evidence == word]
+            mask = 0
+            for said in found:
+                mask |= said.mask & left
+            if mask:
+                yield word, mask, [said for said in found if said.mask & mask]
+                left &= ~mask
+
+
+class Partners(Value):
+    """What goes with the releases in `mask` of a component, and what these need at any version.
+
+    `requests` are those that can have one of these releases; of several components in `needs` together one is enough.
+    """
+
+    component: str
+    mask: int
+    requests: tuple[Request, ...]
+    partners: tuple[Partner, ...]
+    needs: tuple[tuple[str, ...], ...]
+
+
+def partners_of(index: Index, component: str, requests: Sequence[Request]) -> Partners:
+    """What goes with the releases of a component that some requests for it leave."""
+    ways = [RequestFacts(index, request, component) for request in requests]
+    # A way in which the releases asked about cannot be there says nothing of what goes with them.
+    ways = [way for way in ways if way.mask]
+    mask = 0
+    for way in ways:
+        mask |= way.mask
+    heads = index.header["components"]
+    # What is given says where a result runs: it is a condition of the question, and no answer to it.
+    names = [name for name, head in heads.items() if name != component and not head["given"]]
+    found = [_merged(name, [way.partner(name) for way in ways]) for name in names]
+    needs = {tuple(names): None for way in ways for names in way.needs()}
+    return Partners(
+        component=component,
+        mask=mask,
+        requests=tuple(way.request for way in ways),
+        partners=tuple(found),
+        needs=tuple(needs),
+    )
+
+
+def _merged(name: str, found: Sequence[Partner]) -> Partner:
+    usable = tested = allowed = 0
+    # Refused is what every way refuses: it begins with everything, and each way takes away from it.
+    refused = -1
+    for part in found:
+        usable |= part.usable
+        tested |= part.tested
+        allowed |= part.allowed
+        # What cannot be there at all is refused by no fact about the pair.
+        refused &= part.refused | ~part.usable
+    allowed &= ~tested
+    return Partner(
+        component=name,
+        usable=usable,
+        tested=tested,
+        allowed=allowed,
+        refused=refused & usable & ~(tested | allowed),
+        facts=tuple(dict.fromkeys(said for part in found for said in part.facts)),
+    )
+
+
+class RequestFacts:
+    """One request, under which facts about the releases in `mask` of a component are looked at."""
+
+    def __init__(self, index: Index, request: Request, component: str) -> None:
+        reachable = Reachable(index, request)
+        self.index = index
+        self.request = request
+        self.component = component
+        self.heads = index.header["components"]
+        self.left = reachable.remaining[request.targets[0]]
+        self.asked = reachable.asked.get((request.targets[0], component), -1)
+        self.floor = words.rank(request.min_evidence or words.UNKNOWN)
+        given = [name for name, head in self.heads.items() if head["given"]]
+        # Some of what is given goes with nothing else that is, such as an accelerator with a target.
+        possible = all(self.usable(name) & self.left[name] for name in given)
+        self.mask = self.usable(component) & self.asked if possible else 0
+
+    def certain(self, conditions: Mapping[str, int]) -> bool:
+        """True if conditions hold whatever else is chosen; what is not reached is absent."""
+        return all(not self.left.get(name, 1) & ~mask for name, mask in conditions.items())
+
+    def usable(self, component: str) -> int:
+        """The releases that are out, not withdrawn, and possible where the result runs."""
+        part, at = self.index.component(component), self.request.at
+        # Bit 0 of a mask stands for a component that is absent, and no release.
+        mask = ((2 << len(part.versions)) - 2) & ~part.yanked
+        for place, date in enumerate(part.dates) if at else ():
+            # An empty date comes before every day: a release without one counts as out.
+            if date > at:
+                mask &= ~(2 << place)
+        given = {name for name, head in self.heads.items() if head["given"]}
+        for binding in self.hard(part):
+            if binding.component in given and not binding.allowed & self.left[binding.component]:
+                mask &= ~binding.mask
+        for name in given:
+            for binding in self.hard(self.index.component(name)):
+                # It binds where it speaks of all that the request leaves of its subject.
+                if binding.component == component and not self.left[name] & ~1 & ~binding.mask:
+                    mask &= binding.allowed
+        return mask
+
+    def hard(self, part: ComponentFacts) -> Iterator[Binding]:
+        """The hard facts of a component that name releases of others."""
+        for binding in part.bindings:
+            known = words.rank(binding.evidence) >= self.floor
+            if binding.kind != "needs" and known and self.certain(binding.conditions):
+                yield binding
+
+    def needs(self) -> Iterator[Sequence[str]]:
+        """The components that the subject needs at any version, alternatives together."""
+        for binding in self.index.component(self.component).bindings:
+            wanted = binding.kind == "needs" and binding.mask & self.mask
+            if wanted and self.certain(binding.conditions):
+                yield binding.alternatives
+
+    def at(self, mask: int) -> RequestFacts:
+        """The same for some releases of the component."""
+        found = copy(self)
+        found.mask = self.mask & mask
+        return found
+
+    def partner(self, name: str) -> Partner:
+        """What is said of the releases of another component."""
+        usable = self.usable(name)
+        found = [*self._own(name), *self._others(name), *self._rows(name)]
+        tested = allowed = 0
+        refused = usable
+        left = self.mask
+        while left:
+            # Each release of the subject by itself: what one of them refuses another may allow.
+            bit = left & -left
+            left ^= bit
+            masks = dict.fromkeys((*SAYS, _UNREAD), 0)
+            for said in found:
+                if said.of & bit:
+                    masks[said.says] |= said.mask
+            # Whatever else speaks for a pair, a fact that refuses it, or a list that nobody read, leaves no yes.
+            free = ~masks[REFUSED] & ~masks[_UNREAD]
+            tested |= masks[TESTED] & free
+            allowed |= masks[ALLOWED] & free
+            refused &= masks[REFUSED]
+        return Partner(
+            component=name,
+            usable=usable,
+            tested=tested & usable,
+            allowed=allowed & usable & ~tested,
+            refused=refused & ~(tested | allowed),
+            facts=tuple(found),
+        )
+
+    def _own(self, name: str) -> Iterator[PairFact]:
+        """What hard facts about the subject say of a partner."""
+        everything = (2 << len(self.index.component(name).versions)) - 2
+        for binding in self.hard(self.index.component(self.component)):
+            of, inside = binding.mask & self.mask, binding.allowed & everything
+            # That a toolkit has to be there, whichever, is no yes for each of its releases.
+            if binding.component == name and of and joins(self.index, binding):
+                for says, mask in _sides(binding, inside, everything):
+                    if says != ALLOWED or not only_excludes(self.index, name, binding.cites):
+                        yield PairFact(says, mask, of, binding.evidence, binding.cites, of)
+
+    def _others(self, name: str) -> Iterator[PairFact]:
+        """What hard facts about a partner say of the subject."""
+        everything = (2 << len(self.index.component(self.component).versions)) - 2
+        for binding in self.hard(self.index.component(name)):
+            mask, inside = binding.mask, binding.allowed & everything
+            if binding.component == self.component and joins(self.index, binding):
+                for says, of in _sides(binding, inside, everything):
+                    if of & self.mask:
+                        yield PairFact(says, mask, of, binding.evidence, binding.cites, mask)
+
+    def _rows(self, name: str) -> Iterator[PairFact]:
+        """What tested rows of one of the two say of the other."""
+        for subject, other in ((self.component, name), (name, self.component)):
+            for group in self.index.component(subject).row_groups:
+                # That an image holds two things is no statement that they were tested together.
+                if other in group.components[1:] and not group.carried:
+                    yield from self._tested(group, group.components.index(other, 1), subject)
+
+    def _tested(self, group: RowGroup, place: int, subject: str) -> Iterator[PairFact]:
+        known = words.weaker(group.evidence, group.evidences[place])
+        # Rank 0 is what no fact says: a row of which nobody knows anything vouches for nothing.
+        if words.rank(known) < max(self.floor, 1) or not self.certain(group.conditions):
+            return
+        for own, beside, cites in zip(
+            group.subjects, group.columns[place], group.cites, strict=True
+        ):
+            of, mask = (own, beside) if subject == self.component else (beside, own)
+            if of & self.mask:
+                # A row may vouch for the absence of a component, which is no release that goes with anything.
+                yield PairFact(TESTED, mask & ~1, of, known, cites, own)
+
+
+def _sides(binding: Binding, inside: int, everything: int) -> tuple[tuple[str, int], ...]:
+    """What a fact says of the releases it admits, and of all others."""
+    outside = everything & ~inside
+    if binding.evidence == words.UNKNOWN:
+        # What a list that nobody read leaves out it does not refuse, and what it admits it does not promise.
+        return ((_UNREAD, outside),)
+    return (ALLOWED, inside), (REFUSED, outside)
