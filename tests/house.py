@@ -76,6 +76,15 @@ class Module:
         return found
 
     @cached_property
+    def declaration_lines(self) -> set[int]:
+        """Numbers of the lines of classes that hold nothing but fields, as those of documents do."""
+        found: set[int] = set()
+        for node in self.nodes:
+            if isinstance(node, ast.ClassDef) and all(map(_declares, node.body)):
+                found.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        return found
+
+    @cached_property
     def comment_lines(self) -> set[int]:
         """Numbers of the lines that hold nothing but a comment; a directive to a tool is none."""
         tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
@@ -130,6 +139,12 @@ class Repetition(NamedTuple):
     first: str
     second: str
     length: int
+
+
+def _declares(node: ast.stmt) -> bool:
+    return isinstance(node, ast.AnnAssign) or (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    )
 
 
 def modules(package: Path = PACKAGE) -> list[Module]:

@@ -7,6 +7,8 @@ matched, 4 cannot say, 5 an outside tool is missing or failed, 70 internal error
 
 from __future__ import annotations
 
+from toolmatrix.documents import Code, FilePlace, Literal, TypedDict
+
 __all__ = (
     "AccessDenied",
     "BeyondMatrix",
@@ -57,6 +59,24 @@ if TYPE_CHECKING:
     )
 
 
+class ErrorEntry(TypedDict):
+    """What went wrong, where, and what to do."""
+
+    code: Code
+    what: str
+    where: FilePlace | None
+    expected: str
+    found: str
+    help: str
+
+
+class ErrorDocument(TypedDict):
+    """What every command prints with --json when it fails."""
+
+    schema: Literal["toolmatrix.error/1"]
+    error: ErrorEntry
+
+
 class Position:
     """A place in a file: path as the user knows it, line and column counted from 1 (0: not known)."""
 
@@ -66,6 +86,10 @@ class Position:
         self.path = path
         self.line = line
         self.column = column
+
+    def to_json(self) -> FilePlace:
+        """The place as documents hold it."""
+        return {"path": self.path, "line": self.line or None, "column": self.column or None}
 
     def __str__(self) -> str:
         parts = [self.path, *(str(number) for number in (self.line, self.column) if number)]
@@ -106,20 +130,14 @@ class ToolmatrixError(Exception):
         self.each = each
         self.help = help
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ErrorDocument:
         """The document `toolmatrix.error/1`."""
-        where = self.where
         return {
             "schema": "toolmatrix.error/1",
             "error": {
                 "code": self.code,
                 "what": self.what,
-                "where": where
-                and {
-                    "path": where.path,
-                    "line": where.line or None,
-                    "column": where.column or None,
-                },
+                "where": self.where.to_json() if self.where else None,
                 "expected": self.expected,
                 "found": self.found,
                 "help": self.help,

@@ -6,6 +6,7 @@ lays them out. A verdict is what came of one check of an image or a machine, whe
 
 from __future__ import annotations
 
+from toolmatrix.documents import Annotated, Code, Count, TypedDict
 from toolmatrix.value import Value
 from toolmatrix.wording import few, quoted
 
@@ -24,6 +25,64 @@ VERDICTS = "toolmatrix.verdicts/1"
 
 # Releases of a framework may be dozens, and a sentence with all of them fills a page.
 _FEW = 12
+
+
+class VerdictsLock(TypedDict):
+    """The lock that a subject was held against."""
+
+    path: str
+    digest: str
+    target: str
+
+
+class VerdictPlace(TypedDict):
+    """Where it was seen, and what brought it there."""
+
+    path: str | None
+    layer: str | None
+    instruction: str | None
+
+
+class OtherVersion(TypedDict):
+    """Another version that is there."""
+
+    version: str
+    where: str
+
+
+class VerdictEntry(TypedDict):
+    """What came of a check."""
+
+    verdict: Annotated[str, WORDS]
+    kind: str
+    name: str
+    code: Code | None
+    severity: Annotated[str, SEVERITIES] | None
+    expected: str | None
+    actual: str | None
+    seen_by: str | None
+    reason: str | None
+    help: str | None
+    evidence: str | None
+    where: VerdictPlace
+    others: list[OtherVersion]
+    facts: list[str]
+
+
+class VerdictsDocument(TypedDict):
+    """What `toolmatrix validate --json` and `toolmatrix doctor --json` print of one subject, and each line of
+    `--format jsonl`. `lock` is what it was held against, null where that was expectations or facts; `checked`
+    counts what was not skipped; `others` are what is there besides what decided.
+    """
+
+    schema: Annotated[str, VERDICTS]
+    subject: str
+    platform: str | None
+    digest: str | None
+    outcome: Annotated[str, OUTCOMES]
+    lock: VerdictsLock | None
+    summary: Annotated[dict[str, Count], "pass", "warn", "fail", "skip", "unknown", "checked"]
+    verdicts: list[VerdictEntry]
 
 
 class InstallMethod(Value):
@@ -189,11 +248,17 @@ class Verdict(Value):
     evidence: str = ""
     facts: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> VerdictEntry:
         """The verdict as the document of its subject holds it."""
         return {
             "verdict": self.word,
-            **{name: getattr(self, name) or None for name in PLAIN},
+            "kind": self.kind,
+            "name": self.name,
+            "seen_by": self.seen_by or None,
+            "help": self.help or None,
+            "evidence": self.evidence or None,
+            "reason": self.reason or None,
+            "code": self.code or None,
             "severity": SEVERITY_OF.get(self.word),
             "expected": self.wanted or None,
             "actual": self.found or None,
@@ -290,9 +355,9 @@ class Judged(Value):
         counts = {word.lower(): found.count(word) for word in WORDS}
         return counts | {"checked": len(found) - counts[SKIP]}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> VerdictsDocument:
         """The document `toolmatrix.verdicts/1`."""
-        lock = {"path": self.lock, "digest": self.lock_digest, "target": self.target}
+        lock: VerdictsLock = {"path": self.lock, "digest": self.lock_digest, "target": self.target}
         return {
             "schema": VERDICTS,
             "subject": self.subject,

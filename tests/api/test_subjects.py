@@ -51,14 +51,6 @@ def test_an_inventory_is_that_of_the_command(folder: Path, cache: str) -> None:
     assert found.text(everything=True) == everything
 
 
-def test_checks_are_listed_as_the_command_does(folder: Path, cache: str) -> None:
-    found = toolmatrix.doctor(list_checks=True)
-    assert (found.exit_code, found.verdicts) == (0, ())
-    assert command(folder, cache, "doctor", "--list-checks") == (0, f"{found}\n")
-    written = command(folder, cache, "doctor", "--list-checks", "--json")[1]
-    assert found.to_json() == json.loads(written)
-
-
 def test_subjects_of_a_directory_are_compared_and_kept_in_a_store(
     folder: Path, cache: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

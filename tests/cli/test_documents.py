@@ -14,6 +14,8 @@ import pytest
 from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.cli.conftest import Cli
 
 SMALL = [
@@ -63,7 +65,7 @@ def validator(name: str) -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(schema)
 
 
-def validated(document: dict[str, Any], name: str) -> None:
+def validated(document: Mapping[str, Any], name: str) -> None:
     """That a document keeps to the schema of its name, and to that of every document inside it."""
     assert document["schema"] == f"toolmatrix.{name}/1"
     validator(name).validate(document)

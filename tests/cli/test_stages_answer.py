@@ -22,6 +22,8 @@ from toolmatrix.request import compiles
 from toolmatrix.stages.drivers import installed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.process
@@ -61,7 +63,7 @@ def codes(document: dict[str, Any]) -> list[str]:
     )
 
 
-def graph(document: dict[str, Any]) -> tuple[object, object]:
+def graph(document: Mapping[str, Any]) -> tuple[object, object]:
     """The stages of the only plan: kinds and archs, and who waits for whom."""
     (plan,) = document["plans"]
     return [(one["kind"], one["arch"]) for one in plan["stages"]], plan["edges"]

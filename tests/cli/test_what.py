@@ -17,6 +17,8 @@ from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.pairs import grid
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.cli.conftest import Cli
 
 LINES = [
@@ -52,7 +54,7 @@ def test_the_document_keeps_to_its_schema(small: Cli, line: str) -> None:
     validated(small(*shlex.split(line), "--json").json(), "partners")
 
 
-def said(held: dict[str, Any], component: str) -> dict[str, list[str]]:
+def said(held: Mapping[str, Any], component: str) -> dict[str, list[str]]:
     """What a document says of the releases of a component, by the word for it."""
     part = next(part for part in held["partners"] if part["component"] == component)
     found: dict[str, list[str]] = {"unknown": part["unknown"]}

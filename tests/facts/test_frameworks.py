@@ -8,6 +8,7 @@ import pytest
 
 import toolmatrix
 from tests import matrix
+from toolmatrix.api.answers import Resolved
 from toolmatrix.facts.versions import Scale
 from toolmatrix.finding import InstallMethod
 from toolmatrix.judge import sweep
@@ -139,6 +140,7 @@ def test_an_extension_is_the_file_for_this_torch_and_its_abi(
     found = toolmatrix.resolve(
         "flash-attn", f"torch=={torch}", from_="wheel", device=device, with_="python==3.11"
     )
+    assert isinstance(found, Resolved)
     told = found.to_json()["targets"]["x86"]["components"]["flash-attn"]["variant"]
     assert told["requirements"][0].rpartition("/")[2] == file
 

@@ -8,6 +8,7 @@ import pytest
 
 import toolmatrix
 from tests import matrix
+from toolmatrix.api.answers import Resolved
 from toolmatrix.facts.versions import Scale
 from toolmatrix.harvest import families
 
@@ -75,8 +76,10 @@ def test_packages_get_what_they_pin(request_: str, wanted: dict[str, str]) -> No
 def test_what_fails_with_a_package_that_is_no_component_says_so(
     release: str, told: list[str]
 ) -> None:
-    found = toolmatrix.resolve(f"numba=={release}", from_="wheel").to_json()["caveats"]
-    assert [one["text"] for one in found if one["kind"] == "not-covered"] == told
+    found = toolmatrix.resolve(f"numba=={release}", from_="wheel")
+    assert isinstance(found, Resolved)
+    caveats = found.to_json()["caveats"]
+    assert [one["text"] for one in caveats if one["kind"] == "not-covered"] == told
 
 
 def test_code_that_nobody_read_is_neither_a_yes_nor_a_no() -> None:

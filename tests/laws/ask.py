@@ -12,6 +12,8 @@ from toolmatrix.request.read import RequestContext, read
 from toolmatrix.solve.parts import SEVERAL
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from toolmatrix.api.answers import NoAnswer, Resolved
     from toolmatrix.facts.index import Index
     from toolmatrix.request.fields import Fields
@@ -58,7 +60,7 @@ class Reply(NamedTuple):
         return {} if self.answer is None else versions(self.answer)
 
     @property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Mapping[str, Any]:
         """What came of it as JSON."""
         assert self.outcome is not None
         return self.outcome.to_json()

@@ -304,7 +304,7 @@ def ways_out(asker: Asker, reply: Reply) -> Iterator[str]:
                 ANSWERS if repair["evidence"] == evidence.UNKNOWN else (YES,)
             ):
                 yield f"the way out `{repair['command']}` exits with {found.exit_code}"
-            elif found.to_json()["targets"] != repair["resolution"]["targets"]:
+            elif found.to_json().get("targets") != repair["resolution"]["targets"]:
                 yield f"the way out `{repair['command']}` gives something else than it says"
             elif again == reply.request:
                 yield f"the way out `{repair['command']}` is what was asked"

@@ -103,7 +103,7 @@ def test_what_a_toolkit_takes_is_said_with_who_took_it(version: str, arch: str, 
 def test_every_code_has_words_and_fits_the_schema() -> None:
     with open(resources.schema_path("findings"), encoding="utf-8") as file:
         schema = json.load(file)
-    shape = {"$ref": "#/$defs/finding", "$defs": schema["$defs"]}
+    shape = {"$ref": "#/$defs/FindingEntry", "$defs": schema["$defs"]}
     jsonschema.Draft202012Validator.check_schema(shape)
     finding = jsonschema.Draft202012Validator(shape)
     held = [

@@ -175,6 +175,7 @@ def test_pairs_that_touch_are_no_yes(
     document = found.to_json()
     assert [tuple(part["pair"].values())[1:] for part in document["unread"]] == touching
     allowed = toolmatrix.why_not(*words, from_="wheel", matrix=matrix)
+    assert isinstance(allowed, Resolved)
     assert (allowed.exit_code, allowed.to_json()["allowed"]) == (
         found.exit_code,
         not touching or None,

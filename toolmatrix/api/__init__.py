@@ -83,7 +83,7 @@ class Printed:
         """The text that the command prints on a screen."""
         raise NotImplementedError
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Mapping[str, Any]:
         """The document that the command writes."""
         raise NotImplementedError
 
@@ -120,7 +120,7 @@ class Report(Outcome, Value):
     """An answer of which each form is made when it is asked for."""
 
     words: Callable[[Terminal], str]
-    document: Callable[[], dict[str, Any]]
+    document: Callable[[], Mapping[str, Any]]
     exit_code: int = 0
     hint: str = ""
     # The texts of `--format`, by its word.
@@ -130,7 +130,7 @@ class Report(Outcome, Value):
         """The text that the command prints on a screen."""
         return self.words(screen)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Mapping[str, Any]:
         """The document that the command writes."""
         return self.document()
 

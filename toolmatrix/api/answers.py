@@ -10,8 +10,11 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
+    from toolmatrix.report.answer import ResolutionDocument
+    from toolmatrix.report.cores import CoreEntry
+    from toolmatrix.report.explanation import ExplanationDocument
+    from toolmatrix.report.refusal import ConflictDocument
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.request.read import RequestContext
     from toolmatrix.solve.repair import Repair
@@ -82,12 +85,12 @@ class Resolved(Outcome):
         further = remarks.lines(remarks.document(self.context, self.found))
         return tree.text(self.context.index, self.found, screen, depth=depth, further=further)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ResolutionDocument:
         """The document `toolmatrix.resolution/1`."""
         from toolmatrix.report import answer, remarks
 
-        document = answer.document(self.context.index, self.found)
-        return document | remarks.document(self.context, self.found)
+        further = remarks.document(self.context, self.found)
+        return {**answer.document(self.context.index, self.found), **further}
 
 
 class Allowed(Resolved):
@@ -107,9 +110,12 @@ class Allowed(Resolved):
 
         return refusal.allowed_text(self.to_json(), Notes(self.context.index), screen)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ResolutionDocument:
         """The document `toolmatrix.resolution/1` with `untested`, and `allowed` true or null."""
-        return super().to_json() | {"untested": self.soft, "allowed": self.known or None}
+        document = super().to_json()
+        document["untested"] = [*self.soft]
+        document["allowed"] = self.known or None
+        return document
 
 
 class Offer(Value):
@@ -130,7 +136,7 @@ class NoAnswer(Outcome):
     layout = ("depth",)
 
     def __init__(
-        self, context: RequestContext, refusal: Unsatisfiable, soft: Sequence[dict[str, Any]] = ()
+        self, context: RequestContext, refusal: Unsatisfiable, soft: Sequence[CoreEntry] = ()
     ) -> None:
         self.context = context
         self.refusal = refusal
@@ -176,7 +182,7 @@ class NoAnswer(Outcome):
         document = self.to_json(answers=False)
         return refusal.text(document, Notes(self.context.index), screen, depth=depth)
 
-    def to_json(self, *, answers: bool = True) -> dict[str, Any]:
+    def to_json(self, *, answers: bool = True) -> ConflictDocument:
         """The document `toolmatrix.conflict/1`, where it is asked for with what the repairs answer."""
         from toolmatrix.report import refusal
 
@@ -203,7 +209,7 @@ class Explanation(Outcome):
 
         return explanation.text(self.to_json(), Notes(self.context.index), screen, depth=depth)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ExplanationDocument:
         """The document `toolmatrix.explanation/1`."""
         from toolmatrix.report import explanation
 
@@ -247,7 +253,7 @@ def explained(
     return Explanation(context, found, choices, invert)
 
 
-def _untested(found: Resolution | Unsatisfiable) -> Sequence[dict[str, Any]]:
+def _untested(found: Resolution | Unsatisfiable) -> Sequence[CoreEntry]:
     from toolmatrix.report import cores
     from toolmatrix.solve import untested
 

@@ -2,18 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toolmatrix.api import PLAIN, Outcome, Report
+from toolmatrix.documents import Amount, Annotated, Count, NotRequired, TypedDict
 from toolmatrix.report.terminal import Terminal, cut, plural, printable
-from toolmatrix.value import Document, Value
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.report.diagnosis import CauseEntry
 
 SCHEMA = "toolmatrix.builds/1"
 # Columns before what is told of a build that failed.
 _LABEL = 8
 
 
-class Built(Document):
+class BuildResult(TypedDict):
+    """How the build of an image ended."""
+
+    image: str
+    file: str
+    platform: str
+    log: str
+    seconds: Amount
+    exit_code: int
+    step: str
+    digest: NotRequired[str]
+    """Of an image that was pushed or written into an archive."""
+    kept: NotRequired[bool]
+    """Built by an earlier run with --resume, and still there."""
+    findings: list[CauseEntry]
+
+
+class JoinedImages(TypedDict):
+    """What was pushed as one name, and the images in it."""
+
+    name: str
+    images: list[str]
+
+
+class BuildCounts(TypedDict):
+    """How many were built."""
+
+    built: Count
+    failed: Count
+
+
+class BuildsDocument(TypedDict):
+    """What `toolmatrix build --json` prints: how the build of each image ended. Of one that failed, `step` is the step
+    of the Dockerfile at which it did, as the engine tells it, and `findings` what `toolmatrix diagnose` knows of
+    its log.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    builds: list[BuildResult]
+    index: NotRequired[JoinedImages]
+    """What was pushed as one name, and the images in it."""
+    summary: BuildCounts
+
+
+class Built(Value):
     """One image: how its build ended, in how many seconds; of one that failed, the step at which it did.
 
     `digest` is that of an image that was pushed or written into an archive; one that is `kept` was built by an earlier
@@ -76,12 +123,23 @@ class Builds(Outcome, Value):
         lines.append(f"{built} of {plural(len(self.images), 'image')} built")
         return "\n".join(lines) + "\n"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> BuildsDocument:
         """The document that the command writes."""
         return {
             "schema": SCHEMA,
             "builds": [
-                one.to_json() | {"findings": [] if known is None else known.to_json()["findings"]}
+                {
+                    "image": one.image,
+                    "file": one.file,
+                    "platform": one.platform,
+                    "log": one.log,
+                    "seconds": one.seconds,
+                    "exit_code": one.exit_code,
+                    "step": one.step,
+                    "digest": one.digest,
+                    "kept": one.kept,
+                    "findings": [] if known is None else known.to_json()["findings"],
+                }
                 for one, known in zip(self.images, self.known, strict=True)
             ],
             "index": {"name": self.index, "images": list(self.joined)},

@@ -7,6 +7,7 @@ import shlex
 import toolmatrix
 from toolmatrix.api import requests
 from toolmatrix.api.answers import Allowed, NoAnswer, Resolved
+from toolmatrix.documents import Annotated, Day, Evidence, Literal, MatrixHead, TypedDict
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.report.claims import Notes
 from toolmatrix.request.fields import DECLARED, BadValue, Fields, flag, given, known
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api import Matrix
+    from toolmatrix.api.timelines import TimelineDocument
+    from toolmatrix.report.answer import ResolutionDocument
+    from toolmatrix.report.claims import NoteEntry
+    from toolmatrix.report.refusal import ConflictDocument, DerivedReason
+    from toolmatrix.report.tree import TreeEntry
 
     Document = dict[str, Any]
 
@@ -29,6 +35,122 @@ _FRONT: Any = toolmatrix
 _VERDICTS = {0: "yes", 1: "no", 4: "unknown"}
 
 
+class ExcludedTarget(TypedDict):
+    """A target that a recipe builds no image for."""
+
+    target: str
+    reason: str
+
+
+class ExplorerFilesDocument(TypedDict):
+    """The Dockerfiles that the explorer shows of an answer: what `toolmatrix render --format dockerfile` writes but
+    for the lock.
+    """
+
+    schema: Literal["toolmatrix.explorer-files/1"]
+    command: str
+    files: dict[str, str]
+    excluded: list[ExcludedTarget]
+    unpinned: list[str]
+
+
+class OfferedRepair(TypedDict):
+    """A way out of a refusal, with its words."""
+
+    text: str
+    evidence: Evidence | Literal[""]
+    command: str
+    words: list[str]
+
+
+class LaidOut(TypedDict):
+    """An answer as its command gives it, and laid out."""
+
+    document: ResolutionDocument | ConflictDocument
+    headline: str
+    trees: list[TreeEntry]
+    reasons: list[DerivedReason]
+    remarks: list[str]
+    repairs: list[OfferedRepair]
+
+
+class ExplorerDocument(LaidOut):
+    """What the explorer shows of an answer: the document of `toolmatrix resolve` or `why-not`, and the same laid out
+    with its sources.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    command: str
+    exit_code: Annotated[int, 0, 1, 4]
+    verdict: Annotated[str, "yes", "no", "unknown"]
+    text: str
+    notes: list[NoteEntry]
+
+
+class WordsComponent(TypedDict):
+    """A component that a question can name."""
+
+    name: str
+    title: str
+    framework: bool
+    aliases: list[str]
+    releases: list[str]
+    builds_of: str
+
+
+class WordsDevice(TypedDict):
+    """A device by the names of its products."""
+
+    device: str
+    products: list[str]
+
+
+class ExplorerWordsDocument(TypedDict):
+    """What a question to the explorer can be made of: components with their releases, devices by their names, words of
+    options.
+    """
+
+    schema: Literal["toolmatrix.explorer-words/1"]
+    matrix: MatrixHead
+    components: list[WordsComponent]
+    devices: list[WordsDevice]
+    options: dict[str, list[str]]
+
+
+class DatedRelease(TypedDict):
+    """A release and its day."""
+
+    release: str
+    date: Day
+
+
+class NewReleases(TypedDict):
+    """The new releases of a component."""
+
+    component: str
+    title: str
+    releases: list[DatedRelease]
+
+
+class ReadSource(TypedDict):
+    """A source that was read since."""
+
+    name: str
+    title: str
+    at: str
+    read: Day
+
+
+class ChangesDocument(TypedDict):
+    """What the explorer shows as new since a day: releases by component, and sources that were read after it."""
+
+    schema: Literal["toolmatrix.changes/1"]
+    matrix: MatrixHead
+    since: str
+    releases: list[NewReleases]
+    sources: list[ReadSource]
+
+
 class Explorer:
     """A matrix and what can be asked of it; `words` of a question are those of a command line."""
 
@@ -36,9 +158,9 @@ class Explorer:
         self.matrix = requests.open_matrix(matrix)
         self.index = self.matrix.index
 
-    def ask(self, kind: str, said: Mapping[str, Any]) -> Document:
+    def ask(self, kind: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
         """The document that answers a question of a kind; what cannot be answered is `toolmatrix.error/1`."""
-        answers: dict[str, Callable[..., Document]] = {
+        answers: dict[str, Callable[..., Mapping[str, Any]]] = {
             "answer": self.answer,
             "files": self.files,
             "grid": self.grid,
@@ -55,32 +177,25 @@ class Explorer:
         except ToolmatrixError as error:
             return error.to_json()
 
-    def answer(self, command: str, words: Sequence[str]) -> Document:
+    def answer(self, command: str, words: Sequence[str]) -> ExplorerDocument:
         """An answer as its command gives it (`document`), and laid out: trees or reasons, sources and ways out."""
         said = given(words)
         told = Fields(**said)
         wanted = _wanted(said)
         found = COMMANDS[command](*wanted, **said, matrix=self.matrix)
         notes = Notes(self.index)
-        document = found.to_json()
         return {
             "schema": SCHEMA,
             "command": shlex.join(("toolmatrix", command, *told.words())),
             "exit_code": found.exit_code,
             "verdict": _VERDICTS[found.exit_code],
-            "document": document,
             "text": str(found),
-            "headline": "",
-            "trees": [],
-            "reasons": [],
-            "remarks": [],
-            "repairs": [],
-            **_laid_out(found, document, notes),
+            **_laid_out(found, notes),
             # Numbers are given while all else is laid out.
             "notes": notes.document(),
         }
 
-    def files(self, words: Sequence[str]) -> Document:
+    def files(self, words: Sequence[str]) -> ExplorerFilesDocument:
         """The Dockerfiles of the answer to a request, by their names, and what nothing pins in them."""
         from toolmatrix.api import files
         from toolmatrix.request.recipes import of_request
@@ -121,37 +236,38 @@ class Explorer:
         """The document of `toolmatrix matrix --rows ROWS --cols COLS --json`."""
         said = given(words)
         said.pop("wanted")
-        return toolmatrix.matrix(rows, cols, where=where, **said, matrix=self.matrix).to_json()
+        found = toolmatrix.matrix(rows, cols, where=where, **said, matrix=self.matrix)
+        return dict(found.to_json())
 
     def facts(self, ids: Sequence[str]) -> Document:
         """Facts in full: what `toolmatrix facts ID... --json` prints, each with the address of its source."""
         from toolmatrix.report.claims import address
 
-        document = toolmatrix.facts(*ids, matrix=self.matrix).to_json()
+        document = dict(toolmatrix.facts(*ids, matrix=self.matrix).to_json())
         for entry in document["facts"]:
             entry["source"]["address"] = address(entry["source"]["at"])
         return document
 
-    def timeline(self, component: str, beside: Sequence[str]) -> Document:
+    def timeline(self, component: str, beside: Sequence[str]) -> TimelineDocument:
         """Which releases of other components the releases of one go with, by the days of these: a lane for each."""
         from toolmatrix.api.timelines import Timeline
 
         return Timeline(component, self.matrix).document(beside)
 
-    def changes(self, since: str) -> Document:
+    def changes(self, since: str) -> ChangesDocument:
         """What is new since a day: releases by component, and sources that were read after it."""
-        releases = []
+        releases: list[NewReleases] = []
         for name, head in self.index.header["components"].items():
             part = self.index.component(name)
-            new = [
+            new: list[DatedRelease] = [
                 {"release": version, "date": day}
                 for version, day in zip(part.versions, part.dates, strict=True)
                 if day > since
             ]
             if new and not head["hidden"] and not head["variant_of"]:
                 releases.append({"component": name, "title": head["title"], "releases": new[::-1]})
-        sources = [
-            {"name": name, **source._asdict()}
+        sources: list[ReadSource] = [
+            {"name": name, "title": source.title, "at": source.at, "read": source.read}
             for name, source in self.index.sources().items()
             if source.read > since
         ]
@@ -167,11 +283,11 @@ class Explorer:
         """The matrix in numbers: what `toolmatrix facts --json` prints, with the titles of components."""
         heads = self.index.header["components"]
         document = toolmatrix.facts(matrix=self.matrix).to_json()
-        return document | {"titles": {name: head["title"] for name, head in heads.items()}}
+        return {**document, "titles": {name: head["title"] for name, head in heads.items()}}
 
-    def words(self) -> Document:
+    def words(self) -> ExplorerWordsDocument:
         """What a question can be made of: components with their releases, devices by their names, words of options."""
-        components = [
+        components: list[WordsComponent] = [
             {
                 "name": name,
                 "title": head["title"],
@@ -211,12 +327,13 @@ def _wanted(said: Document) -> tuple[str, ...]:
     return found
 
 
-def _laid_out(found: Resolved | NoAnswer, document: Document, notes: Notes) -> Document:
+def _laid_out(found: Resolved | NoAnswer, notes: Notes) -> LaidOut:
     from toolmatrix.report import refusal, remarks, tree
 
-    several = len(document["request"]["targets"]) > 1
     if isinstance(found, NoAnswer):
-        ways = [
+        refused = found.to_json()
+        several = len(refused["request"]["targets"]) > 1
+        ways: list[OfferedRepair] = [
             {
                 "text": part["text"],
                 "evidence": part["evidence"],
@@ -224,18 +341,25 @@ def _laid_out(found: Resolved | NoAnswer, document: Document, notes: Notes) -> D
                 # Behind the names of the program and of its command.
                 "words": shlex.split(part["command"])[2:],
             }
-            for part in document["repairs"]
+            for part in refused["repairs"]
         ]
         return {
-            "headline": refusal.counted(document),
-            "reasons": refusal.reasons(document["cores"], notes, several=several),
+            "document": refused,
+            "headline": refusal.counted(refused),
+            "trees": [],
+            "reasons": refusal.reasons(refused["cores"], notes, several=several),
             "repairs": ways,
             "remarks": [] if ways else [refusal.NO_REPAIR],
         }
-    trees = tree.document(found.context.index, found.found, notes)
-    shown: Document = {
-        "trees": trees,
+    document = found.to_json()
+    several = len(document["request"]["targets"]) > 1
+    shown: LaidOut = {
+        "document": document,
+        "headline": "",
+        "trees": tree.document(found.context.index, found.found, notes),
+        "reasons": [],
         "remarks": [*tree.footer(found.found), *remarks.lines(document)],
+        "repairs": [],
     }
     if isinstance(found, Allowed):
         shown["headline"] = refusal.allowed_headline(document)

@@ -10,9 +10,9 @@ import os.path
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any
 
 from toolmatrix.api import PLAIN, Outcome
+from toolmatrix.documents import Annotated, Any, Count, TypedDict
 from toolmatrix.errors import IndexFailed, NothingMatched, Position
 from toolmatrix.facts.index import Index
 from toolmatrix.harvest.transport import Session
@@ -29,6 +29,25 @@ LARGEST = 16 << 30
 """Bytes of one file."""
 
 
+class LeftOver(TypedDict):
+    """What a build of an image lacks."""
+
+    image: str
+    what: str
+
+
+class FetchedDocument(TypedDict):
+    """What `toolmatrix fetch --json` prints: each file of the folder with its SHA-256 and its size in bytes, whether a
+    checksum was known to hold it to (`pinned`), and whether it was there before; `left` is what a build without a
+    network lacks.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    folder: str
+    files: list[Annotated[dict[str, Any], FetchedFile]]
+    left: list[LeftOver]
+
+
 class FetchedFile(Document):
     """One file: where it lies, its SHA-256, its size in bytes, and whether it was there before.
 
@@ -39,7 +58,7 @@ class FetchedFile(Document):
     path: str
     address: str
     sha256: str
-    bytes: int
+    bytes: Count
     pinned: bool
     there: bool
 
@@ -68,7 +87,7 @@ class Fetched(Outcome, Value):
         lines += [self.hint] if self.hint else []
         return "\n".join(lines) + "\n"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> FetchedDocument:
         """The document that the command writes."""
         return {
             "schema": SCHEMA,

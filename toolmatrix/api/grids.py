@@ -11,7 +11,6 @@ from toolmatrix.solve.assemble import Assembly
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
@@ -87,15 +86,23 @@ class ReleaseTable(Outcome):
 
     def _in(self, form: str, screen: Terminal, title: str = "") -> str:
         if not self.columns:
-            return report.releases_text(self.to_json(), form, title)
+            return report.releases_text(self.releases(), form, title)
         return report.text(self.context.index, self._laid(form), form, screen, title)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> report.GridDocument | report.ReleasesDocument:
         """The document `toolmatrix.grid/1`, or `toolmatrix.releases/1` of one component."""
-        index = self.context.index
         if not self.columns:
-            return report.releases(index, self.rows, Assembly(index, self.request))
-        return report.document(index, self.request, self._laid("json"))
+            return self.releases()
+        return self.grid()
+
+    def grid(self) -> report.GridDocument:
+        """The document of two components."""
+        return report.document(self.context.index, self.request, self._laid("json"))
+
+    def releases(self) -> report.ReleasesDocument:
+        """The document of one component."""
+        index = self.context.index
+        return report.releases(index, self.rows, Assembly(index, self.request))
 
     def _laid(self, form: str) -> report.Layout:
         from toolmatrix.solve.pairs import grid
@@ -143,14 +150,15 @@ class Combinations(Outcome):
         del form, title
         return self.text()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> report.CellsDocument:
         """The document `toolmatrix.cells/1`."""
         return self.document
 
 
 def _cells(
     context: RequestContext, request: Request, varied: Sequence[str], where: Sequence[str]
-) -> dict[str, Any]:
+) -> report.CellsDocument:
+    """The document `toolmatrix.cells/1`: every consistent combination on every target, and what is left out and why."""
     from toolmatrix.solve.pairs import grid_cells
 
     # A combination may hold on one target and not on another, so that each target is laid out by itself.

@@ -10,6 +10,7 @@ from functools import partial
 
 from toolmatrix import resources
 from toolmatrix.api import PLAIN, Outcome, this_day
+from toolmatrix.documents import Amount, Annotated, Any, Count, HasIs, Literal, TypedDict
 from toolmatrix.errors import MatrixError, UsageError
 from toolmatrix.facts import yamlfile
 from toolmatrix.facts.store import cache_folder
@@ -33,6 +34,40 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
 
 
+class CellDifference(HasIs):
+    """A cell that differs."""
+
+    was: str
+
+
+class RowDifference(TypedDict):
+    """A row that differs from the file before."""
+
+    row: str
+    state: Annotated[str, "new", "gone", "changed"]
+    cells: dict[str, CellDifference]
+
+
+class HarvestFile(TypedDict):
+    """A file of facts as its sources say it now."""
+
+    family: str
+    path: str
+    rows: Count
+    changed: bool
+    differences: list[RowDifference]
+
+
+class HarvestDocument(TypedDict):
+    """What `toolmatrix harvest --json` prints: each file of facts as its sources say it now, and the rows in which
+    that differs from the file before. A cell that was or is not there is empty.
+    """
+
+    schema: Literal["toolmatrix.harvest/1"]
+    files: list[HarvestFile]
+    effort: Annotated[dict[str, Any], Effort]
+
+
 class HarvestedFile(Value):
     """What a harvester made of one family: its file, the text for it, and the rows in which the two differ."""
 
@@ -50,9 +85,9 @@ class HarvestedFile(Value):
 class Effort(Document):
     """What a harvest took: requests and bytes of HTTP, and seconds."""
 
-    requests: int
-    bytes: int
-    seconds: float
+    requests: Count
+    bytes: Count
+    seconds: Amount
 
     def __str__(self) -> str:
         return f"{self.requests} requests, {self.bytes / 1e6:.1f} MB, {self.seconds:.0f} s"
@@ -62,7 +97,10 @@ class Harvested(Outcome):
     """Files of facts as their sources say them now; true where all are as they were."""
 
     def __init__(
-        self, files: Sequence[HarvestedFile], effort: Effort, damage: Sequence[MatrixError] = ()
+        self,
+        files: Sequence[HarvestedFile],
+        effort: Effort,
+        damage: Sequence[MatrixError] = (),
     ) -> None:
         self.files = files
         self.effort = effort
@@ -88,7 +126,7 @@ class Harvested(Outcome):
         """Each file, with the rows that came, went or changed."""
         return "".join(describe_changes(file) for file in self.files)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> HarvestDocument:
         """The document `toolmatrix.harvest/1`."""
         return {
             "schema": "toolmatrix.harvest/1",

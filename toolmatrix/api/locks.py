@@ -6,6 +6,15 @@ from functools import partial
 
 from toolmatrix.api import PLAIN, Printed, Report
 from toolmatrix.api.caller import caller
+from toolmatrix.documents import (
+    Annotated,
+    Count,
+    Evidence,
+    Literal,
+    MatrixHead,
+    NotRequired,
+    TypedDict,
+)
 from toolmatrix.errors import CannotSay, LockError, NothingMatched
 from toolmatrix.lock import compare, make, read, write
 from toolmatrix.lock.model import Lock
@@ -18,12 +27,48 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
-    from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.lock.model import LockedTarget
+    from toolmatrix.report.differences import ChangeEntry, LockMatrix
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.request import Kept, Request
     from toolmatrix.solve.resolve import Resolution
+
+
+class LockedCounts(TypedDict):
+    """How much a target holds."""
+
+    components: Count
+    packages: NotRequired[Count]
+    """How many Python packages it holds, with the SHA-256 of their files (`--packages`)."""
+    evidence: Evidence
+
+
+class LockedRequest(TypedDict):
+    """The request of an environment, and its targets."""
+
+    request: list[str]
+    targets: dict[str, LockedCounts]
+
+
+class LockedDocument(TypedDict):
+    """What `toolmatrix lock --json` prints, with and without `--check`. `matrix` is that of the lock, `present_matrix`
+    that of this run; `reasons` are requests that moved; `differences` are from the lock as it was to the present
+    answer.
+    """
+
+    schema: Literal["toolmatrix.locked/1"]
+    path: str
+    status: Annotated[str, "written", "unchanged", "fresh", "stale"]
+    digest: str
+    harvested: NotRequired[list[str]]
+    """Files of facts beside the lock that were harvested for it from the package index: `--matrix` takes them."""
+    matrix: LockMatrix
+    present_matrix: MatrixHead
+    environments: dict[str, LockedRequest]
+    reasons: list[str]
+    differences: list[ChangeEntry]
 
 
 class Unsolved(Exception):
@@ -68,7 +113,7 @@ class Locked(Printed):
         """The lock as a file holds it."""
         return write.text(self.lock)
 
-    def to_json(self, path: str = "toolmatrix.lock") -> dict[str, Any]:
+    def to_json(self, path: str = "toolmatrix.lock") -> LockedDocument:
         """The document `toolmatrix.locked/1` of a lock that is written to a path for the first time."""
         return document(
             self.index, path, self.lock, "written", harvested=places(path, self.harvested)
@@ -223,8 +268,8 @@ def solved(
         for caveat in document["caveats"]:
             if caveat["kind"] == "untested":
                 say(caveat["text"])
-        for part in document["unread"]:
-            say(f"cannot say: {part['text']}  TM120")
+        for unknown in document["unread"]:
+            say(f"cannot say: {unknown['text']}  TM120")
     return Lock(
         matrix_digest=index.header["digest"],
         matrix_date=index.header["date"],
@@ -301,7 +346,7 @@ def document(
     reasons: Sequence[str] = (),
     new: Lock | None = None,
     harvested: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> LockedDocument:
     """The document `toolmatrix.locked/1`; `old` and `found` are the lock that was there and what differs from it.
 
     `harvested` are files of facts that lie beside it, and without which nobody can ask it again.
@@ -313,7 +358,7 @@ def document(
         if old is not None and found is not None
         else []
     )
-    return {
+    made: LockedDocument = {
         "schema": "toolmatrix.locked/1",
         "path": path,
         "status": status,
@@ -323,18 +368,20 @@ def document(
         "environments": {
             name: {
                 "request": list(environment.request),
-                "targets": {
-                    target: {
-                        "components": len(part.components),
-                        "evidence": part.evidence,
-                        **({"packages": len(part.closure.packages)} if part.closure else {}),
-                    }
-                    for target, part in environment.targets.items()
-                },
+                "targets": {target: _counts(part) for target, part in environment.targets.items()},
             }
             for name, environment in lock.environments.items()
         },
         "reasons": list(reasons),
         "differences": listed,
-        **({"harvested": list(harvested)} if harvested else {}),
     }
+    if harvested:
+        made["harvested"] = list(harvested)
+    return made
+
+
+def _counts(target: LockedTarget) -> LockedCounts:
+    made: LockedCounts = {"components": len(target.components), "evidence": target.evidence}
+    if target.closure:
+        made["packages"] = len(target.closure.packages)
+    return made

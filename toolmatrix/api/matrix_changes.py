@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 
 from toolmatrix.api.requests import open_matrix
+from toolmatrix.documents import Annotated, Count, Day, Digest, Evidence, Literal, TypedDict
 from toolmatrix.report.fact_pages import Pages
 
 TYPE_CHECKING = False
@@ -13,8 +15,9 @@ if TYPE_CHECKING:
 
     from toolmatrix.api import Path
     from toolmatrix.api.requests import OpenMatrix
+    from toolmatrix.report.fact_pages import FactLine
 
-    Facts = dict[str, tuple[str, dict[str, Any]]]
+    Facts = dict[str, tuple[str, FactLine]]
     """By id: the component, and the fact as a list of facts has it."""
 
 SCHEMA = "toolmatrix.matrix-changes/1"
@@ -22,8 +25,53 @@ SCHEMA = "toolmatrix.matrix-changes/1"
 _ARCHIVE = b"PK\x03\x04"
 # Facts that are listed of each component; all are counted.
 _MOST = 40
-# Less than these and a fact says the same, read again at another place.
-_SAID = ("text", "evidence")
+
+
+class CountedMatrix(TypedDict):
+    """A matrix, and how many facts it has."""
+
+    digest: Digest
+    date: Day
+    facts: Count
+
+
+class SaidBefore(TypedDict):
+    """What a fact said before."""
+
+    text: str
+    evidence: Evidence | Literal[""]
+
+
+class ChangedFact(SaidBefore):
+    """A fact that came, went, or says something else."""
+
+    id: str
+    how: Annotated[str, "changed", "removed", "added"]
+    was: SaidBefore | None
+
+
+class ChangedComponent(TypedDict):
+    """What changed in the facts of a component."""
+
+    component: str
+    title: str
+    facts: Count
+    changed: Count
+    removed: Count
+    added: Count
+    listed: list[ChangedFact]
+    """Some of them, those that say something else first."""
+
+
+class MatrixChangesDocument(TypedDict):
+    """What changed between two matrices, fact by fact: what came, what went, and what says something else."""
+
+    schema: Annotated[str, SCHEMA]
+    before: CountedMatrix
+    after: CountedMatrix
+    reread: Count
+    """Facts that say the same and were read again at another place."""
+    components: list[ChangedComponent]
 
 
 def earlier(path: Path) -> OpenMatrix:
@@ -38,23 +86,24 @@ def earlier(path: Path) -> OpenMatrix:
     return open_matrix(path)
 
 
-def changes(before: OpenMatrix, after: OpenMatrix) -> dict[str, Any]:
+def changes(before: OpenMatrix, after: OpenMatrix) -> MatrixChangesDocument:
     """The document `toolmatrix.matrix-changes/1`: by component, those of which most changed first."""
     old, new = _facts(before), _facts(after)
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[ChangedFact]] = {}
     reread = 0
     for name in sorted({*old, *new}):
         component, fact = new.get(name) or old[name]
         was, now = (side[name][1] if name in side else None for side in (old, new))
         if was == now:
             continue
-        if was and now and all(was[key] == now[key] for key in _SAID):
+        # What says the same was read again at another place.
+        if was and now and _said(was) == _said(now):
             reread += 1
             continue
         how = "changed" if was and now else "added" if now else "removed"
-        said = {key: fact[key] for key in ("id", *_SAID)}
-        earlier_said = {key: was[key] for key in _SAID} if was and now else None
-        found.setdefault(component, []).append({"how": how, **said, "was": earlier_said})
+        before_it = _said(was) if was and now else None
+        changed: ChangedFact = {**_said(fact), "how": how, "id": fact["id"], "was": before_it}
+        found.setdefault(component, []).append(changed)
     heads = {**before.index.header["components"], **after.index.header["components"]}
     parts = [_part(name, heads.get(name), facts) for name, facts in found.items()]
     return {
@@ -66,21 +115,27 @@ def changes(before: OpenMatrix, after: OpenMatrix) -> dict[str, Any]:
     }
 
 
+def _said(fact: FactLine) -> SaidBefore:
+    return {"text": fact["text"], "evidence": fact["evidence"]}
+
+
 def _facts(matrix: OpenMatrix) -> Facts:
     pages = Pages(matrix.index)
     lines = ((pages.subject(record), pages.line(record)) for record in pages.facts())
     return {line["id"]: (component, line) for component, line in lines}
 
 
-def _part(name: str, head: Any, facts: list[dict[str, Any]]) -> dict[str, Any]:
+def _part(name: str, head: Any, facts: list[ChangedFact]) -> ChangedComponent:
     # What says something else than before is what somebody has to look at.
     order = ("changed", "removed", "added")
     listed = sorted(facts, key=lambda fact: (order.index(fact["how"]), fact["id"]))
-    counts = {how: sum(fact["how"] == how for fact in facts) for how in order}
+    counts = Counter(fact["how"] for fact in facts)
     return {
         "component": name,
         "title": head["title"] if head else "",
         "facts": len(facts),
-        **counts,
+        "changed": counts["changed"],
+        "removed": counts["removed"],
+        "added": counts["added"],
         "listed": listed[:_MOST],
     }

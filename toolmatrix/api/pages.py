@@ -22,6 +22,7 @@ from toolmatrix import __version__, resources
 from toolmatrix.api import Report, matrix_changes
 from toolmatrix.api.explorer import FUNCTIONS, Explorer
 from toolmatrix.api.requests import OpenMatrix
+from toolmatrix.documents import Annotated, Count, MatrixHead, TypedDict
 from toolmatrix.errors import OutputError, Position, ToolMissing, UsageError
 from toolmatrix.facts.index import Index, in_memory
 from toolmatrix.facts.store import cache_folder
@@ -50,6 +51,21 @@ _ASKED = tuple(f"toolmatrix/commands/{name}.py" for name in ("__init__", *FUNCTI
 _LIBRARIES = ("archspec", "jinja2", "markupsafe", "packaging", "yaml")
 _CARRIED = ("recipes", "dockerfiles")
 _DIGITS = 12
+
+
+class PageFile(TypedDict):
+    """A file of the page."""
+
+    size: Count
+
+
+class PageDocument(TypedDict):
+    """What `toolmatrix page --json` prints: the files of the explorer that were written, with their sizes in bytes."""
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    version: str
+    files: dict[str, PageFile]
 
 
 class Site:
@@ -169,7 +185,7 @@ class Site:
             page = page.replace(place, text)
         self.files["index.html"] = page.encode()
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> PageDocument:
         """The document `toolmatrix.page/1`: the files with their sizes, as they are and as they are sent."""
         return {
             "schema": SCHEMA,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from toolmatrix.api import driver_fetches, stages
 from toolmatrix.api.caller import caller
+from toolmatrix.documents import Annotated, TypedDict
 from toolmatrix.errors import UsageError
 from toolmatrix.facts.index import Index
 from toolmatrix.judge.stages import Answered
@@ -17,6 +17,30 @@ from toolmatrix.stages.expected import Expected
 from toolmatrix.stages.model import Log
 
 _CCBIN = re.compile(r"(?:-ccbin|--compiler-bindir)(?:=.*)?")
+
+
+class PlannedBy(TypedDict):
+    """Of a plan without a driver: the release whose captures show the order of stages."""
+
+    captured: str
+    evidence: Annotated[str, "ran", "derived"]
+    facts: list[str]
+
+
+class MadeFor(TypedDict):
+    """What a lock or a request says of the compile: with --lock and --for."""
+
+    target: str
+    accelerator: str
+    platform: str
+    driver: str | None
+    component: str | None
+    release: str | None
+    archs: list[str]
+    host_compiler: str | None
+    words: list[str]
+    planned_by: PlannedBy | None
+    """Of a plan without a driver: the release whose captures show the order of stages."""
 
 
 def of_log(log: stages.Stages, lock: Lock, targets: Sequence[str] = ()) -> stages.Stages:
@@ -72,7 +96,7 @@ def ask(
     return plans
 
 
-def document(answered: Answered) -> dict[str, Any]:
+def document(answered: Answered) -> MadeFor:
     """What a document says of the answer that its plans are for."""
     expected, order = answered.expected, answered.known
     return {
@@ -86,12 +110,13 @@ def document(answered: Answered) -> dict[str, Any]:
         "host_compiler": " ".join(filter(None, expected.compiler)) or None,
         "words": [*expected.words, *expected.host_words],
         # A plan without a driver is derived, unless captures of that release show it.
-        "planned_by": order
-        and {
+        "planned_by": {
             "captured": order.captured,
             "evidence": "ran" if order.captured == expected.release else "derived",
             "facts": [order.fact],
-        },
+        }
+        if order
+        else None,
     }
 
 

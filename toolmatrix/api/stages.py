@@ -7,6 +7,7 @@ from pathlib import Path
 
 from toolmatrix.api import PLAIN, Printed
 from toolmatrix.api.caller import caller
+from toolmatrix.documents import Annotated, Any, MatrixHead, NotRequired, TypedDict
 from toolmatrix.errors import NothingMatched, ToolMissing, UsageError
 from toolmatrix.stages import replay as replaying
 from toolmatrix.stages.model import SCHEMA
@@ -15,19 +16,32 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
 
+    from toolmatrix.api.stage_answers import MadeFor
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Finding
     from toolmatrix.judge.stages import Answered
+    from toolmatrix.report import stage_diff
+    from toolmatrix.report.findings import PlanFindingEntry
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.stages.compare import LogComparison
     from toolmatrix.stages.cost import Cost
     from toolmatrix.stages.drivers.dry_run import DryRun
     from toolmatrix.stages.execute import Run
-    from toolmatrix.stages.model import Log, Plan
+    from toolmatrix.stages.model import Diagnostic, Log, Plan, PlanOfStages
     from toolmatrix.stages.replay import Replay
     from toolmatrix.stages.verify import Reproduction
+
+
+class StagesDocument(TypedDict):
+    """What `toolmatrix stages --json` prints: one plan for each invocation of a driver; docs/stages.md describes it."""
+
+    schema: Annotated[str, SCHEMA]
+    plans: list[PlanOfStages]
+    diagnostics: list[Annotated[dict[str, Any], Diagnostic]]
+    matrix: NotRequired[MatrixHead]
+    answer: NotRequired[MadeFor]
+    findings: NotRequired[list[PlanFindingEntry]]
 
 
 # Findings that say what a run cannot do without.
@@ -183,18 +197,22 @@ class Stages(Printed):
         shown = stages.text(log, self.where, screen, full=full, explain=explain, place=place)
         return f"{shown}\n{found}" if found else shown
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> StagesDocument:
         """The document `toolmatrix.stages/1`."""
         from toolmatrix.api import stage_answers
         from toolmatrix.report import answer, findings
 
         index = self.index()
-        made_for = {"answer": stage_answers.document(self.answered)} if self.answered else {}
-        return self.log.replace(plans=self.plans).to_json() | {
+        document: StagesDocument = {
+            "schema": SCHEMA,
+            "plans": [plan.to_json() for plan in self.plans],
+            "diagnostics": [one.to_json() for one in self.log.diagnostics],
             "matrix": answer.head(index),
-            **made_for,
             "findings": findings.plan_document(index, self.findings),
         }
+        if self.answered:
+            document["answer"] = stage_answers.document(self.answered)
+        return document
 
     def drawn(self, form: str) -> str:
         """The plans as `raw` commands, or as a graph: `dot`, `mermaid` or `svg`. Raises ToolMissing, KeyError."""
@@ -336,13 +354,11 @@ class Costed(Printed):
         """The text that the command prints."""
         return "\n".join(self.lines(screen)) + "\n"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> StagesDocument:
         """The document `toolmatrix.stages/1` with the cost of its plan."""
-        return {
-            "schema": SCHEMA,
-            "plans": [self.plan.to_json() | {"cost": self.cost.to_json()}],
-            "diagnostics": [],
-        }
+        plan = self.plan.to_json()
+        plan["cost"] = self.cost.to_json()
+        return {"schema": SCHEMA, "plans": [plan], "diagnostics": []}
 
 
 class Ran(Costed):
@@ -379,10 +395,10 @@ class Ran(Costed):
             *stage_cost.verdict_lines(self.reproductions or (), screen),
         ]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> StagesDocument:
         """The document `toolmatrix.stages/1` with the run of its plan."""
         document = super().to_json()
-        plan: dict[str, Any] = document["plans"][0]
+        plan = document["plans"][0]
         plan["run"] = self.measured.to_json()
         if self.reproductions is not None:
             plan["verdicts"] = [one.to_json() for one in self.reproductions]
@@ -416,7 +432,7 @@ class Compared(Printed):
 
         return stage_diff.text(self.old, self.new, self.found, screen, by_default)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> stage_diff.StageDifferencesDocument:
         """The document `toolmatrix.stage-differences/1`."""
         from toolmatrix.report import stage_diff
 

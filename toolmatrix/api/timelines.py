@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 import toolmatrix
+from toolmatrix.documents import (
+    Annotated,
+    Day,
+    Evidence,
+    HasFrom,
+    Literal,
+    MatrixHead,
+    Month,
+    NonEmpty,
+    TypedDict,
+)
 from toolmatrix.errors import NothingMatched, ToolmatrixError
 from toolmatrix.facts import evidence as evidence_words
 from toolmatrix.request.names import Names
@@ -12,13 +23,67 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    from toolmatrix.api.explorer import DatedRelease
     from toolmatrix.api.requests import OpenMatrix
+    from toolmatrix.report.grid import CellEntry, GridDocument, ReleasesDocument
 
-    Document = dict[str, Any]
-    Pairs = dict[str, dict[str, Document]]
+    Pairs = dict[str, dict[str, CellEntry]]
     """By release of the other component, and by release of the one: the cells of a grid that say `yes`."""
 
 SCHEMA = "toolmatrix.timeline/1"
+
+
+class SpanEnd(TypedDict):
+    """Until when releases are supported."""
+
+    fact: str
+    until: Day | Month | Literal[""]
+    ended_by: Day | Month | Literal[""]
+    """A day by which support had ended, where nobody says when."""
+    branch: str
+    evidence: Evidence | Literal[""]
+
+
+class RunEntry(HasFrom):
+    """Releases one after the other that go with those of a span."""
+
+    first: str
+    last: str
+    to: Day
+    evidence: Evidence | Literal[""]
+    facts: list[str]
+
+
+class SpanEntry(TypedDict):
+    """Releases of a lane that say the same."""
+
+    releases: NonEmpty[str]
+    date: Day | Literal[""]
+    """The day on which the first of the releases came out, empty where nobody knows."""
+    end: SpanEnd | None
+    """Until when the releases are supported, a day or a month; null where nobody was found to say."""
+    runs: list[RunEntry]
+
+
+class LaneEntry(HasFrom):
+    """The releases of another component, and what goes with them."""
+
+    component: str
+    via: str
+    """The toolkit by which the two are joined, empty where facts speak of both."""
+    spans: list[SpanEntry]
+
+
+class TimelineDocument(TypedDict):
+    """What the explorer shows along time: which releases of other components the releases of one go with, by the days
+    of these, and until when those are supported.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    component: str
+    releases: list[DatedRelease]
+    lanes: list[LaneEntry]
 
 
 class Timeline:
@@ -29,11 +94,13 @@ class Timeline:
         self.matrix = matrix
         self.index = matrix.index
         self.component = component
-        held = toolmatrix.matrix(component, matrix=matrix).to_json()
-        self.head: Document = held["matrix"]
+        # Without `cells` it is a table.
+        table: Any = toolmatrix.matrix(component, matrix=matrix)
+        held: ReleasesDocument = table.releases()
+        self.head = held["matrix"]
         self.dates = {one["release"]: one["date"] for one in held["releases"] if one["date"]}
 
-    def document(self, beside: Sequence[str]) -> Document:
+    def document(self, beside: Sequence[str]) -> TimelineDocument:
         """The document, with a lane for each of the others that any fact joins to it. Raises NothingMatched."""
         # What nobody knows by its name joins nothing.
         names = filter(None, map(Names(self.index).called, beside))
@@ -49,7 +116,7 @@ class Timeline:
             "lanes": lanes,
         }
 
-    def _lane(self, other: str) -> Iterator[Document]:
+    def _lane(self, other: str) -> Iterator[LaneEntry]:
         for way, via, pairs in self._ways(other):
             spans = self._spans(other, pairs)
             if spans:
@@ -86,25 +153,27 @@ class Timeline:
 
     def _cells(self, component: str, other: str, way: str) -> Pairs:
         try:
-            document = toolmatrix.matrix(component, other, from_=way, matrix=self.matrix).to_json()
+            table: Any = toolmatrix.matrix(component, other, from_=way, matrix=self.matrix)
+            document: GridDocument = table.grid()
         except ToolmatrixError:
             return {}
         found: Pairs = {}
         for row in document["grid"]:
             for name, cell in row["cells"].items():
                 held = found.setdefault(name, {})
-                held |= dict.fromkeys(row["releases"], cell) if cell["value"] == "yes" else {}
+                if cell["value"] == "yes":
+                    held |= dict.fromkeys(row["releases"], cell)
         return found
 
-    def _spans(self, other: str, pairs: Pairs) -> list[Document]:
+    def _spans(self, other: str, pairs: Pairs) -> list[SpanEntry]:
         """Releases of the other, in its own order, that say the same one after the other and end together."""
-        spans: list[Document] = []
+        spans: list[SpanEntry] = []
         days = dict(zip(*self.index.component(other)[:2], strict=True)) if pairs else {}
         for name, cells in pairs.items():
             runs = _runs(cells, self.dates)
             if not runs:
                 continue
-            span = {
+            span: SpanEntry = {
                 "releases": [name],
                 "date": days[name],
                 "end": self._end(other, name),
@@ -118,13 +187,18 @@ class Timeline:
                 spans.append(span)
         return spans
 
-    def _end(self, component: str, release: str) -> Document | None:
+    def _end(self, component: str, release: str) -> SpanEnd | None:
         """Until when a release is supported, None where nobody was found to say."""
         bit = self.index.scale(component).bit(release)
         for one in self.index.support(component):
             if one.mask & bit:
-                told = one._asdict()
-                return {name: told[name] for name in told if name != "mask"}
+                return {
+                    "fact": one.fact,
+                    "until": one.until,
+                    "ended_by": one.ended_by,
+                    "branch": one.branch,
+                    "evidence": one.evidence,
+                }
         return None
 
 
@@ -132,7 +206,7 @@ def _joined(first: Pairs, second: Pairs) -> Pairs:
     """Pairs by way of a third component: known as well as the weaker of two, by the way that is known best."""
     found: Pairs = {}
     for name, middles in second.items():
-        held: dict[str, Document] = {}
+        held: dict[str, CellEntry] = {}
         for middle, cell in middles.items():
             for release, other in first.get(middle, {}).items():
                 known = evidence_words.weaker(cell["evidence"], other["evidence"])
@@ -149,23 +223,32 @@ def _better(one: str, other: str) -> bool:
     return evidence_words.rank(one) > evidence_words.rank(other)
 
 
-def _without_facts(span: Document) -> tuple[Any, ...]:
+def _without_facts(span: SpanEntry) -> tuple[Any, ...]:
     # Patch releases of one series mostly say the same, by facts of their own.
     return span["end"], [{**run, "facts": None} for run in span["runs"]]
 
 
-def _runs(cells: Mapping[str, Document], dates: Mapping[str, str]) -> list[Document]:
+def _runs(cells: Mapping[str, CellEntry], dates: Mapping[str, str]) -> list[RunEntry]:
     """Runs of releases, from the oldest on, that are among the cells, by their first and last days."""
-    found: list[Document] = []
+    found: list[RunEntry] = []
     last = ""
     for release, day in dates.items():
         cell = cells.get(release)
         if cell and last == cell["evidence"]:
             # An older series may still have releases when a newer one has begun.
             run = found[-1]
-            run |= {"last": release, "from": min(run["from"], day), "to": max(run["to"], day)}
+            run["last"] = release
+            run["from"], run["to"] = min(run["from"], day), max(run["to"], day)
         elif cell:
-            run = {"first": release, "last": release, "from": day, "to": day}
-            found.append(run | {"evidence": cell["evidence"], "facts": cell["facts"]})
+            found.append(
+                {
+                    "first": release,
+                    "last": release,
+                    "from": day,
+                    "to": day,
+                    "evidence": cell["evidence"],
+                    "facts": cell["facts"],
+                }
+            )
         last = cell["evidence"] if cell else ""
     return found

@@ -4,14 +4,47 @@ from __future__ import annotations
 
 from toolmatrix.cli.prepare import unknown_variables
 from toolmatrix.command import command
+from toolmatrix.documents import Annotated, Literal, TypedDict
 from toolmatrix.report.terminal import columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.prepare import Origin
+
+
+class OriginPlace(TypedDict):
+    """A line of a file."""
+
+    path: str
+    line: int | None
+
+
+class OriginEntry(TypedDict):
+    """Where the value of an option comes from."""
+
+    kind: Annotated[
+        str, "flag", "variable", "environment table", "project file", "user file", "default"
+    ]
+    name: str
+    where: OriginPlace | None
+
+
+class ConfigOption(TypedDict):
+    """The value of an option, and where it comes from."""
+
+    value: str | int | bool | list[str] | None
+    origin: OriginEntry
+
+
+class ConfigDocument(TypedDict):
+    """What `toolmatrix config --json` prints."""
+
+    schema: Literal["toolmatrix.config/1"]
+    options: dict[str, ConfigOption]
+    request: list[str]
+    environments: list[str]
+    files: list[str]
 
 
 @command(
@@ -64,8 +97,8 @@ def _shown(context: Context) -> dict[str, Origin]:
     return {name: origins[name] for name in sorted(origins) if not options[name].only_flag}
 
 
-def _document(context: Context) -> dict[str, Any]:
-    options = {
+def _document(context: Context) -> ConfigDocument:
+    options: dict[str, ConfigOption] = {
         context.command.options[name].key: {
             "value": context.options[name],
             "origin": _origin(origin),
@@ -81,10 +114,10 @@ def _document(context: Context) -> dict[str, Any]:
     }
 
 
-def _origin(origin: Origin) -> dict[str, Any]:
+def _origin(origin: Origin) -> OriginEntry:
     where = origin.where
     return {
         "kind": origin.kind,
         "name": origin.name,
-        "where": where and {"path": where.path, "line": where.line or None},
+        "where": {"path": where.path, "line": where.line or None} if where else None,
     }

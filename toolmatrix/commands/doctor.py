@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.api import PLAIN, split_words, this_day
+from toolmatrix.api import Report, split_words, this_day
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.api.subjects import Validation, targets_of
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command import options as shared
 from toolmatrix.command.option import option
+from toolmatrix.documents import Literal, TypedDict
 from toolmatrix.errors import NothingMatched
 from toolmatrix.inventory import host
 from toolmatrix.judge import machine
@@ -19,32 +20,28 @@ from toolmatrix.report import terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from toolmatrix.api import Matrix, Path, Words
-    from toolmatrix.report.terminal import Terminal
-
-_SUBJECT = "this machine"
+    from toolmatrix.cli.context import Context
 
 
-class ListedChecks(Validation):
-    """The checks of this machine, none of which was made."""
+class ChecksDocument(TypedDict):
+    """What `toolmatrix doctor --list-checks --json` prints: each check by name, with what it looks at."""
 
-    @property
-    def exit_code(self) -> int:
-        """0: nothing is wrong."""
-        return 0
+    schema: Literal["toolmatrix.checks/1"]
+    checks: dict[str, str]
 
-    def text(self, screen: Terminal = PLAIN) -> str:
-        """A line for each check."""
-        del screen
-        lines = terminal.columns((name, about) for name, (about, _) in machine.CHECKS.items())
-        return "".join(f"{line}\n" for line in lines)
 
-    def to_json(self) -> dict[str, Any]:
-        """The document `toolmatrix.checks/1`."""
-        checks = {name: about for name, (about, _) in machine.CHECKS.items()}
-        return {"schema": "toolmatrix.checks/1", "checks": checks}
+def _list_checks(context: Context) -> Report | None:
+    if not context.options.list_checks:
+        return None
+    checks = {name: about for name, (about, _) in machine.CHECKS.items()}
+    document: ChecksDocument = {"schema": "toolmatrix.checks/1", "checks": checks}
+    text = "".join(f"{line}\n" for line in terminal.columns(checks.items()))
+    return Report(
+        words=lambda _: text,
+        document=lambda: document,
+        forms=dict.fromkeys(("junit", "github"), lambda: text),
+    )
 
 
 @command(
@@ -57,23 +54,26 @@ class ListedChecks(Validation):
         "toolmatrix doctor --lock toolmatrix.lock --target x86",
         "toolmatrix doctor --only engine,driver",
     ),
+    own={
+        "list_checks": option(
+            "--list-checks", kind="flag", configurable=False, help="List the checks"
+        )
+    },
+    before=_list_checks,
 )
 def doctor(
     *,
     lock: Path = "",
     target: Words = shared.targets("Target of the lock to check this machine for"),
     only: Words = shared.only("Run only these checks; repeatable"),
-    list_checks: bool = option("--list-checks", configurable=False, help="List the checks"),
     directory: Path = "",
     matrix: Matrix = None,
 ) -> Validation:
     """Check whether this machine is ready.
 
-    It is judged by the facts, or for a target of a lock; `only` names some of the checks, which `list_checks` lists
-    instead. `directory` is where caches and builds would lie. Raises NothingMatched, LockError.
+    It is judged by the facts, or for a target of a lock; `only` names some of the checks, `directory` is where caches and
+    builds would lie. Raises NothingMatched, LockError.
     """
-    if list_checks:
-        return ListedChecks(subject=_SUBJECT, verdicts=())
     calling, checks = caller(), split_words(only)
     # A setting or a variable may name a lock that is not written yet.
     path = os.fspath(lock) if calling.is_flag("lock") or os.path.exists(lock) else ""
@@ -97,7 +97,7 @@ def doctor(
         target=baseline.held.get(chosen),
     )
     return Validation(
-        subject=_SUBJECT,
+        subject="this machine",
         platform=inventory.platform,
         lock=baseline.path,
         lock_digest=baseline.digest,

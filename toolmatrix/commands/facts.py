@@ -12,17 +12,16 @@ from toolmatrix.command.option import option
 from toolmatrix.command.options import STALE
 from toolmatrix.errors import NothingMatched
 from toolmatrix.report import fact_pages as report
-from toolmatrix.report.fact_pages import Pages
+from toolmatrix.report.fact_pages import FactEntry, Pages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
 
     from toolmatrix.api import Matrix
     from toolmatrix.report.terminal import Terminal
 
-    Page = tuple[Callable[[Terminal], str], list[dict[str, Any]]]
+    Page = tuple[Callable[[Terminal], str], list[FactEntry]]
     """The words of a fact, a table or a component, and its entries."""
 
 
@@ -81,7 +80,8 @@ def _summary(pages: Pages) -> Report:
 
 def _of_source(pages: Pages, source: str) -> Report:
     records = [record for record in pages.facts() if record.source == source]
-    document = pages.list_document(records, source=source)
+    document = pages.list_document(records)
+    document["source"] = source
     part = pages.sources[source]
     head = f"{source}: {part.title}\n{part.at}, read {part.read}\n\n"
     return Report(
@@ -95,7 +95,8 @@ def _stale(pages: Pages, source: str, limit: int, today: str) -> Report:
     if source:
         wanted &= {source}
     records = [record for record in pages.facts() if record.source in wanted]
-    document = pages.list_document(records, stale=limit, today=today)
+    document = pages.list_document(records)
+    document["stale"], document["today"] = limit, today
     ids = caller().verbose
     return Report(
         words=lambda _: report.stale_text(document, ids=ids),
@@ -127,7 +128,7 @@ def _pages(pages: Pages, name: str, source: str) -> Iterator[Page]:
         )
 
 
-def _from(source: str, entries: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+def _from(source: str, entries: list[FactEntry], name: str) -> list[FactEntry]:
     held = [entry for entry in entries if source in ("", entry["source"]["name"])]
     if not held:
         raise NothingMatched(f"`{name}` does not come from `{source}`", found=f"`{name}`")

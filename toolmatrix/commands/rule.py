@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.command import command
+from toolmatrix.documents import Annotated, Any, Literal, TypedDict
 from toolmatrix.errors import NothingMatched
 from toolmatrix.report.rules import CodePage, load_rules
 from toolmatrix.report.terminal import columns, wrap
@@ -12,6 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
     from toolmatrix.report.terminal import Terminal
+
+
+class RulesDocument(TypedDict):
+    """What `toolmatrix rule --json` prints."""
+
+    schema: Literal["toolmatrix.rules/1"]
+    rules: list[Annotated[dict[str, Any], CodePage]]
 
 
 @command(
@@ -29,9 +37,9 @@ def run(context: Context) -> int:
     rules = load_rules()
     wanted = [_find(rules, code) for code in context.arguments]
     if context.options.format == "json":
-        shown = wanted or list(rules.values())
-        pages = [{name: getattr(one, name) for name in one._fields} for one in shown]
-        context.write_json({"schema": "toolmatrix.rules/1", "rules": pages})
+        pages = [one.to_json() for one in wanted or rules.values()]
+        document: RulesDocument = {"schema": "toolmatrix.rules/1", "rules": pages}
+        context.write_json(document)
     elif wanted:
         context.write("\n".join(_page(rule, context.terminal) for rule in wanted))
     else:

@@ -11,7 +11,9 @@ from toolmatrix.value import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import TypeAlias, TypedDict
+    from typing import TypeAlias
+
+    from toolmatrix.documents import Annotated, Evidence, TypedDict
 
     States = Mapping[str, tuple[int, int]]
     """Of files by name: size and time in nanoseconds, 0 where any will do."""
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
         name: str
         title: str
-        scheme: str
+        scheme: Annotated[str, "pep440", "series", "names"]
         given: bool
         framework: bool
         hidden: bool
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
         binds: bool
         variant_of: str
         under: str
-        prefer: str
+        prefer: Annotated[str, "newest", "oldest"]
         major: int
         grid: str
         way: str
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     class RuleHead(TypedDict):
         """A rule of inheritance, as answers name it."""
 
-        evidence: str
+        evidence: Evidence
         reason: str
 
     class Header(TypedDict):
@@ -313,7 +315,7 @@ class ChannelRecord(NamedTuple):
     """A place where variants are published; `install` are the words that pip needs to find them there."""
 
     title: str
-    kind: str
+    kind: Annotated[str, "index", "feed", "releases", "images"]
     source: str
     default: bool
     install: Sequence[str]

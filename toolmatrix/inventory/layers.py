@@ -12,10 +12,10 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
 
 from toolmatrix import __version__
 from toolmatrix.document_store import DocumentStore
+from toolmatrix.documents import Annotated, Any, Count, Pair, TypedDict
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layers import DIRECTORY, FILE, HARD_LINK, LEFT_OUT, LINK, Entry, Layer
 from toolmatrix.inventory.dynamic import Dynamic
@@ -35,6 +35,44 @@ _ODD = (LookupError, TypeError, ValueError, AttributeError)
 _COUNTS = ("count", "size", "held")
 # What a reading makes of files besides bytes, by the word for it.
 _HELD: dict[str, type[Value]] = {"elf": Elf, "rpm": Database, "script": Script}
+
+
+class KeptDocument(TypedDict):
+    """A document as a store keeps it."""
+
+    key: str
+    """What it is of, and the digest of the code that made it."""
+
+
+class AnswerDocument(KeptDocument):
+    """What a program of an image answered when it was run, as a store of readings keeps it; docs/images.md."""
+
+    schema: Annotated[str, ANSWER]
+    kind: Annotated[str, "answer"]
+    value: str
+    reason: str
+
+
+class LayerBlobDocument(KeptDocument):
+    """The diff id of a packed layer, as a store of readings keeps it by the digest of its blob; docs/images.md."""
+
+    schema: Annotated[str, BLOB]
+    kind: Annotated[str, "layerblob"]
+    diff_id: str
+    packed: Count
+
+
+class ImageReadingDocument(KeptDocument):
+    """What an image of an engine says of itself, as a store of readings keeps it by its id; docs/images.md."""
+
+    schema: Annotated[str, IMAGE]
+    kind: Annotated[str, "imagereading"]
+    digest: str
+    indexed: str
+    platform: str
+    layers: list[str]
+    config: dict[str, Any]
+    history: list[Pair[str]]
 
 
 class LayerStore:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from toolmatrix.documents import Annotated, Any, NonEmpty, NotRequired, TypedDict
 from toolmatrix.value import Document, Value
 
 if TYPE_CHECKING:
@@ -44,6 +45,30 @@ WHICH = "which "
 """The beginning of `Skipped.what` for a component of which reading cannot tell the one that a user gets."""
 EXPECTED, SUSPICIOUS = "expected", "suspicious"
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
+
+
+class HistoryEntry(TypedDict):
+    """A layer, and the instruction that made it."""
+
+    layer: str
+    instruction: str
+
+
+class InventoryDocument(TypedDict):
+    """What `toolmatrix inventory --json` prints: what a subject holds, each value with every place it was seen at, the
+    best witness first.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    subject: str
+    platform: str | None
+    digest: str | None
+    components: dict[str, NonEmpty[Annotated[dict[str, Any], Seen]]]
+    features: dict[str, NonEmpty[Annotated[dict[str, Any], Seen]]]
+    sonames: list[Annotated[dict[str, Any], Soname]]
+    history: list[HistoryEntry]
+    skipped: list[Annotated[dict[str, Any], Skipped]]
+    lock: NotRequired[str | None]
 
 
 class FilePattern(NamedTuple):
@@ -114,7 +139,7 @@ class Inventory(Value):
     lock: str = ""
     """The text of the lock that lies inside the image."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> InventoryDocument:
         """The document `toolmatrix.inventory/1`."""
         return {
             "schema": SCHEMA,

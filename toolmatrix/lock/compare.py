@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from toolmatrix.documents import Evidence, Literal
 from toolmatrix.lock.model import FLAGS, Backed, Lock, LockedFlags, LockedPackage, LockedTarget
 from toolmatrix.value import Document, Value
 
@@ -15,7 +16,7 @@ class LockedValue(Document):
     """The value of a component on one side, and what is behind it."""
 
     value: str
-    evidence: str = ""
+    evidence: Evidence | Literal[""] = ""
     facts: tuple[str, ...] = ()
     disputed: tuple[str, ...] = ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.documents import Annotated, Evidence, MatrixHead, NonEmpty, NotRequired, TypedDict
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, partners, terminal
 from toolmatrix.solve import arch_plans, flags
@@ -11,14 +12,11 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.arch_plans import ArchPlan, BuildsOf, NoPlan
+    from toolmatrix.solve.arch_plans import HOW, KINDS, ArchPlan, BuildsOf, NoPlan
     from toolmatrix.solve.pairs import Partner
-
-    Entry = dict[str, Any]
 
 SCHEMA = "toolmatrix.arch-plan/1"
 _TITLES = {
@@ -26,14 +24,111 @@ _TITLES = {
     "machine code": "fewest with machine code",
     "fewest": "fewest of all",
 }
-_RUN = {
-    "native": "machine code for each",
-    "runs": "PTX for some, or an unknown kind of code",
-    "refused": "none for some",
-    "unknown": "codegen archs unknown",
-}
 # So many ranges and sources are told unless all are asked for.
 _RANGES, _FEW, _SOURCES = 8, 3, 3
+
+
+class OnTarget(TypedDict):
+    """What is said of a target where the devices imply several."""
+
+    target: NotRequired[str]
+    """The target that its devices imply, where others imply another."""
+
+
+class PlannedDevice(OnTarget):
+    """A device, and the name that it was asked for by."""
+
+    device: str
+    asked: str
+    toolkit: str
+
+
+class PlannedCode(TypedDict):
+    """The code that a device runs, and how well it fits."""
+
+    arch: str
+    how: Annotated[str, HOW]
+
+
+class PlannedReleases(TypedDict):
+    """Releases of the toolkit that make the code, as well known as the word says."""
+
+    evidence: Evidence
+    releases: NonEmpty[str]
+
+
+class PlannedFramework(TypedDict):
+    """Releases of the toolkit that a framework is tested with, or allows."""
+
+    component: str
+    says: Annotated[str, TESTED, ALLOWED]
+    evidence: Evidence
+    releases: NonEmpty[str]
+
+
+class PlannedFlags(TypedDict):
+    """The flags of each compiler."""
+
+    nvcc: list[str]
+    hipcc: list[str]
+
+
+class PlannedRuns(TypedDict):
+    """How well it is known what the devices run."""
+
+    evidence: Evidence
+    facts: NonEmpty[str]
+
+
+class PlanEntry(OnTarget):
+    """The archs to make code for, and what follows."""
+
+    toolkit: str
+    kinds: NonEmpty[Annotated[str, KINDS]]
+    archs: NonEmpty[str]
+    devices: dict[str, PlannedCode]
+    also: dict[str, Annotated[str, HOW]]
+    releases: NonEmpty[PlannedReleases]
+    unknown: list[str]
+    frameworks: list[PlannedFramework]
+    flags: PlannedFlags
+    runs: PlannedRuns
+    facts: NonEmpty[str]
+
+
+class MissingPlan(OnTarget):
+    """A kind of plan that no release of the toolkit can make."""
+
+    open: list[str]
+    kind: Annotated[str, KINDS]
+    toolkit: str
+    devices: dict[str, list[str]]
+
+
+class PlannedBuilds(TypedDict):
+    """The builds of a framework by whether they run on the devices."""
+
+    component: str
+    builds_of: str
+    toolkit: str
+    evidence: Evidence
+    native: list[str]
+    runs: list[str]
+    refused: list[str]
+    unknown: list[str]
+
+
+class ArchPlanDocument(TypedDict):
+    """What `toolmatrix plan --json` prints: the codegen archs to make for some devices, the releases of the toolkit
+    that know them, and the flags.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    devices: NonEmpty[PlannedDevice]
+    plans: list[PlanEntry]
+    missing: list[MissingPlan]
+    builds: list[PlannedBuilds]
 
 
 class Planned(Value):
@@ -50,7 +145,7 @@ class Planned(Value):
     target: str = ""
 
     @property
-    def placed(self) -> Entry:
+    def placed(self) -> OnTarget:
         """The target as it stands in a document."""
         return {"target": self.target} if self.target else {}
 
@@ -63,13 +158,13 @@ class Framework(Value):
     builds: BuildsOf | None
 
 
-def document(index: Index, found: Sequence[Planned]) -> Entry:
+def document(index: Index, found: Sequence[Planned]) -> ArchPlanDocument:
     """The plans as JSON values, with what each device runs, the releases of the toolkit and the flags."""
     return {
         "schema": SCHEMA,
         "matrix": answer.head(index),
         "devices": [
-            {"device": device, "asked": asked, "toolkit": part.toolkit} | part.placed
+            {"device": device, "asked": asked, "toolkit": part.toolkit, **part.placed}
             for part in found
             for device, asked in part.devices
         ],
@@ -97,7 +192,7 @@ def document(index: Index, found: Sequence[Planned]) -> Entry:
     }
 
 
-def _plan(index: Index, part: Planned, plan: ArchPlan) -> Entry:
+def _plan(index: Index, part: Planned, plan: ArchPlan) -> PlanEntry:
     toolkit, archs = part.toolkit, index.scale("arch")
     scale = index.scale(toolkit)
     takes = 0
@@ -137,7 +232,7 @@ def _plan(index: Index, part: Planned, plan: ArchPlan) -> Entry:
     }
 
 
-def _runs(index: Index, devices: Sequence[str]) -> Entry:
+def _runs(index: Index, devices: Sequence[str]) -> PlannedRuns:
     """How well it is known what the devices run, and by which facts."""
     part, found, known = index.component("device"), set(), words.WORDS[0]
     for device in devices:
@@ -150,7 +245,7 @@ def _runs(index: Index, devices: Sequence[str]) -> Entry:
     return {"evidence": known, "facts": sorted(found)}
 
 
-def _builds(index: Index, toolkit: str, builds: BuildsOf) -> Entry:
+def _builds(index: Index, toolkit: str, builds: BuildsOf) -> PlannedBuilds:
     names = index.scale(builds.component)
     run = builds.native | builds.runs
     return {
@@ -161,11 +256,16 @@ def _builds(index: Index, toolkit: str, builds: BuildsOf) -> Entry:
         "evidence": words.weakest(word for build, word in builds.evidence.items() if build & run)
         if run
         else words.UNKNOWN,
-        **{word: names.named(getattr(builds, word)) for word in _RUN},
+        "native": names.named(builds.native),
+        "runs": names.named(builds.runs),
+        "refused": names.named(builds.refused),
+        "unknown": names.named(builds.unknown),
     }
 
 
-def text(index: Index, held: Entry, screen: Terminal, *, everything: bool = False) -> str:
+def text(
+    index: Index, held: ArchPlanDocument, screen: Terminal, *, everything: bool = False
+) -> str:
     """The plans for people: archs, what runs on what, the releases of the toolkit, and the flags."""
     page = _Page(index, screen, everything)
     names = [
@@ -182,7 +282,7 @@ def text(index: Index, held: Entry, screen: Terminal, *, everything: bool = Fals
     return terminal.blocks(blocks)
 
 
-def _on(entry: Entry) -> str:
+def _on(entry: OnTarget) -> str:
     return f"on {entry['target']}, " if "target" in entry else ""
 
 
@@ -193,51 +293,53 @@ class _Page:
         self.everything = everything
         self.notes = claims.Notes(index)
 
-    def plan(self, plan: Entry) -> list[str]:
+    def plan(self, plan: PlanEntry) -> list[str]:
         toolkit = plan["toolkit"]
         titles = _on(plan) + ", ".join(_TITLES[kind] for kind in plan["kinds"])
         lines = [f"{titles}: {' '.join(plan['archs'])}"]
         run: dict[str, list[str]] = {}
-        for device, one in plan["devices"].items():
-            code = f"{one['arch']} as PTX" if one["how"] == arch_plans.COMPILED else one["arch"]
-            run.setdefault(code, []).append(device)
+        for device, code in plan["devices"].items():
+            compiled = " as PTX" if code["how"] == arch_plans.COMPILED else ""
+            run.setdefault(code["arch"] + compiled, []).append(device)
         told = "; ".join(
             f"{terminal.listing(devices)} {'runs' if len(devices) == 1 else 'run'} {code}"
             for code, devices in run.items()
         )
-        lines += self.line("devices", plan["runs"], f"{told} {self.marks(plan['runs']['facts'])}")
+        lines += self.line(
+            "devices", plan["runs"]["evidence"], f"{told} {self.marks(plan['runs']['facts'])}"
+        )
         # The facts are those of the plan as a whole: their marks stand beside the first of its releases.
         marks = self.marks(plan["facts"])
         for one in plan["releases"]:
-            lines += self.line(toolkit, one, f"{self.ranges(toolkit, one['releases'])} {marks}")
+            told = f"{self.ranges(toolkit, one['releases'])} {marks}"
+            lines += self.line(toolkit, one["evidence"], told)
             marks = ""
-        for one in plan["frameworks"]:
-            told = f"{one['says']} with {toolkit} {self.ranges(toolkit, one['releases'])}"
-            lines += self.line(one["component"], one, told)
+        for beside in plan["frameworks"]:
+            told = f"{beside['says']} with {toolkit} {self.ranges(toolkit, beside['releases'])}"
+            lines += self.line(beside["component"], beside["evidence"], told)
         ptx = [name for name, how in plan["also"].items() if how == arch_plans.COMPILED]
         native = [name for name in plan["also"] if name not in ptx]
         also = [", ".join(names) for names in (native, ptx) if names]
         if also:
-            lines += self.line("also on", {}, "; ".join(also) + (" as PTX" if ptx else ""))
-        for tool, said in plan["flags"].items():
+            lines += self.line("also on", "", "; ".join(also) + (" as PTX" if ptx else ""))
+        for tool, said in (("nvcc", plan["flags"]["nvcc"]), ("hipcc", plan["flags"]["hipcc"])):
             if said:
-                lines += self.line(tool, {}, " ".join(said))
+                lines += self.line(tool, "", " ".join(said))
         return lines
 
-    def line(self, name: str, known: Entry, told: str) -> list[str]:
-        head = f"  {name:8} {known['evidence']:9} " if known else f"  {name:8} "
+    def line(self, name: str, evidence: Evidence, told: str) -> list[str]:
+        head = f"  {name:8} {evidence:9} " if evidence else f"  {name:8} "
         return self.screen.wrap(told.rstrip(), head, " " * len(head))
 
     def ranges(self, component: str, releases: Sequence[str], most: int = _RANGES) -> str:
-        of = self.index.header["components"][component]["variant_of"]
-        told = partners.ranges(self.index, {"component": component, "builds_of": of}, releases)
+        told = partners.ranges(self.index, component, releases)
         return told if self.everything else partners.few(told, most)
 
     def marks(self, facts: Iterable[str]) -> str:
         found = dict.fromkeys(self.index.record(self.index.number(fact)).source for fact in facts)
         return self.notes.mark([*found][: None if self.everything else _SOURCES])
 
-    def missing(self, one: Entry) -> list[str]:
+    def missing(self, one: MissingPlan) -> list[str]:
         toolkit = one["toolkit"]
         known = [
             f"that for {device} is in {self.ranges(toolkit, held, _FEW) if held else 'none'}"
@@ -248,13 +350,17 @@ class _Page:
         said = f"{_on(one)}{_TITLES[one['kind']]}: no release of {toolkit} {word} code for all: "
         return self.screen.wrap(said + "; ".join(known))
 
-    def builds(self, one: Entry) -> list[str]:
+    def builds(self, one: PlannedBuilds) -> list[str]:
         lines = [f"{one['builds_of']}, its builds for {one['toolkit']}"]
-        for word, told in _RUN.items():
-            if one[word]:
-                # The evidence is that of the builds that run, and says nothing of the others.
-                known = one if word in ("native", "runs") else {}
-                most = _RANGES if known is one else _FEW
-                ranges = self.ranges(one["component"], one[word], most)
-                lines += self.line(word, known, f"{told}: {ranges}")
+        # The evidence is that of the builds that run, and says nothing of the others.
+        known = one["evidence"]
+        for word, builds, evidence, most, told in (
+            ("native", one["native"], known, _RANGES, "machine code for each"),
+            ("runs", one["runs"], known, _RANGES, "PTX for some, or an unknown kind of code"),
+            ("refused", one["refused"], "", _FEW, "none for some"),
+            ("unknown", one["unknown"], "", _FEW, "codegen archs unknown"),
+        ):
+            if builds:
+                ranges = self.ranges(one["component"], builds, most)
+                lines += self.line(word, evidence, f"{told}: {ranges}")
         return lines

@@ -8,7 +8,7 @@ from typing import Any
 from toolmatrix.facts.index import Index
 from toolmatrix.finding import Finding
 from toolmatrix.report import terminal
-from toolmatrix.report.findings import MatrixReport
+from toolmatrix.report.findings import FindingsDocument, MatrixReport
 from toolmatrix.report.grid import markdown
 from toolmatrix.report.terminal import Terminal
 
@@ -22,7 +22,7 @@ class AuditReport(MatrixReport):
         self,
         index: Index,
         findings: Iterable[Finding],
-        families: Sequence[Mapping[str, Any]],
+        families: Sequence[dict[str, Any]],
         asked: Mapping[str, int],
     ) -> None:
         super().__init__(index, findings, asked)
@@ -30,9 +30,11 @@ class AuditReport(MatrixReport):
         self.families = families
         self.targets = list(index.header["targets"])
 
-    def document(self, subject: str) -> dict[str, Any]:
+    def document(self, subject: str) -> FindingsDocument:
         """Everything as JSON values."""
-        return super().document(subject) | {"families": list(self.families)}
+        document = super().document(subject)
+        document["families"] = list(self.families)
+        return document
 
     def text(self, screen: Terminal) -> str:
         """The table, then the findings."""

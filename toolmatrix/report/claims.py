@@ -5,6 +5,7 @@ Wording is made here and nowhere else, from records of the index; a table may br
 
 from __future__ import annotations
 
+from toolmatrix.documents import Ordinal, TypedDict
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
 from toolmatrix.report import terminal
@@ -12,7 +13,6 @@ from toolmatrix.report import terminal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import FactRecord
@@ -26,6 +26,17 @@ _IN_REPOSITORY = r"([\w.-]+/[\w.-]+)(?::([\w./*+-]+))?@([0-9a-f]{7,40})"
 _NAMES = 6
 # A list of releases longer than this many letters is cut to the one that matters.
 _LONG = 28
+
+
+class NoteEntry(TypedDict):
+    """A source by its number, with the address that a browser opens, if it has one."""
+
+    number: Ordinal
+    name: str
+    title: str
+    at: str
+    read: str
+    address: str
 
 
 class Notes:
@@ -75,13 +86,21 @@ class Notes:
                 found += terminal.wrap(title, width, indent="    ")
         return found
 
-    def document(self) -> list[dict[str, Any]]:
+    def document(self) -> list[NoteEntry]:
         """The notes as JSON values in their order, each with the address that a browser opens, if it has one."""
-        found = []
+        found: list[NoteEntry] = []
         for name, number in self.numbers.items():
             source = self.index.source(name)
-            link = address(source.at)
-            found.append({"number": number, "name": name, **source._asdict(), "address": link})
+            found.append(
+                {
+                    "number": number,
+                    "name": name,
+                    "title": source.title,
+                    "at": source.at,
+                    "read": source.read,
+                    "address": address(source.at),
+                }
+            )
         return found
 
 

@@ -6,9 +6,9 @@ What is suspicious has a line each; what is expected is one sentence for each re
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from toolmatrix.inventory.model import EXPECTED, SUSPICIOUS, Comparison, Difference
+from toolmatrix.documents import Annotated, Any, Count, NonEmpty, Pair, TypedDict
+from toolmatrix.inventory.model import EXPECTED, SUSPICIOUS, Comparison, Difference, Held
 from toolmatrix.report.terminal import SIGNS, Terminal, blocks, columns, cut, printable, some
 
 SCHEMA = "toolmatrix.comparison/1"
@@ -24,7 +24,79 @@ _MOST = 20
 _NAMED = 6
 
 
-def document(comparison: Comparison, lock: str = "", targets: Sequence[str] = ()) -> dict[str, Any]:
+class ComparedSubject(TypedDict):
+    """A subject that is compared."""
+
+    subject: str
+    platform: str | None
+    digest: str | None
+
+
+class ComparedLock(TypedDict):
+    """The lock that says what is to be expected."""
+
+    path: str
+    targets: Pair[str]
+
+
+class DifferenceEntry(TypedDict):
+    """What is not the same, and whether that is to be expected."""
+
+    group: str
+    kind: str
+    name: str
+    change: Annotated[str, "added", "removed", "changed"]
+    old: Annotated[dict[str, Any], Held] | None
+    new: Annotated[dict[str, Any], Held] | None
+    verdict: Annotated[str, "suspicious", "expected"]
+    why: str
+    source: str | None
+
+
+class SameEntry(TypedDict):
+    """What is the same."""
+
+    group: str
+    name: str
+    value: str
+
+
+class NotCompared(TypedDict):
+    """What one of the subjects cannot tell."""
+
+    group: str
+    kind: str
+    names: NonEmpty[str]
+    subject: str
+    reason: str
+
+
+class ComparisonCounts(TypedDict):
+    """How many there are of each."""
+
+    suspicious: Count
+    expected: Count
+    same: Count
+    not_compared: Count
+
+
+class ComparisonDocument(TypedDict):
+    """What `toolmatrix diff --json` prints of two subjects: what differs and whether that is to be expected, what is
+    the same, and what one of them cannot tell. `lock` is what `--lock` named.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    subjects: Pair[ComparedSubject]
+    lock: ComparedLock | None
+    differences: list[DifferenceEntry]
+    same: list[SameEntry]
+    not_compared: list[NotCompared]
+    summary: ComparisonCounts
+
+
+def document(
+    comparison: Comparison, lock: str = "", targets: Sequence[str] = ()
+) -> ComparisonDocument:
     """The comparison as JSON values; `lock` and `targets` are what made differences expected, where a lock did."""
     return {
         "schema": SCHEMA,
@@ -43,8 +115,8 @@ def document(comparison: Comparison, lock: str = "", targets: Sequence[str] = ()
                 "kind": one.kind,
                 "name": one.name,
                 "change": one.change,
-                "old": one.old and one.old.to_json(),
-                "new": one.new and one.new.to_json(),
+                "old": one.old.to_json() if one.old else None,
+                "new": one.new.to_json() if one.new else None,
                 "verdict": one.verdict,
                 "why": one.why,
                 "source": one.source or None,
@@ -68,10 +140,10 @@ def document(comparison: Comparison, lock: str = "", targets: Sequence[str] = ()
     }
 
 
-def _summary(comparison: Comparison) -> dict[str, int]:
+def _summary(comparison: Comparison) -> ComparisonCounts:
     return {
-        SUSPICIOUS: comparison.count(SUSPICIOUS),
-        EXPECTED: comparison.count(EXPECTED),
+        "suspicious": comparison.count(SUSPICIOUS),
+        "expected": comparison.count(EXPECTED),
         "same": len(comparison.same),
         "not_compared": sum(len(one.names) for one in comparison.unseen),
     }
@@ -97,7 +169,7 @@ def text(comparison: Comparison, screen: Terminal, *, everything: bool = False) 
         parts.append([screen.style("not compared", "bold"), *unseen])
     counts = _summary(comparison)
     closing = (
-        f"{counts[SUSPICIOUS]} suspicious, {counts[EXPECTED]} expected, "
+        f"{counts['suspicious']} suspicious, {counts['expected']} expected, "
         f"{counts['same']} the same, {counts['not_compared']} not compared"
     )
     return blocks([*parts, [closing]])

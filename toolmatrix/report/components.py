@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from toolmatrix.documents import Annotated, Count, MatrixHead, TypedDict
 from toolmatrix.report import answer, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import ComponentHead
     from toolmatrix.report.terminal import Terminal
-
-    Entry = dict[str, Any]
 
 SCHEMA = "toolmatrix.components/1"
 _FRAMEWORKS, _GPU = "frameworks", "for GPUs: toolkits, libraries, and packages on top of frameworks"
@@ -22,16 +20,47 @@ _ANY, _WHERE = "packages, compilers and tools", "platforms and devices"
 _TITLE = 16
 
 
-def document(index: Index, *, everything: bool = False, at: str = "") -> Entry:
+class ComponentEntry(TypedDict):
+    """A component as lists have it."""
+
+    component: str
+    title: str
+    aliases: list[str]
+    """other names that are understood"""
+    newest: str | None
+    """null where releases are names"""
+    date: str | None
+    releases: Count
+    builds: Count
+
+
+class ComponentsGroup(TypedDict):
+    """Components that are alike, under their title."""
+
+    group: str
+    components: list[ComponentEntry]
+
+
+class ComponentsDocument(TypedDict):
+    """What `toolmatrix list --json` prints: the components by group, each with its newest release and how many are
+    known.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    groups: list[ComponentsGroup]
+
+
+def document(index: Index, *, everything: bool = False, at: str = "") -> ComponentsDocument:
     """Every component by group; those that answers hide only where `everything` is asked for, builds nowhere."""
     heads = index.header["components"]
     names: dict[str, list[str]] = {}
     for name, component in index.header["aliases"].items():
         names.setdefault(component, []).append(name)
-    groups: dict[str, list[Entry]] = {_FRAMEWORKS: [], _GPU: []}
+    groups: dict[str, list[ComponentEntry]] = {_FRAMEWORKS: [], _GPU: []}
     for name, head in heads.items():
         if not head["variant_of"] and (everything or not head["hidden"]):
-            entry = _entry(index, name, at) | {"aliases": names.get(name, [])}
+            entry = _entry(index, name, names.get(name, []), at)
             groups.setdefault(_group(head, heads), []).append(entry)
     order = sorted(groups, key=lambda group: (group == _WHERE, group == _ANY))
     return {
@@ -54,7 +83,7 @@ def _group(head: ComponentHead, heads: Mapping[str, ComponentHead]) -> str:
     return _GPU if head["accelerators"] else _ANY
 
 
-def _entry(index: Index, name: str, at: str) -> Entry:
+def _entry(index: Index, name: str, aliases: list[str], at: str) -> ComponentEntry:
     head, part = index.header["components"][name], index.component(name)
     places = [place for place, day in enumerate(part.dates) if not (at and day > at)]
     usable = [place for place in places if not part.yanked >> place + 1 & 1] or places
@@ -64,6 +93,7 @@ def _entry(index: Index, name: str, at: str) -> Entry:
     return {
         "component": name,
         "title": head["title"],
+        "aliases": aliases,
         "newest": None if newest is None else part.versions[newest],
         "date": (newest is not None and part.dates[newest]) or None,
         "releases": len(places),
@@ -71,12 +101,12 @@ def _entry(index: Index, name: str, at: str) -> Entry:
     }
 
 
-def text(held: Entry, screen: Terminal) -> str:
+def text(held: ComponentsDocument, screen: Terminal) -> str:
     """The components as lines under the title of their group."""
     return terminal.blocks(_lines(held, screen))
 
 
-def _lines(held: Entry, screen: Terminal) -> Iterator[list[str]]:
+def _lines(held: ComponentsDocument, screen: Terminal) -> Iterator[list[str]]:
     entries = [entry for group in held["groups"] for entry in group["components"]]
     width = max((len(entry["component"]) for entry in entries), default=0)
     wide = max((len(entry["newest"] or "") for entry in entries), default=0)

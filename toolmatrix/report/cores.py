@@ -5,6 +5,7 @@ The same lines serve text, JSON, explanations, CI cells and findings.
 
 from __future__ import annotations
 
+from toolmatrix.documents import Annotated, Evidence, NonEmpty, NotRequired, TypedDict
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.report import claims, terminal
 from toolmatrix.wording import some
@@ -12,7 +13,6 @@ from toolmatrix.wording import some
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Incompatibility
@@ -24,6 +24,27 @@ if TYPE_CHECKING:
 _FEW = 4
 # So many of a sentence's names are told.
 _NAMES = 6
+
+
+class CoreLineEntry(TypedDict):
+    """A line of the request, or what a fact says."""
+
+    text: str
+    fact: str | None
+    facts: list[str]
+    evidence: Evidence | None
+    source: str | None
+    values: dict[str, str]
+    target: str
+    default: bool
+
+
+class CoreEntry(TypedDict):
+    """Lines that cannot all hold."""
+
+    kind: Annotated[str, "hard", "soft"]
+    lines: NonEmpty[CoreLineEntry]
+    conclusion: NotRequired[str]
 
 
 def sentence(index: Index, line: CoreLine) -> str:
@@ -109,7 +130,7 @@ def sentences(index: Index, lines: Sequence[CoreLine], about: str) -> list[str]:
     return told or [_ask_text(line.ask) for line in lines if line.ask and not line.ask.implied]
 
 
-def core_document(index: Index, core: Core) -> dict[str, Any]:
+def core_document(index: Index, core: Core) -> CoreEntry:
     """One core as JSON values; each line with its text, fact, evidence, source and the values it demands."""
     return {
         "kind": "soft" if core.soft else "hard",
@@ -117,7 +138,7 @@ def core_document(index: Index, core: Core) -> dict[str, Any]:
     }
 
 
-def _line_document(index: Index, line: CoreLine) -> dict[str, Any]:
+def _line_document(index: Index, line: CoreLine) -> CoreLineEntry:
     ask, ground = line.ask, line.ground
     values = {ask.component: ask.selector} if ask is not None else {}
     if ground is not None:
@@ -141,13 +162,11 @@ def _line_document(index: Index, line: CoreLine) -> dict[str, Any]:
     }
 
 
-def soft_documents(
-    index: Index, request: Request, found: Sequence[Untested]
-) -> list[dict[str, Any]]:
+def soft_documents(index: Index, request: Request, found: Sequence[Untested]) -> list[CoreEntry]:
     """Soft reasons as cores: what was tested instead of what was asked."""
-    documents = []
+    documents: list[CoreEntry] = []
     for pair in found:
-        lines: dict[str, dict[str, Any]] = {}
+        lines: dict[str, CoreLineEntry] = {}
         for cite in pair.cites:
             record = index.claim(cite.record)
             release = record.releases.removeprefix("===")
@@ -155,7 +174,7 @@ def soft_documents(
             text = f"{pair.subject} {release} was tested with {pair.component} {tested}"
             if "same-minor" in cite.rules:
                 text += f", which is assumed for {claims.series(release)} (rule same-minor)"
-            line = {
+            line: CoreLineEntry = {
                 "text": text,
                 "fact": record.id,
                 "facts": [record.id],

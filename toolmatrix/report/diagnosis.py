@@ -8,20 +8,68 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from toolmatrix.documents import Count, Evidence, Literal, Ordinal, TypedDict
 from toolmatrix.facts.index import Index
 from toolmatrix.logs.diagnosis import Cause, Diagnosis, Fix, Involved
 from toolmatrix.report import claims, findings, terminal
 from toolmatrix.report.annotations import Annotation, commands
 from toolmatrix.report.answer import head
-from toolmatrix.report.findings import COLOURS, SCHEMA, severities
+from toolmatrix.report.findings import COLOURS, SCHEMA, FindingHead, FindingsDocument, severities
 from toolmatrix.report.terminal import Terminal, printable
 
 # Letters of a line of the log that are shown; the line of a compiler may be a whole command.
 _LONGEST = 200
 # Components of an answer that are named.
 _ANSWERED = 6
+
+
+class WayOut(TypedDict):
+    """A request that was solved, and what it gives."""
+
+    request: list[str]
+    command: str
+    answer: dict[str, str]
+    install: list[str]
+
+
+class SideEntry(TypedDict):
+    """A component that does not go with another one."""
+
+    component: str
+    version: str | None
+    wanted: str | None
+    needed: str | None
+    where: str | None
+    bring: str | None
+
+
+class CauseEntry(FindingHead):
+    """A failure that a log tells of."""
+
+    signature: str
+    between: list[SideEntry]
+    line: str
+    count: Count
+    follows: Ordinal | None
+    evidence: Evidence | Literal[""]
+    source: str
+    fix: WayOut | None
+    instead: WayOut | None
+
+
+class FirstLine(TypedDict):
+    """A line of a log."""
+
+    line: Ordinal
+    text: str
+
+
+class Consequences(TypedDict):
+    """Lines that say only that something failed."""
+
+    count: Count
+    first: FirstLine | None
 
 
 class DiagnosisReport:
@@ -33,7 +81,7 @@ class DiagnosisReport:
         self.lock = lock
         self.entries = [_entry(index, cause) for cause in diagnosis.causes]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> FindingsDocument:
         """Everything as JSON values."""
         found = self.found
         followed = found.followed
@@ -45,7 +93,7 @@ class DiagnosisReport:
             "components": {name: list(versions) for name, versions in found.components.items()},
             "consequences": {
                 "count": found.following,
-                "first": followed and {"line": followed.line, "text": followed.text},
+                "first": {"line": followed.line, "text": followed.text} if followed else None,
             },
             "summary": severities(found.causes) | {"lines": found.lines, "left_out": found.left},
         }
@@ -76,7 +124,7 @@ class DiagnosisReport:
         return ", ".join(parts)
 
     def _lines(
-        self, cause: Cause, entry: Mapping[str, Any], notes: claims.Notes, screen: Terminal
+        self, cause: Cause, entry: CauseEntry, notes: claims.Notes, screen: Terminal
     ) -> Iterator[str]:
         severity = screen.style(f"{cause.severity}[{cause.code}]", COLOURS[cause.severity])
         tail = f" (follows from line {cause.follows})" if cause.follows else ""
@@ -134,13 +182,13 @@ class DiagnosisReport:
         return commands(self.annotations(), self.closing())
 
 
-def _entry(index: Index, cause: Cause) -> dict[str, Any]:
+def _entry(index: Index, cause: Cause) -> CauseEntry:
     expected = cause.expected
     if not expected and cause.allowed is not None:
         component, releases = cause.allowed
         expected = f"{component} {claims.ranged(index, component, releases)}"
-    fix = cause.fix
-    return findings.entry(index, cause) | {
+    return {
+        **findings.entry(index, cause),
         "signature": cause.signature,
         "between": [_side(side) for side in cause.between],
         "expected": expected or None,
@@ -150,12 +198,12 @@ def _entry(index: Index, cause: Cause) -> dict[str, Any]:
         # Where no fact explains a failure, it is known as well as its signature is.
         "evidence": cause.grounds[0].evidence if cause.grounds else cause.evidence,
         "source": cause.source,
-        "fix": fix and _way(fix),
-        "instead": cause.instead and _way(cause.instead),
+        "fix": _way(cause.fix) if cause.fix else None,
+        "instead": _way(cause.instead) if cause.instead else None,
     }
 
 
-def _way(fix: Fix) -> dict[str, Any]:
+def _way(fix: Fix) -> WayOut:
     return {
         "request": list(fix.request),
         "command": _command(fix),
@@ -164,9 +212,14 @@ def _way(fix: Fix) -> dict[str, Any]:
     }
 
 
-def _side(side: Involved) -> dict[str, Any]:
-    return {field: getattr(side, field) or None for field in side._fields} | {
-        "component": side.component
+def _side(side: Involved) -> SideEntry:
+    return {
+        "component": side.component,
+        "version": side.version or None,
+        "wanted": side.wanted or None,
+        "needed": side.needed or None,
+        "where": side.where or None,
+        "bring": side.bring or None,
     }
 
 

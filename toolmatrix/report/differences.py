@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.documents import Annotated, Any, Count, TypedDict
 from toolmatrix.report import claims, terminal
 
 TYPE_CHECKING = False
@@ -10,11 +11,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.compare import Differences, ValueChange
+    from toolmatrix.lock.compare import Differences, LockedValue, ValueChange
     from toolmatrix.lock.model import Lock
     from toolmatrix.report.terminal import Terminal
-
-    Entry = dict[str, Any]
 
 SCHEMA = "toolmatrix.differences/1"
 KINDS = ("added", "changed", "removed")
@@ -26,27 +25,76 @@ _WIDE = 28
 _ASKED, _DROPPED = "you asked", "no longer requested"
 
 
+class LockMatrix(TypedDict):
+    """The matrix as a lock names it."""
+
+    digest: str
+    date: str
+
+
+class LockHead(TypedDict):
+    """A lock by its path, and the matrix that it was made with."""
+
+    path: str
+    matrix: LockMatrix
+
+
+class ChangeEntry(TypedDict):
+    """A component that two locks hold differently."""
+
+    environment: str
+    target: str
+    component: str
+    kind: Annotated[str, "added", "removed", "changed", "moved"]
+    old: Annotated[dict[str, Any], LockedValue] | None
+    new: Annotated[dict[str, Any], LockedValue] | None
+    why: str
+
+
+class ChangeCounts(TypedDict):
+    """How many changes there are of each kind."""
+
+    added: Count
+    changed: Count
+    removed: Count
+    moved: Count
+    same: Count
+
+
+class DifferencesDocument(TypedDict):
+    """What `toolmatrix diff --json` prints. `moved`: the same value on other facts."""
+
+    schema: Annotated[str, SCHEMA]
+    old: LockHead
+    new: LockHead
+    differences: list[ChangeEntry]
+    summary: ChangeCounts
+
+
 def document(
     index: Index, old: tuple[str, Lock], new: tuple[str, Lock], found: Differences
-) -> dict[str, Any]:
+) -> DifferencesDocument:
     """The differences of two locks, each given with its path."""
     return {
         "schema": SCHEMA,
         "old": _side(*old),
         "new": _side(*new),
         "differences": change_documents(index, old[1], new[1], found),
-        "summary": {kind: found.count(kind) for kind in (*KINDS, "moved")}
-        | {"same": len(found.same)},
+        "summary": {
+            "added": found.count("added"),
+            "changed": found.count("changed"),
+            "removed": found.count("removed"),
+            "moved": found.count("moved"),
+            "same": len(found.same),
+        },
     }
 
 
-def _side(path: str, lock: Lock) -> dict[str, Any]:
+def _side(path: str, lock: Lock) -> LockHead:
     return {"path": path, "matrix": {"digest": lock.matrix_digest, "date": lock.matrix_date}}
 
 
-def change_documents(
-    index: Index, old: Lock, new: Lock, found: Differences
-) -> list[dict[str, Any]]:
+def change_documents(index: Index, old: Lock, new: Lock, found: Differences) -> list[ChangeEntry]:
     """Each difference as JSON values, by environment and target, components in the order of the matrix."""
     components = {name: place for place, name in enumerate(index.header["components"])}
     targets = {name: place for place, name in enumerate(index.header["targets"])}
@@ -63,8 +111,8 @@ def change_documents(
             "target": change.target,
             "component": change.component,
             "kind": change.kind,
-            "old": change.old and change.old.to_json(),
-            "new": change.new and change.new.to_json(),
+            "old": change.old.to_json() if change.old else None,
+            "new": change.new.to_json() if change.new else None,
             "why": _why(index, old, new, change),
         }
         for change in sorted(found.changes, key=order)
@@ -103,20 +151,23 @@ def text(index: Index, old: Lock, new: Lock, found: Differences, screen: Termina
     return terminal.blocks([shown, _moved(entries, several), [*notes.lines(), total]])
 
 
-def _heading(entry: Entry, several: tuple[bool, bool]) -> str:
+def _heading(entry: ChangeEntry, several: tuple[bool, bool]) -> str:
     """The environment and target of a change, as far as there is more than one of them."""
     words = zip((entry["environment"], entry["target"]), several, strict=True)
     return " ".join(word for word, shown in words if shown)
 
 
 def _changed(
-    entries: Sequence[Entry], several: tuple[bool, bool], notes: claims.Notes, screen: Terminal
+    entries: Sequence[ChangeEntry],
+    several: tuple[bool, bool],
+    notes: claims.Notes,
+    screen: Terminal,
 ) -> list[str]:
     shown = [entry for entry in entries if entry["kind"] != "moved"]
     rows = []
     for entry in shown:
         sign = terminal.SIGNS[entry["kind"]]
-        before, after = ((entry[side] or {}).get("value", "") for side in ("old", "new"))
+        before, after = ((one or {}).get("value", "") for one in (entry["old"], entry["new"]))
         why = entry["why"]
         mark = ""
         if entry["new"] and why not in (_ASKED, _DROPPED):
@@ -133,13 +184,13 @@ def _changed(
     return lines
 
 
-def _moved(entries: Sequence[Entry], several: tuple[bool, bool]) -> list[str]:
+def _moved(entries: Sequence[ChangeEntry], several: tuple[bool, bool]) -> list[str]:
     # The version is the same, so that these are no difference to `--exit-code`.
     rows = []
     for entry in entries:
         if entry["kind"] != "moved":
             continue
-        old, new = entry["old"], entry["new"]
+        old, new = entry["old"] or {}, entry["new"] or {}
         evidence = new["evidence"]
         if old["evidence"] != evidence:
             evidence = f"{old['evidence']} -> {evidence}"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from toolmatrix.documents import Annotated, Evidence, MatrixHead, NonEmpty, NotRequired, TypedDict
 from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.report import answer, claims, cores, remarks, terminal, variants
 from toolmatrix.solve.grounds import alternatives
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Iterator, Sequence
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.report.answer import DisputeEntry, RequestEntry
     from toolmatrix.report.claims import Notes
+    from toolmatrix.report.remarks import BuiltEntry
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.grounds import Alternative
     from toolmatrix.solve.resolve import Choice, Resolution
@@ -23,9 +25,64 @@ _LINES = 12
 _NAMES = 6
 
 
+class BecauseEntry(TypedDict):
+    """A fact that the choice rests on."""
+
+    text: str
+    fact: str
+    evidence: Evidence
+    source: str
+    where: str
+    rules: list[str]
+
+
+class NotTaken(TypedDict):
+    """Newer releases that were not taken for one reason."""
+
+    releases: NonEmpty[str]
+    range: str
+    kind: Annotated[str, "forbidden", "apart", "entangled", "later", "outranked", "older"]
+    why: str
+
+
+class DecidedEntry(TypedDict):
+    """A component that the choice decides."""
+
+    component: str
+    version: str
+    why: str
+    fact: str
+
+
+class ExplainedEntry(TypedDict):
+    """Why a version was chosen."""
+
+    target: str
+    component: str
+    version: str
+    evidence: Evidence
+    because: NonEmpty[BecauseEntry]
+    chain: list[str]
+    disputed: list[DisputeEntry]
+    not_taken: list[NotTaken]
+    decides: list[DecidedEntry]
+    built: NotRequired[list[BuiltEntry]]
+    """Images of this release that were built and passed their check, those that are what the answer says or else those
+    that differ in distribution or Python."""
+
+
+class ExplanationDocument(TypedDict):
+    """What `toolmatrix explain --json` prints: why each version of a component was chosen."""
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    request: RequestEntry
+    explained: NonEmpty[ExplainedEntry]
+
+
 def document(
     index: Index, found: Resolution, choices: Sequence[Choice], *, invert: bool
-) -> dict[str, Any]:
+) -> ExplanationDocument:
     """The explanation as JSON values, one entry per target (and codegen arch)."""
     return {
         "schema": SCHEMA,
@@ -35,8 +92,8 @@ def document(
     }
 
 
-def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> dict[str, Any]:
-    because = []
+def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> ExplainedEntry:
+    because: list[BecauseEntry] = []
     for cite in choice.cites:
         record = index.statement(cite.record)._replace(evidence=cite.evidence)
         because.append(
@@ -61,7 +118,7 @@ def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> dic
         for one in remarks.images_of(index, found, choice.target)
         if one.component == choice.component
     ]
-    return {
+    made: ExplainedEntry = {
         "target": choice.target,
         "component": choice.component,
         "version": choice.version,
@@ -71,11 +128,13 @@ def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> dic
         "disputed": [answer.dispute_document(index, part) for part in choice.disputed],
         "not_taken": [] if invert else _not_taken(found, choice),
         "decides": _decides(index, found, choice) if invert else [],
-        **({"built": remarks.image_documents(images)} if images else {}),
     }
+    if images:
+        made["built"] = remarks.image_documents(images)
+    return made
 
 
-def _not_taken(found: Resolution, choice: Choice) -> list[dict[str, Any]]:
+def _not_taken(found: Resolution, choice: Choice) -> list[NotTaken]:
     index = found.index
     build = index.header["components"][choice.component]["variant_of"]
     groups: dict[tuple[str, str], list[str]] = {}
@@ -121,8 +180,8 @@ def why(found: Resolution, choice: Choice, group: Alternative) -> str:
     return " and ".join(told) if told else f"{choice.target} prefers {choice.version}"
 
 
-def _decides(index: Index, found: Resolution, choice: Choice) -> list[dict[str, str]]:
-    told = []
+def _decides(index: Index, found: Resolution, choice: Choice) -> list[DecidedEntry]:
+    told: list[DecidedEntry] = []
     others = [other for other in found.targets[choice.target] if other is not choice]
     cited = [(other, cite) for other in others for cite in other.cites]
     for other, cite in cited:
@@ -140,7 +199,7 @@ def _decides(index: Index, found: Resolution, choice: Choice) -> list[dict[str, 
 
 
 def text(
-    document: dict[str, Any], notes: Notes, screen: Terminal, *, depth: int | None = None
+    document: ExplanationDocument, notes: Notes, screen: Terminal, *, depth: int | None = None
 ) -> str:
     """The explanation in words."""
     several = len(document["request"]["targets"]) > 1
@@ -156,40 +215,41 @@ def text(
 
 
 def _sentences(
-    entry: dict[str, Any], notes: Notes, several: bool, depth: int | None
+    entry: ExplainedEntry, notes: Notes, several: bool, depth: int | None
 ) -> Iterator[str]:
     target = f" on {entry['target']}" if several else ""
     yield f"{entry['component']} {entry['version']}{target}, {entry['evidence']}"
     # Facts that say the same are one reason, with the note of each.
     same: dict[str, list[str]] = {}
     for part in entry["because"]:
-        fact = _listed(notes.index, part["fact"], entry)
+        fact = _listed(notes.index, part["fact"], entry["component"], entry["version"])
         same.setdefault(f"{part['text']} ({part['evidence']})", []).append(fact)
     for place, (reason, facts) in enumerate(same.items()):
         yield f"{'And because' if place else 'Because'} {reason} {notes.cite(facts)}"
     if entry["chain"]:
         yield f"needed by {', needed by '.join(entry['chain'])}, which you requested"
-    for part in entry.get("built", ()):
-        yield f"built {part['date']} {part['text']} (ran) {notes.cite([part['fact']])}"
-    for part in entry["disputed"]:
-        yield f"disputed: {part['says']} ({part['evidence']})  TM301"
-    for part in entry["decides"]:
-        mark = notes.cite([_listed(notes.index, part["fact"], part)])
-        yield f"decides {part['component']} {part['version']}: {part['why']} {mark}"
+    for image in entry.get("built", ()):
+        yield f"built {image['date']} {image['text']} (ran) {notes.cite([image['fact']])}"
+    for dispute in entry["disputed"]:
+        yield f"disputed: {dispute['says']} ({dispute['evidence']})  TM301"
+    for other in entry["decides"]:
+        listed = _listed(notes.index, other["fact"], other["component"], other["version"])
+        mark = notes.cite([listed])
+        yield f"decides {other['component']} {other['version']}: {other['why']} {mark}"
     shown = entry["not_taken"] if depth is not None else entry["not_taken"][:_LINES]
-    for part in shown:
-        releases = part["range"] if depth else terminal.few(part["range"], _NAMES)
-        yield f"not taken: {releases} ({part['why']})"
+    for group in shown:
+        releases = group["range"] if depth else terminal.few(group["range"], _NAMES)
+        yield f"not taken: {releases} ({group['why']})"
     if len(shown) < len(entry["not_taken"]):
         rest = terminal.plural(len(entry["not_taken"]) - len(shown), "more group")
         yield f"... and {rest} (--depth)"
 
 
-def _listed(index: Index, fact: str, part: Mapping[str, Any]) -> str:
+def _listed(index: Index, fact: str, component: str, version: str) -> str:
     # A release that is no row of a table is listed by its component and version. One id is asked for, as all ids
     # together are the largest section of the index.
     try:
         index.number(fact)
     except KeyError:
-        return f"{part['component']}=={part['version']}"
+        return f"{component}=={version}"
     return fact

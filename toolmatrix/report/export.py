@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from toolmatrix.documents import Annotated, Any, Evidence, HasIs, MatrixHead, NonEmpty, TypedDict
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord
 from toolmatrix.facts.versions import ABSENT
 from toolmatrix.report.answer import head
@@ -21,9 +22,25 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import Binding, Dispute, FactRecord, RowGroup
+    from toolmatrix.facts.records import (
+        Binding,
+        ChannelRecord,
+        ComponentHead,
+        Dispute,
+        FactRecord,
+        RowGroup,
+        RuleHead,
+        SourceRecord,
+        TargetHead,
+    )
 
-    Entry = dict[str, Any]
+    class ExportedComponent(ComponentHead):
+        """What a component is, with its names and releases."""
+
+        aliases: list[str]
+        packages: list[str]
+        releases: list[str]
+
 
 SCHEMA = "toolmatrix.export/1"
 COLUMNS = (
@@ -32,9 +49,145 @@ COLUMNS = (
     *("attributes", "note", "table", "where", "source", "title", "at", "read", "matrix"),
 )
 """The columns of the CSV: others may follow them one day, these stay."""
-_UNSAID = {"component": "", "is": "", "releases": ()}
+_UNSAID: SelectedEntry = {"component": "", "is": "", "releases": []}
 # Letters that are written at a time.
 _CHUNK = 1 << 16
+
+
+class ReadAt(TypedDict):
+    """How well a fact is known, and where it was read."""
+
+    evidence: Evidence
+    source: str
+    where: str
+
+
+class ExportedRelease(ReadAt):
+    """A release as it was read."""
+
+    id: str
+    row: str
+    component: str
+    version: str
+    date: str | None
+    yanked: bool
+    attributes: dict[str, str]
+    text: str
+
+
+class SelectedEntry(HasIs):
+    """A component with a selector, and the releases that it admits."""
+
+    component: str
+    releases: list[str] | None
+
+
+class ExportedClaim(ReadAt):
+    """A claim as it was read."""
+
+    id: str
+    row: str
+    table: str
+    kind: Annotated[str, "requires", "limits", "offers", "needs", "tested"]
+    strength: Annotated[str, "hard", "soft"]
+    subject: SelectedEntry
+    when: list[SelectedEntry]
+    says: SelectedEntry | None
+    any_of: list[str]
+    beside: bool
+    text: str
+    note: str
+    rules: list[str]
+    decides: bool
+    disputed_by: list[str]
+    disputes: list[str]
+    exact: bool
+
+
+class DatumEntry(ReadAt):
+    """A row of data."""
+
+    id: str
+    table: str
+    about: str
+    subject: str
+    cells: dict[str, str]
+    note: str
+
+
+class CiteEntry(TypedDict):
+    """A fact, for which releases it is cited, and by which rules."""
+
+    fact: str
+    releases: list[str]
+    rules: list[str]
+
+
+class HardEntry(TypedDict):
+    """What forbids, once rules have widened it."""
+
+    kind: Annotated[str, "requires", "limits", "needs"]
+    subject: str
+    releases: list[str]
+    when: dict[str, list[str]]
+    component: str | None
+    allowed: list[str] | None
+    any_of: list[str]
+    evidence: Evidence
+    cites: NonEmpty[CiteEntry]
+
+
+class TogetherEntry(TypedDict):
+    """Releases that were tested with others."""
+
+    component: str
+    releases: list[str]
+    evidence: Evidence
+
+
+class SoftEntry(TypedDict):
+    """What was tested together."""
+
+    when: dict[str, list[str]]
+    together: NonEmpty[TogetherEntry]
+    evidence: Evidence
+    carried: bool
+    cites: NonEmpty[CiteEntry]
+
+
+class ExportedDispute(TypedDict):
+    """A claim that was outweighed."""
+
+    subject: str
+    releases: list[str]
+    when: dict[str, list[str]]
+    component: str
+    claimed: list[str]
+    kind: Annotated[str, "requires", "limits", "offers", "needs", "tested"]
+    evidence: Evidence
+    rival: str
+    deciding: str
+
+
+class ExportDocument(TypedDict):
+    """What `toolmatrix export` writes: the facts of a matrix, or those about some components, for other tools;
+    docs/data.md tells what each field means.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    names: list[str]
+    components: dict[str, ExportedComponent]
+    sources: dict[str, Annotated[dict[str, Any], SourceRecord]]
+    channels: dict[str, Annotated[dict[str, Any], ChannelRecord]]
+    rules: dict[str, RuleHead]
+    targets: dict[str, TargetHead]
+    releases: list[ExportedRelease]
+    claims: list[ExportedClaim]
+    data: list[DatumEntry]
+    hard: list[HardEntry]
+    soft: list[SoftEntry]
+    disputes: list[ExportedDispute]
 
 
 class Extract:
@@ -51,7 +204,7 @@ class Extract:
         }
         self.pages = Pages(index)
 
-    def document(self) -> Entry:
+    def document(self) -> dict[str, Any]:
         """Everything as JSON values."""
         return {
             name: list(part) if isinstance(part, Iterator) else part
@@ -191,7 +344,7 @@ class Extract:
         return sorted(found)
 
     @cached_property
-    def _channels(self) -> dict[str, Entry]:
+    def _channels(self) -> dict[str, dict[str, Any]]:
         if not self.names:
             named = set(self.index.channels())
         else:
@@ -212,15 +365,16 @@ class Extract:
 
     # as JSON values
 
-    def _component(self, name: str) -> Entry:
+    def _component(self, name: str) -> ExportedComponent:
         header = self.index.header
-        return dict(self.components[name]) | {
+        return {
+            **self.components[name],
             "aliases": sorted(one for one, of in header["aliases"].items() if of == name),
             "packages": sorted(one for one, of in header["packages"].items() if of == name),
             "releases": list(self.index.component(name).versions),
         }
 
-    def _release(self, record: ReleaseRecord) -> Entry:
+    def _release(self, record: ReleaseRecord) -> ExportedRelease:
         part = self.index.component(record.component)
         bit = self.index.scale(record.component).bit(record.selector)
         return {
@@ -232,9 +386,10 @@ class Extract:
             "yanked": bool(part.yanked & bit),
             "attributes": dict(record.attributes),
             "text": self.pages.text_of(record),
-        } | _origin(record)
+            **_origin(record),
+        }
 
-    def _claim(self, record: ClaimRecord) -> Entry:
+    def _claim(self, record: ClaimRecord) -> ExportedClaim:
         number = self.pages.ids[record.id]
         standing = self.pages.standing(record.subject)
         when = [self._selected(*condition) for condition in record.conditions]
@@ -258,14 +413,22 @@ class Extract:
             "decides": number in self._decisive,
             "disputed_by": self._ids(standing.winners.get(number, ())),
             "disputes": self._ids(standing.losers.get(number, ())),
-        } | _origin(record)
+            **_origin(record),
+        }
 
-    def _data(self, record: FactRecord) -> Entry:
+    def _data(self, record: FactRecord) -> DatumEntry:
         row = self.index.row(self.pages.ids[record.id])
-        told = {"id": row.id, "table": row.table, "about": row.about, "note": row.note}
-        return told | {"subject": self.pages.subject(row), "cells": dict(row.cells)} | _origin(row)
+        return {
+            "id": row.id,
+            "table": row.table,
+            "about": row.about,
+            "subject": self.pages.subject(row),
+            "cells": dict(row.cells),
+            "note": row.note,
+            **_origin(row),
+        }
 
-    def _binding(self, subject: str, binding: Binding) -> Entry:
+    def _binding(self, subject: str, binding: Binding) -> HardEntry:
         any_of = list(binding.alternatives)
         return {
             "kind": binding.kind,
@@ -279,7 +442,7 @@ class Extract:
             "cites": self._cited(subject, binding.cites),
         }
 
-    def _tested(self, group: RowGroup, place: int) -> Entry:
+    def _tested(self, group: RowGroup, place: int) -> SoftEntry:
         columns = zip(group.components, group.columns, group.evidences, strict=True)
         return {
             "when": self._all_named(group.conditions),
@@ -292,7 +455,7 @@ class Extract:
             "cites": self._cited(group.components[0], group.cites[place]),
         }
 
-    def _dispute(self, subject: str, dispute: Dispute) -> Entry:
+    def _dispute(self, subject: str, dispute: Dispute) -> ExportedDispute:
         return {
             "subject": subject,
             "releases": self._named(subject, dispute.mask),
@@ -305,7 +468,7 @@ class Extract:
             "deciding": self.index.claim(dispute.deciding).id,
         }
 
-    def _selected(self, component: str, selector: str, *, exact: bool = False) -> Entry:
+    def _selected(self, component: str, selector: str, *, exact: bool = False) -> SelectedEntry:
         """A component with a selector, and the releases that it admits: null for every one, known or to come."""
         scale = self.index.scale(component)
         # A row of a table of releases speaks of 3.0 and not of 3.0.1, though the selector 3.0 admits both.
@@ -320,7 +483,7 @@ class Extract:
     def _all_named(self, masks: Mapping[str, int]) -> dict[str, list[str]]:
         return {name: self._named(name, mask) for name, mask in masks.items()}
 
-    def _cited(self, subject: str, number: int) -> list[Entry]:
+    def _cited(self, subject: str, number: int) -> list[CiteEntry]:
         versions = [ABSENT, *self.index.scale(subject).versions]
         return [
             {
@@ -340,14 +503,14 @@ def _about(record: ClaimRecord) -> set[str]:
     return {record.subject, record.component, *record.alternatives}
 
 
-def _origin(record: FactRecord) -> Entry:
+def _origin(record: FactRecord) -> ReadAt:
     return {"evidence": record.evidence, "source": record.source, "where": record.where}
 
 
 # as rows of CSV
 
 
-def _of_release(entry: Entry) -> Entry:
+def _of_release(entry: ExportedRelease) -> dict[str, str]:
     return {
         "id": entry["id"],
         "kind": "release",
@@ -357,39 +520,48 @@ def _of_release(entry: Entry) -> Entry:
         "says": entry["text"],
         "date": entry["date"] or "",
         "attributes": _pairs(entry["attributes"].items()),
-    } | _common(entry)
+        **_read_at(entry),
+    }
 
 
-def _of_claim(entry: Entry) -> Entry:
+def _of_claim(entry: ExportedClaim) -> dict[str, str]:
     subject, says = entry["subject"], entry["says"] or _UNSAID
-    told = {name: entry[name] for name in ("id", "kind", "strength", "note", "table")}
-    return (
-        told
-        | {
-            "subject": subject["component"],
-            "subject_is": subject["is"],
-            "subject_releases": _listed(subject["releases"]),
-            "when": _pairs((part["component"], part["is"]) for part in entry["when"]),
-            "component": says["component"],
-            "is": says["is"],
-            "releases": _listed(says["releases"]),
-            "any_of": _listed(entry["any_of"]),
-            "says": entry["text"],
-            "decides": "yes" if entry["decides"] else "no",
-            "disputed_by": _listed(entry["disputed_by"]),
-            "rules": _listed(entry["rules"]),
-        }
-        | _common(entry)
-    )
+    return {
+        "id": entry["id"],
+        "kind": entry["kind"],
+        "strength": entry["strength"],
+        "note": entry["note"],
+        "table": entry["table"],
+        "subject": subject["component"],
+        "subject_is": subject["is"],
+        "subject_releases": _listed(subject["releases"]),
+        "when": _pairs((part["component"], part["is"]) for part in entry["when"]),
+        "component": says["component"],
+        "is": says["is"],
+        "releases": _listed(says["releases"]),
+        "any_of": _listed(entry["any_of"]),
+        "says": entry["text"],
+        "decides": "yes" if entry["decides"] else "no",
+        "disputed_by": _listed(entry["disputed_by"]),
+        "rules": _listed(entry["rules"]),
+        **_read_at(entry),
+    }
 
 
-def _of_data(entry: Entry) -> Entry:
-    told = {name: entry[name] for name in ("id", "subject", "note", "table")}
-    return told | {"kind": "data", "says": _pairs(entry["cells"].items())} | _common(entry)
+def _of_data(entry: DatumEntry) -> dict[str, str]:
+    return {
+        "id": entry["id"],
+        "kind": "data",
+        "subject": entry["subject"],
+        "note": entry["note"],
+        "table": entry["table"],
+        "says": _pairs(entry["cells"].items()),
+        **_read_at(entry),
+    }
 
 
-def _common(entry: Entry) -> Entry:
-    return {name: entry[name] for name in ("evidence", "source", "where")}
+def _read_at(entry: ReadAt) -> dict[str, str]:
+    return {"evidence": entry["evidence"], "source": entry["source"], "where": entry["where"]}
 
 
 def _pairs(parts: Iterable[tuple[str, str]]) -> str:

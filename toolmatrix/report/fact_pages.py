@@ -8,6 +8,16 @@ from __future__ import annotations
 from datetime import date
 from functools import cached_property
 
+from toolmatrix.documents import (
+    Annotated,
+    Count,
+    Evidence,
+    HasIs,
+    MatrixHead,
+    NonEmpty,
+    NotRequired,
+    TypedDict,
+)
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
 from toolmatrix.report import claims, terminal
@@ -16,13 +26,10 @@ from toolmatrix.report.answer import head
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import FactRecord
     from toolmatrix.report.terminal import Terminal
-
-    Entry = dict[str, Any]
 
 LIST_SCHEMA = "toolmatrix.facts-list/1"
 SCHEMA = "toolmatrix.fact/1"
@@ -32,6 +39,121 @@ _VERBS = {
     "offers": "offers",
     "tested": "was tested with",
 }
+
+
+class CountedSource(TypedDict):
+    """A source, and how many facts are of it."""
+
+    facts: Count
+    title: str
+    at: str
+    read: str
+
+
+class FactsSummary(TypedDict):
+    """Facts in numbers."""
+
+    count: Count
+    data: Count
+    components: dict[str, Count]
+    evidence: dict[str, Count]
+    sources: dict[str, CountedSource]
+
+
+class SaidFact(TypedDict):
+    """A fact or claim in words."""
+
+    id: str
+    kind: Annotated[
+        str, "requires", "limits", "offers", "carries", "needs", "tested", "release", "row"
+    ]
+    evidence: Evidence
+    where: str
+    text: str
+
+
+class FactLine(SaidFact):
+    """A fact in a line."""
+
+    source: str
+
+
+class FactsListDocument(TypedDict):
+    """What `toolmatrix facts --json` prints: the matrix in numbers, and the facts that `--source` or `--stale`
+    choose.
+    """
+
+    schema: Annotated[str, LIST_SCHEMA]
+    matrix: MatrixHead
+    summary: FactsSummary
+    facts: list[FactLine]
+    source: NotRequired[str]
+    stale: NotRequired[Count]
+    today: NotRequired[str]
+
+
+class NamedSource(TypedDict):
+    """A source with its name."""
+
+    name: str
+    title: str
+    at: str
+    read: str
+
+
+class WhenEntry(HasIs):
+    """Releases of a component for which a claim holds."""
+
+    component: str
+
+
+class RuleEntry(TypedDict):
+    """A rule of inheritance."""
+
+    name: str
+    reason: str
+
+
+class RivalEntry(TypedDict):
+    """A claim that says otherwise."""
+
+    fact: str
+    evidence: Evidence
+    says: str
+
+
+class ClaimInFull(SaidFact, HasIs):
+    """A claim, how it is widened, and what disputes it."""
+
+    strength: Annotated[str, "hard", "soft"]
+    component: str
+    when: NonEmpty[WhenEntry]
+    note: str
+    rules: list[RuleEntry]
+    disputed_by: list[RivalEntry]
+    disputes: list[RivalEntry]
+
+
+class FactEntry(SaidFact):
+    """A fact in full."""
+
+    component: str
+    source: NamedSource
+    table: str | None
+    about: str | None
+    row: dict[str, str] | None
+    attributes: dict[str, str]
+    date: str | None
+    note: str
+    claims: list[ClaimInFull]
+
+
+class FactDocument(TypedDict):
+    """What `toolmatrix facts ID --json` prints: facts in full."""
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    facts: list[FactEntry]
 
 
 class Pages:
@@ -86,7 +208,7 @@ class Pages:
 
     # one fact
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> FactEntry:
         """One fact in full as JSON values: a row with its claims, a claim, or a release."""
         record = self.index.record(self.ids[name])
         row = record.row if isinstance(record, ClaimRecord) else ""
@@ -94,9 +216,15 @@ class Pages:
         names = [name] if "#" in name else self.claims_of(name) if row else []
         source = self.sources[record.source]
         printed = self.index.row(self.ids[row]) if row else None
-        return self._said(name, record) | {
+        return {
+            **self._said(name, record),
             "component": self.subject(record),
-            "source": {"name": record.source} | source._asdict(),
+            "source": {
+                "name": record.source,
+                "title": source.title,
+                "at": source.at,
+                "read": source.read,
+            },
             "table": printed.table if printed else None,
             "about": printed.about if printed else None,
             "row": dict(printed.cells) if printed else None,
@@ -106,7 +234,7 @@ class Pages:
             "claims": [self.claim(part) for part in names],
         }
 
-    def _said(self, name: str, record: FactRecord) -> Entry:
+    def _said(self, name: str, record: FactRecord) -> SaidFact:
         return {
             "id": name,
             "kind": record.kind,
@@ -115,14 +243,15 @@ class Pages:
             "text": self.text_of(record),
         }
 
-    def claim(self, name: str) -> Entry:
+    def claim(self, name: str) -> ClaimInFull:
         """One claim: what it says, how it is widened, and what disputes it."""
         number = self.ids[name]
         record = self.index.claim(number)
         standing = self.standing(record.subject)
         when = [(record.subject, record.releases), *record.conditions]
         rules = self.index.header["rules"]
-        return self._said(name, record) | {
+        return {
+            **self._said(name, record),
             "strength": "soft" if record.kind == "tested" else "hard",
             "component": record.component,
             "when": [{"component": part, "is": selector} for part, selector in when],
@@ -136,7 +265,7 @@ class Pages:
             "disputes": self._rivals(standing.losers.get(number, {})),
         }
 
-    def _rivals(self, found: Mapping[int, str]) -> list[Entry]:
+    def _rivals(self, found: Mapping[int, str]) -> list[RivalEntry]:
         records = [(self.index.record(number), evidence) for number, evidence in found.items()]
         return [
             {"fact": record.id, "evidence": evidence, "says": self.text_of(record)}
@@ -180,7 +309,7 @@ class Pages:
 
     # many facts
 
-    def summary(self, records: Iterable[FactRecord]) -> Entry:
+    def summary(self, records: Iterable[FactRecord]) -> FactsSummary:
         """Facts in numbers: per component, per evidence word, per source."""
         components = dict.fromkeys(self.index.header["components"], 0)
         evidence = dict.fromkeys(words.WORDS, 0)
@@ -199,34 +328,39 @@ class Pages:
             "components": components,
             "evidence": evidence,
             "sources": {
-                name: {"facts": sources[name]} | source._asdict()
+                name: {
+                    "facts": sources[name],
+                    "title": source.title,
+                    "at": source.at,
+                    "read": source.read,
+                }
                 for name, source in self.sources.items()
             },
         }
 
-    def line(self, record: FactRecord) -> Entry:
+    def line(self, record: FactRecord) -> FactLine:
         """One fact of a list; a release is called by its component and version."""
         name = record.id
         if isinstance(record, ReleaseRecord):
             name = f"{record.component}=={record.selector}"
-        return self._said(name, record) | {"source": record.source}
+        return {**self._said(name, record), "source": record.source}
 
     def list_document(
-        self, records: Sequence[FactRecord], *, listed: bool = True, **extra: object
-    ) -> Entry:
+        self, records: Sequence[FactRecord], *, listed: bool = True
+    ) -> FactsListDocument:
         """Facts in numbers and, where they were chosen by something, one by one."""
         return {
             "schema": LIST_SCHEMA,
             "matrix": head(self.index),
             "summary": self.summary(records),
             "facts": [self.line(record) for record in records] if listed else [],
-        } | extra
+        }
 
-    def document(self, entries: Sequence[Entry]) -> Entry:
+    def document(self, entries: Sequence[FactEntry]) -> FactDocument:
         """Facts in full."""
         return {"schema": SCHEMA, "matrix": head(self.index), "facts": list(entries)}
 
-    def about(self, name: str, source: str = "") -> list[Entry]:
+    def about(self, name: str, source: str = "") -> list[FactEntry]:
         """The claims that have a component as their subject or speak about it, those of one source if it is given."""
         return [
             self.entry(record.id)
@@ -260,7 +394,7 @@ class _Standing:
             )
 
 
-def summary_text(document: Entry) -> str:
+def summary_text(document: FactsListDocument) -> str:
     """The matrix in numbers."""
     summary = document["summary"]
     facts = terminal.plural(summary["count"], "fact")
@@ -283,7 +417,7 @@ def _counted(counts: Mapping[str, int], title: str) -> str:
     return "\n".join([f"facts by {title}", *terminal.columns(rows, right=(1,))])
 
 
-def list_text(facts: Sequence[Entry], screen: Terminal) -> str:
+def list_text(facts: Sequence[FactLine], screen: Terminal) -> str:
     """One line or more for each fact: its id and evidence, then its words."""
     lines = []
     for fact in facts:
@@ -292,9 +426,9 @@ def list_text(facts: Sequence[Entry], screen: Terminal) -> str:
     return "\n".join(lines) + "\n" if lines else ""
 
 
-def entry_text(entry: Entry, screen: Terminal) -> str:
+def entry_text(entry: FactEntry, screen: Terminal) -> str:
     """One fact in full."""
-    rows = []
+    rows: list[tuple[str, str]] = []
     # A statement is written by itself, and its id is all that it would be called by.
     if entry["table"] not in (None, "statements"):
         rows.append(("table", f"{entry['table']}: {entry['about']}"))
@@ -324,25 +458,27 @@ def entry_text(entry: Entry, screen: Terminal) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _claim_rows(entry: Entry, claim: Entry) -> Iterator[tuple[str, str]]:
+def _claim_rows(entry: FactEntry, claim: ClaimInFull) -> Iterator[tuple[str, str]]:
     # One of several begins with its column.
     mark = f"#{claim['id'].partition('#')[2]}: " if len(entry["claims"]) > 1 else ""
     weaker = f", {claim['evidence']}" if claim["evidence"] != entry["evidence"] else ""
     yield "says", f"{mark}{claim['text']} ({claim['strength']}{weaker})"
-    for key, verb in (("disputed_by", "decides"), ("disputes", "does not decide")):
-        for part in claim[key]:
+    for rivals, verb in (
+        (claim["disputed_by"], "decides"),
+        (claim["disputes"], "does not decide"),
+    ):
+        for part in rivals:
             yield "disputed", f"{mark}{part['fact']} ({part['evidence']}) {verb}: {part['says']}"
     # The note of a row is printed once, below all of its claims.
     if claim["note"] != entry["note"]:
         yield "note", f"{mark}{claim['note']}"
 
 
-def table_text(name: str, entries: Sequence[Entry], screen: Terminal) -> str:
+def table_text(name: str, entries: Sequence[FactEntry], screen: Terminal) -> str:
     """A table as printed, from the entries of its rows."""
-    columns = list(dict.fromkeys(column for entry in entries for column in entry["row"]))
-    cells = [
-        [claims.shortened(entry["row"].get(column, "")) for column in columns] for entry in entries
-    ]
+    printed = [entry["row"] or {} for entry in entries]
+    columns = list(dict.fromkeys(column for row in printed for column in row))
+    cells = [[claims.shortened(row.get(column, "")) for column in columns] for row in printed]
     first = entries[0]
     lines = [f"{screen.style(name, 'bold')}  {first['evidence']}  {first['about']}", ""]
     lines += [*terminal.columns([columns, *cells]), "", f"where   {first['where']}"]
@@ -353,16 +489,16 @@ def table_text(name: str, entries: Sequence[Entry], screen: Terminal) -> str:
     return "\n".join(lines) + "\n"
 
 
-def component_text(index: Index, name: str, entries: Sequence[Entry], screen: Terminal) -> str:
+def component_text(index: Index, name: str, entries: Sequence[FactEntry], screen: Terminal) -> str:
     """A component with its releases, and the tables and statements that speak of it, from the entries of claims."""
     versions = index.component(name).versions
     ends = f", {versions[0]} to {versions[-1]}" if versions else ""
     title = index.header["components"][name]["title"]
     count = terminal.plural(len(versions), "release")
-    tables: dict[str, list[Entry]] = {}
+    tables: dict[str, list[FactEntry]] = {}
     for entry in entries:
         statement = entry["id"].partition("#")[0]
-        table = statement if entry["table"] == "statements" else entry["table"]
+        table = statement if entry["table"] == "statements" else entry["table"] or ""
         tables.setdefault(table, []).append(entry)
     rows = [("facts", "evidence", "table or statement", "source")]
     for table, held in tables.items():
@@ -383,7 +519,7 @@ def age(read: str, today: str) -> int:
         return (day - date.min).days
 
 
-def stale_text(document: Entry, *, ids: bool) -> str:
+def stale_text(document: FactsListDocument, *, ids: bool) -> str:
     """Sources that were read too long ago, the oldest first, and how many facts rest on them; `ids` names each fact."""
     by_source: dict[str, list[str]] = {}
     for fact in document["facts"]:

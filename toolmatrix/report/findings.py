@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from toolmatrix.codes.matrix import Undecided
 from toolmatrix.codes.plans import DeviceFinding
+from toolmatrix.documents import (
+    Annotated,
+    Any,
+    Code,
+    Count,
+    FilePlace,
+    HasFrom,
+    MatrixHead,
+    NotRequired,
+    TypedDict,
+)
 from toolmatrix.facts.evidence import weakest
 from toolmatrix.facts.index import Index
 from toolmatrix.finding import SEVERITIES, Finding, InstallMethod
@@ -14,10 +24,87 @@ from toolmatrix.report import claims, cores, terminal
 from toolmatrix.report.annotations import Annotation, commands, step_summary
 from toolmatrix.report.terminal import Terminal
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.report.diagnosis import CauseEntry, Consequences
+    from toolmatrix.report.imports import ImportedAnswer
+
 SCHEMA = "toolmatrix.findings/1"
 COLOURS = {"error": "error", "warning": "partial", "info": "unknown"}
 _FROM = {"source": "from source", "wheel": "as wheel"}
 _WITH = {"": "", "none": " without an accelerator"}
+
+
+class FindingWay(HasFrom):
+    """A way to get a framework that a finding is about."""
+
+    target: str
+    accelerator: NotRequired[str | None]
+
+
+class FindingHead(TypedDict):
+    """What is said of every finding."""
+
+    code: Code
+    severity: Annotated[str, SEVERITIES]
+    component: str | None
+    expected: str | None
+    actual: str | None
+    where: FilePlace | None
+    text: str
+    because: NotRequired[list[str]]
+    help: str
+    facts: list[str]
+
+
+class FindingEntry(FindingHead):
+    """A finding about the matrix."""
+
+    releases: list[str]
+    ways: list[FindingWay]
+
+
+class PlanFindingEntry(FindingEntry):
+    """A finding about a plan: its invocation, its stage, and what it is about."""
+
+    plan: Count | None
+    stage: Count | None
+    names: list[str]
+
+
+class FamilyEntry(TypedDict):
+    """A component: releases that are known and that the package index lists (null where it was not asked), builds,
+    ways with an answer, without one and undecided by target, facts and answers by evidence.
+    """
+
+    component: str
+    title: str
+    known: Count
+    newest: str | None
+    published: int | None
+    newest_published: str | None
+    variants: Count
+    targets: dict[str, dict[str, Count]]
+    facts: dict[str, Count]
+    answers: dict[str, Count]
+
+
+class FindingsDocument(TypedDict):
+    """What `toolmatrix check --json`, `toolmatrix audit --json` and `toolmatrix diagnose --json` print. `families` is
+    what an audit found of each component, `imports` what came of answers that `--import` used. Of a log, `between`
+    are the sides that do not go together, `fix` a request that was solved, `instead` another way out, and `follows`
+    the line of what it is a consequence of.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    subject: str
+    matrix: MatrixHead
+    findings: list[FindingEntry] | list[CauseEntry]
+    families: NotRequired[list[Annotated[dict[str, Any], FamilyEntry]]]
+    imports: NotRequired[list[Annotated[dict[str, Any], ImportedAnswer]]]
+    components: NotRequired[dict[str, list[str]]]
+    consequences: NotRequired[Consequences]
+    summary: Annotated[dict[str, Count], "errors", "warnings", "infos"]
 
 
 class IndexWords:
@@ -50,11 +137,11 @@ class IndexWords:
         )
 
 
-def document(index: Index, findings: Iterable[Finding]) -> list[dict[str, Any]]:
+def document(index: Index, findings: Iterable[Finding]) -> list[FindingEntry]:
     """Findings as JSON values."""
     return [
-        entry(index, finding)
-        | {
+        {
+            **entry(index, finding),
             "releases": list(finding.releases),
             "ways": [
                 {"target": way.target, "from": way.from_, "accelerator": way.accelerator or None}
@@ -65,17 +152,15 @@ def document(index: Index, findings: Iterable[Finding]) -> list[dict[str, Any]]:
     ]
 
 
-def entry(index: Index, finding: Finding) -> dict[str, Any]:
+def entry(index: Index, finding: Finding) -> FindingHead:
     """The part of the document of a finding that is the same for the matrix, plans and logs."""
-    where = finding.where
     return {
         "code": finding.code,
         "severity": finding.severity,
         "component": finding.component or None,
         "expected": finding.expected or None,
         "actual": finding.actual or None,
-        "where": where
-        and {"path": where.path, "line": where.line or None, "column": where.column or None},
+        "where": finding.where.to_json() if finding.where else None,
         "text": finding.sentence(IndexWords(index)),
         "because": _reasons(index, finding),
         "help": finding.help(),
@@ -83,10 +168,10 @@ def entry(index: Index, finding: Finding) -> dict[str, Any]:
     }
 
 
-def plan_document(index: Index, findings: Sequence[Finding]) -> list[dict[str, Any]]:
+def plan_document(index: Index, findings: Sequence[Finding]) -> list[PlanFindingEntry]:
     """Findings about plans as JSON values: with their invocation, their stage, and what they are about."""
     return [
-        told | {"plan": finding.plan, "stage": finding.stage, "names": list(finding.names)}
+        {**told, "plan": finding.plan, "stage": finding.stage, "names": list(finding.names)}
         for finding, told in zip(findings, document(index, findings), strict=True)
     ]
 
@@ -132,7 +217,7 @@ class MatrixReport:
         """True if an error is among them."""
         return self.summary["errors"] > 0
 
-    def document(self, subject: str) -> dict[str, Any]:
+    def document(self, subject: str) -> FindingsDocument:
         """Everything as JSON values."""
         # Answers bring flags and builds, which nothing else here needs.
         from toolmatrix.report.answer import head
@@ -181,7 +266,7 @@ class MatrixReport:
         return f"{verdict}: {self.subject} has {terminal.listing(found) or 'no findings'}"
 
     def _lines(
-        self, finding: Finding, entry: Mapping[str, Any], notes: claims.Notes, screen: Terminal
+        self, finding: Finding, entry: FindingEntry, notes: claims.Notes, screen: Terminal
     ) -> Iterator[str]:
         yield from _first_line(entry, "", screen)
         for ground, reason in zip(finding.grounds, entry["because"], strict=True):
@@ -222,17 +307,17 @@ class MatrixReport:
         return step_summary(("severity", "code", "finding"), rows, self.closing())
 
 
-def _in_full(entry: Mapping[str, Any]) -> str:
+def _in_full(entry: FindingEntry) -> str:
     because = " and ".join(entry["because"])
-    return f"{entry['text']}, because {because}" if because else str(entry["text"])
+    return f"{entry['text']}, because {because}" if because else entry["text"]
 
 
-def _first_line(entry: Mapping[str, Any], marks: str, screen: Terminal) -> list[str]:
+def _first_line(entry: FindingEntry, marks: str, screen: Terminal) -> list[str]:
     head = screen.style(f"{entry['severity']}[{entry['code']}]", COLOURS[entry["severity"]])
     return screen.wrap(f"{head}: {entry['text']}{marks}")
 
 
-def _help(entry: Mapping[str, Any], screen: Terminal) -> list[str]:
+def _help(entry: FindingEntry, screen: Terminal) -> list[str]:
     return screen.wrap(f"help: {entry['help']}", "  ", " " * 8) if entry["help"] else []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from toolmatrix.documents import Annotated, Count, Evidence, MatrixHead, NonEmpty, TypedDict
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, cores, partners, pictures, terminal, variants
 from toolmatrix.value import Value
@@ -11,9 +12,9 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.report.answer import RequestEntry
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.pairs import Cells, Grid, GridCell
@@ -22,6 +23,80 @@ if TYPE_CHECKING:
 GRID = "toolmatrix.grid/1"
 RELEASES = "toolmatrix.releases/1"
 CELLS = "toolmatrix.cells/1"
+
+
+class ListedRelease(TypedDict):
+    """A release, and the fact that dates it."""
+
+    release: str
+    date: str
+    evidence: Evidence
+    fact: str
+
+
+class ReleasesDocument(TypedDict):
+    """What `toolmatrix matrix --rows NAME --json` prints: the releases of one component."""
+
+    schema: Annotated[str, RELEASES]
+    matrix: MatrixHead
+    component: str
+    releases: list[ListedRelease]
+
+
+class CellEntry(TypedDict):
+    """Whether a row and a column go together."""
+
+    value: Annotated[str, "yes", "no", "partial", "unknown"]
+    evidence: Evidence
+    facts: list[str]
+
+
+class RowEntry(TypedDict):
+    """A row of a grid, which stands for one or more releases."""
+
+    row: str
+    releases: NonEmpty[str]
+    cells: dict[str, CellEntry]
+
+
+class GridDocument(TypedDict):
+    """What `toolmatrix matrix --rows NAME --cols NAME --json` prints: a grid of two components."""
+
+    schema: Annotated[str, GRID]
+    matrix: MatrixHead
+    request: RequestEntry
+    rows: str
+    columns: str
+    grid: list[RowEntry]
+
+
+class ExcludedCell(TypedDict):
+    """A combination that does not work, and why."""
+
+    cell: dict[str, str]
+    reason: str
+    facts: list[str]
+
+
+class CellCounts(TypedDict):
+    """How many combinations there are of each."""
+
+    included: Count
+    excluded: Count
+
+
+class CellsDocument(TypedDict):
+    """What `toolmatrix matrix --cells` prints: the combinations that work, for a CI matrix, and the others with the
+    reason.
+    """
+
+    schema: Annotated[str, CELLS]
+    matrix: MatrixHead
+    request: RequestEntry
+    varied: NonEmpty[str]
+    include: list[dict[str, str]]
+    excluded: list[ExcludedCell]
+    summary: CellCounts
 
 
 class Layout(Value):
@@ -66,11 +141,7 @@ def lay_out(
         for minor, group in zip(minors, groups, strict=True)
     ]
     if series:
-        part = {
-            "component": rows,
-            "builds_of": assembly.header["components"][rows]["variant_of"],
-        }
-        named = [partners.ranges(assembly.index, part, group) for group in groups]
+        named = [partners.ranges(assembly.index, rows, group) for group in groups]
     return Layout(
         row_component=rows,
         column_component=columns,
@@ -119,7 +190,7 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]
 
 
-def document(index: Index, request: Request, laid: Layout) -> dict[str, Any]:
+def document(index: Index, request: Request, laid: Layout) -> GridDocument:
     """The grid as JSON values, every cell with evidence and facts."""
     return {
         "schema": GRID,
@@ -237,37 +308,46 @@ def _in_form(table: Sequence[Sequence[str]], form: str, title: str, told: Sequen
 _FORMS = ("csv", "md", "html")
 
 
-def releases(index: Index, component: str, assembly: Assembly) -> dict[str, Any]:
+def releases(index: Index, component: str, assembly: Assembly) -> ReleasesDocument:
     """The releases of one component that the request admits as JSON values, newest last."""
     part = assembly.component(component)
     asked = assembly.asked.get((assembly.request.targets[0], component), -1)
-    found = []
+    found: list[ListedRelease] = []
     for place, name in enumerate(part.versions):
         if asked >> place + 1 & 1:
             record = index.release(part.releases[place])
-            evidence = {"evidence": record.evidence, "fact": record.id}
-            found.append({"release": name, "date": part.dates[place], **evidence})
+            found.append(
+                {
+                    "release": name,
+                    "date": part.dates[place],
+                    "evidence": record.evidence,
+                    "fact": record.id,
+                }
+            )
     matrix = answer.head(index)
     return {"schema": RELEASES, "matrix": matrix, "component": component, "releases": found}
 
 
-def releases_text(document: dict[str, Any], form: str, title: str = "") -> str:
+def releases_text(document: ReleasesDocument, form: str, title: str = "") -> str:
     """The releases of one component as text, csv, md or html."""
     table = [
         ["release", "date", "evidence", "fact"],
-        *(one.values() for one in document["releases"]),
+        *(
+            [one["release"], one["date"], one["evidence"], one["fact"]]
+            for one in document["releases"]
+        ),
     ]
     if form in _FORMS:
-        return _in_form([[*row] for row in table], form, title, ())
-    return "".join(line + "\n" for line in terminal.columns([[*row] for row in table]))
+        return _in_form(table, form, title, ())
+    return "".join(line + "\n" for line in terminal.columns(table))
 
 
 def cells_document(
     index: Index, request: Request, varied: Sequence[str], found: Sequence[Cells]
-) -> dict[str, Any]:
+) -> CellsDocument:
     """The cells of a CI matrix: `include` is what a workflow reads, `excluded` what it leaves out and why."""
     include: list[dict[str, str]] = []
-    excluded: list[dict[str, Any]] = []
+    excluded: list[ExcludedCell] = []
     for part in found:
         include += [
             dict(zip(varied, names, strict=True)) | {"target": part.target}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+from toolmatrix.documents import Annotated
 from toolmatrix.facts.index import Index
 from toolmatrix.finding import Finding
 from toolmatrix.report import terminal
-from toolmatrix.report.findings import MatrixReport
+from toolmatrix.report.findings import FindingsDocument, MatrixReport
 from toolmatrix.report.grid import markdown
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.value import Document
@@ -23,7 +23,7 @@ class ImportedAnswer(Document):
     release: str
     python: str
     pins: tuple[str, ...]
-    state: str
+    state: Annotated[str, "ran", "raised", "failed"]
     said: str = ""
 
 
@@ -36,9 +36,11 @@ class ImportReport(MatrixReport):
         super().__init__(index, findings, {"answers": len(answers)})
         self.answers = answers
 
-    def document(self, subject: str) -> dict[str, Any]:
+    def document(self, subject: str) -> FindingsDocument:
         """Everything as JSON values."""
-        return super().document(subject) | {"imports": [one.to_json() for one in self.answers]}
+        document = super().document(subject)
+        document["imports"] = [one.to_json() for one in self.answers]
+        return document
 
     def text(self, screen: Terminal) -> str:
         """The table, then the findings."""

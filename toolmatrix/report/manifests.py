@@ -6,10 +6,10 @@ Lines of files were written by strangers: they pass through `terminal.printable`
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from toolmatrix.codes.manifests import ManifestFinding, short
-from toolmatrix.errors import Position
+from toolmatrix.documents import Annotated, Count, FilePlace, MatrixHead, NonEmpty, Pair, TypedDict
+from toolmatrix.errors import ErrorEntry
 from toolmatrix.facts.index import Index
 from toolmatrix.manifests.model import NotRead
 from toolmatrix.report import claims, findings, terminal
@@ -35,6 +35,97 @@ NO_EDIT = "no edit resolves every conflict"
 _MOST = 8
 
 
+class PartEntry(TypedDict):
+    """Something that a file asks for."""
+
+    component: str
+    selector: str
+    text: str
+    kind: str
+    where: FilePlace
+
+
+class NotReadEntry(TypedDict):
+    """Something that was not read, and why."""
+
+    text: str
+    why: str
+    where: FilePlace
+
+
+class PairEntry(TypedDict):
+    """What facts say of two parts."""
+
+    between: Pair[str]
+    says: Annotated[str, FINE, REFUSED, UNKNOWN]
+    evidence: str | None
+    facts: list[str]
+
+
+class JudgedEnvironmentEntry(TypedDict):
+    """What an environment of a file asks for."""
+
+    name: str | None
+    parts: list[PartEntry]
+    unknown: list[NotReadEntry]
+    pairs: list[PairEntry]
+
+
+class AskedEntry(TypedDict):
+    """What is asked for, and where."""
+
+    text: str
+    where: FilePlace
+
+
+class RefusedEntry(findings.FindingHead):
+    """What facts refuse."""
+
+    environment: str | None
+    asked: NonEmpty[AskedEntry]
+
+
+class EditEntry(TypedDict):
+    """The patch with which nothing is refused."""
+
+    patch: str
+    files: NonEmpty[str]
+
+
+class JudgedCounts(TypedDict):
+    """How many findings and pairs there are."""
+
+    refused: Count
+    warnings: Count
+    pairs: Annotated[dict[str, Count], FINE, REFUSED, UNKNOWN]
+
+
+class JudgedFileEntry(TypedDict):
+    """What came of judging a file."""
+
+    path: str
+    kind: str | None
+    outcome: Annotated[str, "yes", "no", "unknown", "unread"]
+    error: ErrorEntry | None
+    environments: list[JudgedEnvironmentEntry]
+    findings: list[RefusedEntry]
+    edit: EditEntry | None
+    unread: list[NotReadEntry]
+    summary: JudgedCounts
+
+
+class JudgedDocument(TypedDict):
+    """What `toolmatrix judge --json` prints: of each file what it asks for by environment (a stage, a service, an
+    extra), what facts say of every two parts of it, what they refuse, the patch with which nothing is refused, what
+    the matrix does not know and what was not read.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    outcome: Annotated[str, "yes", "no", "unknown", "unread"]
+    files: list[JudgedFileEntry]
+
+
 class ManifestReport:
     """Several files with the index they were judged by."""
 
@@ -48,7 +139,7 @@ class ManifestReport:
         found = {file.outcome for file in self.files}
         return next((word for word in ("no", "yes", "unknown") if word in found), "unread")
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JudgedDocument:
         """Everything as JSON values."""
         return {
             "schema": SCHEMA,
@@ -57,7 +148,7 @@ class ManifestReport:
             "files": [self._file(file) for file in self.files],
         }
 
-    def _file(self, file: JudgedFile) -> dict[str, Any]:
+    def _file(self, file: JudgedFile) -> JudgedFileEntry:
         environments = file.judged.environments if file.judged else ()
         return {
             "path": file.path,
@@ -66,11 +157,12 @@ class ManifestReport:
             "error": file.error.to_json()["error"] if file.error else None,
             "environments": [self._environment(one) for one in environments],
             "findings": [self._finding(one) for one in file.refusals],
-            "edit": file.edit
-            and {
+            "edit": {
                 "patch": file.edit.patch,
                 "files": [path for path, _, _ in file.edit.files],
-            },
+            }
+            if file.edit
+            else None,
             "unread": [_not_read(one) for one in file.unread],
             "summary": {
                 "refused": len(file.hard),
@@ -79,7 +171,7 @@ class ManifestReport:
             },
         }
 
-    def _environment(self, one: JudgedEnvironment) -> dict[str, Any]:
+    def _environment(self, one: JudgedEnvironment) -> JudgedEnvironmentEntry:
         return {
             "name": one.name or None,
             "parts": [_part(part) for part in one.parts],
@@ -95,19 +187,21 @@ class ManifestReport:
             ],
         }
 
-    def _finding(self, one: ManifestRefusal) -> dict[str, Any]:
+    def _finding(self, one: ManifestRefusal) -> RefusedEntry:
         found = one.finding
-        return self._entry(found) | {
+        return {
+            **self._entry(found),
             "environment": found.environment or None,
             "asked": [
-                {"text": text, "where": _where(place)}
+                {"text": text, "where": place.to_json()}
                 for text, place in zip(found.asked, found.places, strict=True)
             ],
         }
 
-    def _entry(self, found: ManifestFinding) -> dict[str, Any]:
+    def _entry(self, found: ManifestFinding) -> findings.FindingHead:
         entry = findings.entry(self.index, found)
-        return entry | {"because": entry["because"] or [found.reason]}
+        entry["because"] = entry["because"] or [found.reason]
+        return entry
 
     def text(self, screen: Terminal) -> str:
         """Everything in words; the last line carries the point."""
@@ -253,19 +347,15 @@ def _listed(title: str, found: Sequence[NotRead], screen: Terminal) -> list[str]
     return [*lines, f"  and {more} more (--json)"] if more else lines
 
 
-def _part(part: AskedPart) -> dict[str, Any]:
+def _part(part: AskedPart) -> PartEntry:
     return {
         "component": part.component,
         "selector": part.asks[0].selector,
         "text": part.text,
         "kind": part.item.kind,
-        "where": _where(part.item.where),
+        "where": part.item.where.to_json(),
     }
 
 
-def _not_read(one: NotRead) -> dict[str, Any]:
-    return {"text": one.text.text, "why": one.why, "where": _where(one.where)}
-
-
-def _where(place: Position) -> dict[str, Any]:
-    return {"path": place.path, "line": place.line or None, "column": place.column or None}
+def _not_read(one: NotRead) -> NotReadEntry:
+    return {"text": one.text.text, "why": one.why, "where": one.where.to_json()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.documents import Annotated, Evidence, HasFrom, MatrixHead, NonEmpty, TypedDict
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, terminal, variants
 from toolmatrix.solve.pairs import SAYS
@@ -9,23 +10,61 @@ from toolmatrix.solve.pairs import SAYS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.report.answer import WantedEntry
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.pairs import PairFact, Partner, Partners
-
-    Entry = dict[str, Any]
 
 SCHEMA = "toolmatrix.partners/1"
 _WORDS = {"tested": "yes", "allowed": "yes", "refused": "no", "unknown": "unknown"}
 # So much of each is told unless all is asked for: ranges of releases, of what does not go, sources, names.
 _RANGES, _REFUSED, _SOURCES, _NAMES = 8, 4, 3, 12
 _INDENT = " " * 21
-_WAYS = ("target", "from", "accelerator")
 
 
-def document(index: Index, found: Partners) -> Entry:
+class WayEntry(HasFrom):
+    """A way to get a framework for a target."""
+
+    target: str
+    accelerator: str
+
+
+class SaidEntry(TypedDict):
+    """Releases of which facts say the same, as well known as the word says."""
+
+    says: Annotated[str, SAYS]
+    releases: NonEmpty[str]
+    evidence: Evidence
+    facts: NonEmpty[str]
+
+
+class PartnerEntry(TypedDict):
+    """The releases of a component by what is said of them."""
+
+    component: str
+    builds_of: str
+    said: list[SaidEntry]
+    unknown: list[str]
+
+
+class PartnersDocument(TypedDict):
+    """What `toolmatrix what --json` prints: which releases of other components go with those asked about, which do
+    not, and of which nobody speaks.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    request: WantedEntry
+    ways: NonEmpty[WayEntry]
+    component: str
+    releases: list[str]
+    needs: list[list[str]]
+    partners: list[PartnerEntry]
+    unjoined: list[str]
+
+
+def document(index: Index, found: Partners) -> PartnersDocument:
     """What goes with the releases as JSON values: of each component that a fact joins with them, all releases."""
     ways = [answer.request_document(request) for request in found.requests]
     heads = index.header["components"]
@@ -39,12 +78,8 @@ def document(index: Index, found: Partners) -> Entry:
     return {
         "schema": SCHEMA,
         "matrix": answer.head(index),
-        "request": {
-            name: value
-            for name, value in ways[0].items()
-            # They stand in the ways, which differ in nothing else.
-            if name not in ("from", "accelerator", "targets")
-        },
+        # The ways differ in nothing else.
+        "request": answer.wanted_document(found.requests[0]),
         "ways": [
             {
                 "target": way["targets"][0],
@@ -65,7 +100,7 @@ def document(index: Index, found: Partners) -> Entry:
     }
 
 
-def _partner(index: Index, partner: Partner, subject: str) -> Entry:
+def _partner(index: Index, partner: Partner, subject: str) -> PartnerEntry:
     scale = index.scale(partner.component)
     builds_of = index.header["components"][partner.component]["variant_of"]
     # Every build requires its own release: the builds of all others would be told as refused.
@@ -98,12 +133,14 @@ def cited(index: Index, mask: int, facts: Iterable[PairFact]) -> set[str]:
     return found
 
 
-def positive(held: Entry) -> bool:
+def positive(held: PartnersDocument) -> bool:
     """True if some release of some component is known to go with what was asked about."""
     return any(said["says"] != "refused" for part in held["partners"] for said in part["said"])
 
 
-def text(index: Index, held: Entry, screen: Terminal, *, everything: bool = False) -> str:
+def text(
+    index: Index, held: PartnersDocument, screen: Terminal, *, everything: bool = False
+) -> str:
     """What goes with the releases for people, by component; what only refuses them, and what is silent, at the end."""
     notes = claims.Notes(index)
     heads = index.header["components"]
@@ -125,18 +162,20 @@ def text(index: Index, held: Entry, screen: Terminal, *, everything: bool = Fals
     )
 
 
-def _goes(part: Entry) -> bool:
+def _goes(part: PartnerEntry) -> bool:
     return any(said["says"] != "refused" for said in part["said"])
 
 
-def _head(index: Index, held: Entry, quiet: Collection[str]) -> list[str]:
+def _head(index: Index, held: PartnersDocument, quiet: Collection[str]) -> list[str]:
     component = held["component"]
     named = claims.named_as(index, component)
     of = claims.ranged(index, component, held["releases"]) or "of any release"
     if named != component:
-        of = ranges(index, {"component": component, "builds_of": named}, held["releases"])
-    ways = [dict.fromkeys(way[name] for way in held["ways"]) for name in _WAYS]
-    target, source, accelerator = (terminal.listing([*words], "or") for words in ways)
+        of = ranges(index, component, held["releases"])
+    ways = zip(
+        *((way["target"], way["from"], way["accelerator"]) for way in held["ways"]), strict=True
+    )
+    target, source, accelerator = (terminal.listing([*dict.fromkeys(way)], "or") for way in ways)
     lines = [f"{named} {of} on {target}, from {source}, accelerator {accelerator}"]
     needs = [
         terminal.listing(names, "or")
@@ -147,11 +186,11 @@ def _head(index: Index, held: Entry, quiet: Collection[str]) -> list[str]:
 
 
 def _lines(
-    index: Index, part: Entry, notes: claims.Notes, screen: Terminal, *, everything: bool
+    index: Index, part: PartnerEntry, notes: claims.Notes, screen: Terminal, *, everything: bool
 ) -> list[str]:
     lines = [f"{part['builds_of']}, its builds" if part["builds_of"] else part["component"]]
     for said in _merged(part):
-        told = ranges(index, part, said["releases"])
+        told = ranges(index, part["component"], said["releases"])
         most = _REFUSED if said["says"] == "refused" else _RANGES
         sources = dict.fromkeys(index.record(index.number(fact)).source for fact in said["facts"])
         # The releases of a family rest on as many tables: the rest of the sources is in the document.
@@ -160,13 +199,13 @@ def _lines(
         shown = told if everything else few(told, most)
         lines += screen.wrap(f"{shown} {marks}", f"  {word} {said['evidence']:9} ", _INDENT)
     if part["unknown"]:
-        told = ranges(index, part, part["unknown"])
+        told = ranges(index, part["component"], part["unknown"])
         word = screen.style("unknown".ljust(18), "unknown")
         lines += screen.wrap(told if everything else few(told, _REFUSED), f"  {word} ", _INDENT)
     return lines
 
 
-def _merged(part: Entry) -> Iterator[Entry]:
+def _merged(part: PartnerEntry) -> Iterator[SaidEntry]:
     """What is said of a component, all that is refused in one line, which is worth its weakest fact."""
     yield from (said for said in part["said"] if said["says"] != "refused")
     # Which of the facts refuses which release helps nobody who looks for what goes.
@@ -188,9 +227,9 @@ def few(told: str, most: int) -> str:
     return f"{', '.join(ranges[:most])} and {len(ranges) - most} more"
 
 
-def ranges(index: Index, part: Entry, names: Sequence[str]) -> str:
+def ranges(index: Index, component: str, names: Sequence[str]) -> str:
     """Releases as ranges; builds by their line, with the releases that are published in it."""
-    component, of = part["component"], part["builds_of"]
+    of = index.header["components"][component]["variant_of"]
     if not of:
         told = claims.ranged(index, component, names)
         names_only = index.header["components"][component]["scheme"] == "names"
@@ -210,7 +249,7 @@ def ranges(index: Index, part: Entry, names: Sequence[str]) -> str:
 
 
 def _rest(
-    refused: Sequence[Entry], silent: Sequence[str], screen: Terminal, *, everything: bool
+    refused: Sequence[PartnerEntry], silent: Sequence[str], screen: Terminal, *, everything: bool
 ) -> list[str]:
     lines = []
     if refused:

@@ -5,6 +5,7 @@ The question of a porting investigation is whether two environments are the same
 
 from __future__ import annotations
 
+from toolmatrix.documents import Annotated, Count, Evidence, HasFrom, NonEmpty, Pair, TypedDict
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
 from toolmatrix.lock import compare
 from toolmatrix.report import claims, terminal
@@ -13,12 +14,12 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.compare import LockedValue
     from toolmatrix.lock.model import Lock, LockedTarget
     from toolmatrix.report.claims import Notes
+    from toolmatrix.report.differences import LockMatrix
     from toolmatrix.report.terminal import Terminal
 
     Row = tuple[tuple[str, ...], str]
@@ -32,6 +33,65 @@ _WIDE = 28
 _READABLE = 24
 
 
+class PortedTarget(HasFrom):
+    """A target of a lock."""
+
+    name: str
+    path: str
+    platform: str
+    accelerator: str
+    matrix: LockMatrix
+
+
+class PortedValue(TypedDict):
+    """What a target holds of a component."""
+
+    target: str
+    value: str
+    evidence: Evidence
+    facts: list[str]
+    why: str
+    source: str | None
+
+
+class AbsentEntry(TypedDict):
+    """A target that does not have a component."""
+
+    target: str
+    why: str
+
+
+class PortedComponent(TypedDict):
+    """A component, and what each target holds of it."""
+
+    component: str
+    kind: Annotated[str, "equal", "different", "only"]
+    held: NonEmpty[PortedValue]
+    absent: list[AbsentEntry]
+
+
+class PortedFlag(TypedDict):
+    """A flag that one target alone has."""
+
+    flag: str
+    target: str
+    lists: list[Annotated[str, "cflags", "cxxflags", "nvcc", "hipcc"]]
+    evidence: Evidence | None
+    facts: list[str]
+    why: str
+    source: str | None
+
+
+class PortDocument(TypedDict):
+    """What `toolmatrix diff --json` prints of two targets. `held` has what each holds, `absent` why one has none."""
+
+    schema: Annotated[str, SCHEMA]
+    targets: Pair[PortedTarget]
+    components: list[PortedComponent]
+    flags: list[PortedFlag]
+    summary: Annotated[dict[str, Count], "equal", "different", "only", "flags"]
+
+
 class Side(Value):
     """One of the two targets: its name, its lock, and what the lock holds of it."""
 
@@ -41,7 +101,7 @@ class Side(Value):
     target: LockedTarget
 
 
-def document(index: Index, one: Side, other: Side) -> dict[str, Any]:
+def document(index: Index, one: Side, other: Side) -> PortDocument:
     """The comparison as JSON values."""
     held = [(side, compare.components(side.target)) for side in (one, other)]
     known = {name for _, part in held for name in part}
@@ -68,18 +128,18 @@ def document(index: Index, one: Side, other: Side) -> dict[str, Any]:
         ],
         "components": components,
         "flags": flags,
-        "summary": {kind: kinds.count(kind) for kind in _KINDS} | {"flags": len(flags)},
+        "summary": {**{kind: kinds.count(kind) for kind in _KINDS}, "flags": len(flags)},
     }
 
 
-def differs(document: dict[str, Any]) -> bool:
+def differs(document: PortDocument) -> bool:
     """Return whether anything is not the same on both targets."""
     return any(document["summary"][kind] for kind in ("different", "only", "flags"))
 
 
 def _component(
     index: Index, name: str, held: list[tuple[Side, LockedValue | None]]
-) -> dict[str, Any]:
+) -> PortedComponent:
     values = [part.value for _, part in held if part is not None]
     return {
         "component": name,
@@ -95,7 +155,7 @@ def _component(
     }
 
 
-def _side_document(index: Index, side: Side, name: str, held: LockedValue) -> dict[str, Any]:
+def _side_document(index: Index, side: Side, name: str, held: LockedValue) -> PortedValue:
     record = claims.carrier(index, held.facts, held.evidence)
     return {
         "target": side.name,
@@ -117,7 +177,7 @@ def _absence(index: Index, target: LockedTarget, name: str) -> str:
     return "nothing there needs it"
 
 
-def _own_flags(index: Index, side: Side, other: Side) -> Iterator[dict[str, Any]]:
+def _own_flags(index: Index, side: Side, other: Side) -> Iterator[PortedFlag]:
     """The flags that only one side has, each with the lists it stands in and the fact behind it."""
     for flag, lists in compare.own_flags(side.target.flags, other.target.flags).items():
         facts, evidence, name = _behind(index, side.target, flag)
@@ -153,7 +213,7 @@ def _behind(index: Index, target: LockedTarget, flag: str) -> tuple[list[str], s
     return facts, "", bare
 
 
-def text(document: dict[str, Any], notes: Notes, screen: Terminal) -> str:
+def text(document: PortDocument, notes: Notes, screen: Terminal) -> str:
     """The comparison for people: grouped, each line with its evidence, why, and a note."""
     sides = document["targets"]
     equal, different, only = (
@@ -188,7 +248,7 @@ def text(document: dict[str, Any], notes: Notes, screen: Terminal) -> str:
     )
 
 
-def _heading(sides: list[dict[str, Any]]) -> str:
+def _heading(sides: list[PortedTarget]) -> str:
     one, other = sides
     parts = [f"{one['name']} -> {other['name']}"]
     for name in ("platform", "accelerator", "from"):
@@ -197,7 +257,7 @@ def _heading(sides: list[dict[str, Any]]) -> str:
     return ", ".join(parts)
 
 
-def _equal(parts: list[dict[str, Any]], screen: Terminal) -> list[str]:
+def _equal(parts: list[PortedComponent], screen: Terminal) -> list[str]:
     # All in one paragraph: what is equal is read only by who looks for something that is missing below.
     names = []
     for part in parts:
@@ -209,7 +269,7 @@ def _equal(parts: list[dict[str, Any]], screen: Terminal) -> list[str]:
     return screen.wrap(", ".join(names), first="  ") if names else []
 
 
-def _different(parts: list[dict[str, Any]], notes: Notes) -> Iterator[Row]:
+def _different(parts: list[PortedComponent], notes: Notes) -> Iterator[Row]:
     for part in parts:
         for place, held in enumerate(part["held"]):
             # The component is named on the first of its two lines.
@@ -217,14 +277,14 @@ def _different(parts: list[dict[str, Any]], notes: Notes) -> Iterator[Row]:
             yield (name, held["target"], held["value"], held["evidence"]), _why(held, notes)
 
 
-def _only(parts: list[dict[str, Any]], notes: Notes) -> Iterator[Row]:
+def _only(parts: list[PortedComponent], notes: Notes) -> Iterator[Row]:
     for part in parts:
         (held,), (absent,) = part["held"], part["absent"]
         why = f"{_why(held, notes)}; {absent['target']}: {absent['why']}".removeprefix("; ")
         yield (part["component"], held["value"], held["evidence"]), why
 
 
-def _why(part: dict[str, Any], notes: Notes) -> str:
+def _why(part: PortedValue | PortedFlag, notes: Notes) -> str:
     # The name of the component or flag stands before its reason already.
     named = part.get("value", part.get("flag", ""))
     mark = notes.carrier(part["facts"], part["evidence"] or "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.documents import Annotated, Count, Evidence, MatrixHead, NotRequired, TypedDict
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, remarks, terminal, variants
 from toolmatrix.value import Value
@@ -9,13 +10,10 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import ClaimRecord, ComponentFacts
     from toolmatrix.report.terminal import Terminal
-
-    Entry = dict[str, Any]
 
 SCHEMA = "toolmatrix.component/1"
 # So many lines of each fit on a screen together.
@@ -31,6 +29,73 @@ _VERBS = {
 }
 
 
+class ReleaseEntry(TypedDict):
+    """A release of a component."""
+
+    release: str
+    date: str
+    yanked: bool
+    builds: Count
+    evidence: Evidence
+    fact: str
+
+
+class ClaimEntry(TypedDict):
+    """What a fact says of another component."""
+
+    component: str
+    kind: Annotated[str, _VERBS]
+    selector: str
+    when: dict[str, str]
+    evidence: Evidence
+    fact: str
+
+
+class BuildEntry(variants.BuildForm):
+    """A build, and what it is bound to."""
+
+    release: str
+    channel_title: str
+    evidence: Evidence
+    fact: str
+    holds: list[ClaimEntry]
+
+
+class ReleaseClaim(ClaimEntry):
+    """What a fact says of another component for a release."""
+
+    release: str
+
+
+class ImageEntry(TypedDict):
+    """An image that was built, or could not be."""
+
+    release: str
+    fact: str
+    cells: dict[str, str]
+
+
+class ComponentDocument(TypedDict):
+    """What `toolmatrix show --json` prints: the releases of a component, the builds of the newest or of all, and what
+    facts say of them.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    component: str
+    title: str
+    framework: bool
+    accelerators: list[str]
+    known: Count
+    releases: list[ReleaseEntry]
+    focus: list[str]
+    builds: list[BuildEntry]
+    says: list[ReleaseClaim]
+    images: NotRequired[list[ImageEntry]]
+    """Images of these releases that were built, or could not be for want of an address; `cells` is the row as it
+    stands in its file."""
+
+
 class Shown(Value):
     """What is to be shown: masks of the releases of a component and of its builds, of which -1 is all."""
 
@@ -41,7 +106,7 @@ class Shown(Value):
     everything: bool = False
 
 
-def document(index: Index, asked: Shown) -> Entry:
+def document(index: Index, asked: Shown) -> ComponentDocument:
     """The component as JSON values: its releases, the newest first, and builds and facts of those in `focus`."""
     head, part = index.header["components"][asked.component], index.component(asked.component)
     places = [
@@ -56,7 +121,7 @@ def document(index: Index, asked: Shown) -> Entry:
     usable = [place for place in places if not part.yanked >> place + 1 & 1] or places
     newest = [place for place in usable if builds.get(place)] or usable
     focus = places if asked.everything else newest[:1]
-    return {
+    made: ComponentDocument = {
         "schema": SCHEMA,
         "matrix": answer.head(index),
         "component": asked.component,
@@ -72,13 +137,15 @@ def document(index: Index, asked: Shown) -> Entry:
             if place in builds
             for build in _ordered(index, name, builds[place])
         ],
-        **_images_of(index, asked.component, [part.versions[place] for place in places]),
         "says": [
             {"release": part.versions[place], **entry}
             for place in focus
             for entry in _claims_about(index, asked.component, place)
         ],
     }
+    if images := _images_of(index, asked.component, [part.versions[place] for place in places]):
+        made["images"] = images
+    return made
 
 
 def _by_release(index: Index, name: str, asked: Shown) -> Mapping[int, int]:
@@ -91,7 +158,9 @@ def _by_release(index: Index, name: str, asked: Shown) -> Mapping[int, int]:
     return found
 
 
-def _release(index: Index, part: ComponentFacts, place: int, builds: Mapping[int, int]) -> Entry:
+def _release(
+    index: Index, part: ComponentFacts, place: int, builds: Mapping[int, int]
+) -> ReleaseEntry:
     record = index.release(part.releases[place])
     return {
         "release": part.versions[place],
@@ -115,7 +184,7 @@ def _ordered(index: Index, name: str, mask: int) -> list[int]:
     return sorted(places, key=channel)
 
 
-def _build(index: Index, name: str, place: int) -> Entry:
+def _build(index: Index, name: str, place: int) -> BuildEntry:
     part = index.component(name)
     variant = variants.build(index, name, part.versions[place])
     record = index.release(part.releases[place])
@@ -131,7 +200,7 @@ def _build(index: Index, name: str, place: int) -> Entry:
     }
 
 
-def _claims_about(index: Index, subject: str, place: int) -> Iterator[Entry]:
+def _claims_about(index: Index, subject: str, place: int) -> Iterator[ClaimEntry]:
     """What facts say of other components for one release of a subject, as the claims have it."""
     components, part, bit = index.header["components"], index.component(subject), 2 << place
     cites = [binding.cites for binding in part.bindings if binding.mask & bit]
@@ -164,7 +233,9 @@ def _claims_about(index: Index, subject: str, place: int) -> Iterator[Entry]:
             }
 
 
-def text(index: Index, held: Entry, screen: Terminal, *, everything: bool = False) -> str:
+def text(
+    index: Index, held: ComponentDocument, screen: Terminal, *, everything: bool = False
+) -> str:
     """The component for people: what fits a screen, and how much more there is."""
     notes = claims.Notes(index)
     parts = [
@@ -178,7 +249,7 @@ def text(index: Index, held: Entry, screen: Terminal, *, everything: bool = Fals
     return terminal.blocks(parts)
 
 
-def _summary(held: Entry) -> list[str]:
+def _summary(held: ComponentDocument) -> list[str]:
     told = [
         *(["framework"] if held["framework"] else []),
         *(
@@ -193,7 +264,7 @@ def _summary(held: Entry) -> list[str]:
     return [f"{held['component']} ({held['title']}): {', '.join(told)}"]
 
 
-def _releases(held: Entry, notes: claims.Notes, *, everything: bool) -> list[str]:
+def _releases(held: ComponentDocument, notes: claims.Notes, *, everything: bool) -> list[str]:
     found = held["releases"]
     shown = found if everything else found[:_RELEASES]
     built = any(release["builds"] for release in found)
@@ -211,10 +282,10 @@ def _releases(held: Entry, notes: claims.Notes, *, everything: bool) -> list[str
 
 
 def _builds(
-    index: Index, held: Entry, notes: claims.Notes, *, everything: bool
+    index: Index, held: ComponentDocument, notes: claims.Notes, *, everything: bool
 ) -> Iterator[list[str]]:
     """The builds of each channel under the command that installs them."""
-    by_command: dict[tuple[str, str], list[Entry]] = {}
+    by_command: dict[tuple[str, str], list[BuildEntry]] = {}
     for build in held["builds"]:
         arguments = index.channel(build["channel"]).install
         command = " ".join(["pip install", *build["requirements"], *arguments])
@@ -226,7 +297,7 @@ def _builds(
         yield [f"{title}: {told}", *(f"  {line}" for line in terminal.columns(rows))]
 
 
-def _build_row(build: Entry, notes: claims.Notes, *, everything: bool) -> list[str]:
+def _build_row(build: BuildEntry, notes: claims.Notes, *, everything: bool) -> list[str]:
     # What it was built with says less than what it requires.
     known = sorted(build["holds"], key=lambda entry: entry["kind"] != "tested")
     holds = {entry["component"]: entry for entry in known}
@@ -247,16 +318,15 @@ def _build_row(build: Entry, notes: claims.Notes, *, everything: bool) -> list[s
     ]
 
 
-def _images_of(index: Index, component: str, releases: Sequence[str]) -> Entry:
-    found = [
+def _images_of(index: Index, component: str, releases: Sequence[str]) -> list[ImageEntry]:
+    return [
         {"release": release, "fact": build.fact, "cells": dict(build.cells)}
         for release in releases
         for build in index.builds(component, release)
     ]
-    return {"images": found} if found else {}
 
 
-def _images(held: Entry, notes: claims.Notes) -> list[str]:
+def _images(held: ComponentDocument, notes: claims.Notes) -> list[str]:
     """The images that were really built."""
     rows = [
         [image["release"], *remarks.image_row(image["cells"]), notes.cite([image["fact"]])]
@@ -265,7 +335,9 @@ def _images(held: Entry, notes: claims.Notes) -> list[str]:
     return ["built images", *terminal.columns(rows)] if rows else []
 
 
-def _claims(index: Index, held: Entry, notes: claims.Notes, *, everything: bool) -> list[str]:
+def _claims(
+    index: Index, held: ComponentDocument, notes: claims.Notes, *, everything: bool
+) -> list[str]:
     components = index.header["components"]
     # What is hidden in answers, and what the lines of builds say already, is left to `--all`.
     told = [
@@ -273,7 +345,7 @@ def _claims(index: Index, held: Entry, notes: claims.Notes, *, everything: bool)
         for entry in held["says"]
         if everything or not (components[entry["component"]]["hidden"] or held["builds"])
     ]
-    by_words: dict[tuple[str, ...], list[Entry]] = {}
+    by_words: dict[tuple[str, ...], list[ReleaseClaim]] = {}
     for entry in told:
         # Of a single release the title of the block says which it is.
         head = (entry["release"],) if len(held["focus"]) > 1 else ()
@@ -299,7 +371,7 @@ def _claims(index: Index, held: Entry, notes: claims.Notes, *, everything: bool)
     return lines
 
 
-def _when(found: Sequence[Entry]) -> str:
+def _when(found: Sequence[ReleaseClaim]) -> str:
     """The conditions under which facts say the same; nothing where one of them says it without."""
     # Facts that differ in one condition alone, such as the machine, are told in one breath.
     conditions = [entry["when"] for entry in found]

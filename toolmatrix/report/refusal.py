@@ -9,16 +9,29 @@ from __future__ import annotations
 import shlex
 from itertools import chain
 
+from toolmatrix.documents import (
+    Annotated,
+    Code,
+    Evidence,
+    HasFrom,
+    Literal,
+    MatrixHead,
+    NonEmpty,
+    NotRequired,
+    Ordinal,
+    TypedDict,
+)
 from toolmatrix.report import answer, cores, terminal
 from toolmatrix.solve.repair import device_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.report.answer import RequestEntry, ResolutionDocument
     from toolmatrix.report.claims import Notes
+    from toolmatrix.report.cores import CoreEntry, CoreLineEntry
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.repair import Repair
     from toolmatrix.solve.request import Request
@@ -29,6 +42,64 @@ SCHEMA = "toolmatrix.conflict/1"
 NO_REPAIR = "no one or two changes make it possible"
 # So many lines of the derivation of one core are printed; --depth shows the rest.
 _LIMIT = 12
+
+
+class DerivedLine(TypedDict):
+    """A line of a reason, with the numbers of its sources."""
+
+    text: str
+    evidence: Evidence | Literal[""]
+    facts: list[str]
+    notes: list[Ordinal]
+
+
+class DerivedReason(TypedDict):
+    """A reason as it is printed."""
+
+    kind: Annotated[str, "hard", "soft"]
+    code: Code
+    lines: list[DerivedLine]
+    conclusion: str
+
+
+class OutsideEntry(TypedDict):
+    """A component whose unknown releases may satisfy the request."""
+
+    component: str
+    first: str
+    text: str
+
+
+class RequestChange(HasFrom):
+    """A part of the request and what takes its place."""
+
+    to: str | None
+
+
+class RepairEntry(TypedDict):
+    """A change of the request that has an answer."""
+
+    change: list[RequestChange]
+    text: str
+    command: str
+    cost: int
+    evidence: Evidence
+    resolution: NotRequired[ResolutionDocument]
+    """Left out where it is not asked for, which no command does."""
+
+
+class ConflictDocument(TypedDict):
+    """What `toolmatrix resolve --json` and `toolmatrix why-not --json` print when no known release satisfies the
+    request.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    request: RequestEntry
+    cores: NonEmpty[CoreEntry]
+    outside: list[OutsideEntry]
+    """Components whose releases before the first known one may satisfy the request; with any, the answer is not no."""
+    repairs: list[RepairEntry]
 
 
 def command(request: Request, carried: Sequence[str] = ()) -> str:
@@ -59,11 +130,11 @@ def document(
     index: Index,
     refusal: Unsatisfiable,
     repairs: Sequence[Repair],
-    soft: Sequence[dict[str, Any]] = (),
+    soft: Sequence[CoreEntry] = (),
     *,
     carried: Sequence[str] = (),
     answers: bool = True,
-) -> dict[str, Any]:
+) -> ConflictDocument:
     """A refusal as JSON values; `carried` are options that each command needs besides its request.
 
     Without `answers` the resolutions of the repairs are left out.
@@ -77,25 +148,27 @@ def document(
             {"component": part.component, "first": part.first, "text": _outside(part)}
             for part in refusal.outside
         ],
-        "repairs": [
-            {
-                "change": [
-                    {"from": old.text, "to": new.text if new else None}
-                    for old, new in repair.changes
-                ],
-                "text": change_text(index, repair),
-                "command": command(repair.request, carried),
-                "cost": repair.cost,
-                "evidence": repair.resolution.evidence,
-            }
-            # Text does not show them, and they take a tenth of the time of a refusal.
-            | ({"resolution": answer.document(index, repair.resolution)} if answers else {})
-            for repair in repairs
-        ],
+        "repairs": [_repair(index, repair, carried=carried, answers=answers) for repair in repairs],
     }
 
 
-def counted(document: dict[str, Any]) -> str:
+def _repair(index: Index, repair: Repair, *, carried: Sequence[str], answers: bool) -> RepairEntry:
+    made: RepairEntry = {
+        "change": [
+            {"from": old.text, "to": new.text if new else None} for old, new in repair.changes
+        ],
+        "text": change_text(index, repair),
+        "command": command(repair.request, carried),
+        "cost": repair.cost,
+        "evidence": repair.resolution.evidence,
+    }
+    # Text does not show them, and they take a tenth of the time of a refusal.
+    if answers:
+        made["resolution"] = answer.document(index, repair.resolution)
+    return made
+
+
+def counted(document: ConflictDocument) -> str:
     """The rest of a sentence that begins with "no" or "unknown": for how many reasons, or of which releases."""
     if document["outside"]:
         return ": no known release fits"
@@ -103,9 +176,7 @@ def counted(document: dict[str, Any]) -> str:
     return f", for {terminal.plural(count, 'independent reason')}" if count > 1 else ""
 
 
-def reasons(
-    parts: Sequence[dict[str, Any]], notes: Notes, *, several: bool
-) -> list[dict[str, Any]]:
+def reasons(parts: Sequence[CoreEntry], notes: Notes, *, several: bool) -> list[DerivedReason]:
     """The cores of a refusal as they are told: lines with evidence and the numbers of their sources, and a conclusion.
 
     `several` targets are named in each line.
@@ -117,7 +188,7 @@ def reasons(
             "lines": [
                 {
                     "text": _placed(line, several=several),
-                    "evidence": line["evidence"] if line["facts"] else "",
+                    "evidence": line["evidence"] or "" if line["facts"] else "",
                     "facts": line["facts"],
                     "notes": notes.numbered(notes.sources(line["facts"])),
                 }
@@ -130,7 +201,7 @@ def reasons(
 
 
 def text(
-    document: dict[str, Any], notes: Notes, screen: Terminal, *, depth: int | None = None
+    document: ConflictDocument, notes: Notes, screen: Terminal, *, depth: int | None = None
 ) -> str:
     """A refusal in words, for which its document needs no answers: reasons, then what would allow it."""
     several = len(document["request"]["targets"]) > 1
@@ -151,13 +222,13 @@ def _outside(part: Outside) -> str:
     return f"releases of {part.component} before {part.first} may fit, but the matrix knows none of them"
 
 
-def _headline(document: dict[str, Any], screen: Terminal) -> list[str]:
+def _headline(document: ConflictDocument, screen: Terminal) -> list[str]:
     word = "unknown" if document["outside"] else "no"
     told = [screen.wrap(f"cannot say: {part['text']}  TM120") for part in document["outside"]]
     return [screen.style(word, word) + counted(document), *chain.from_iterable(told)]
 
 
-def allowed_text(document: dict[str, Any], notes: Notes, screen: Terminal) -> str:
+def allowed_text(document: ResolutionDocument, notes: Notes, screen: Terminal) -> str:
     """The answer of `why-not` when nothing forbids the request, from the resolution that it writes."""
     word = "yes" if document["allowed"] else "unknown"
     parts = [[screen.style(word, word) + allowed_headline(document)]]
@@ -169,7 +240,7 @@ def allowed_text(document: dict[str, Any], notes: Notes, screen: Terminal) -> st
     return terminal.blocks([*parts, notes.lines(screen.width)])
 
 
-def allowed_headline(document: dict[str, Any]) -> str:
+def allowed_headline(document: ResolutionDocument) -> str:
     """The rest of a sentence that begins with "yes" or "unknown": nothing forbids the request."""
     asked = " ".join([*document["request"]["wanted"], *document["request"]["with"]])
     if document["allowed"]:
@@ -179,7 +250,7 @@ def allowed_headline(document: dict[str, Any]) -> str:
 
 def _derivation(
     number: int,
-    core: dict[str, Any],
+    core: CoreEntry,
     notes: Notes,
     screen: Terminal,
     *,
@@ -206,26 +277,26 @@ def _derivation(
     return found
 
 
-def _shown_lines(core: dict[str, Any], *, several: bool) -> list[dict[str, Any]]:
+def _shown_lines(core: CoreEntry, *, several: bool) -> list[CoreLineEntry]:
     # A default says little where there is one target, unless hardly anything else is left to say.
     every = several or len(core["lines"]) <= 2
     return [line for line in core["lines"] if every or not line["default"]]
 
 
-def _code(core: dict[str, Any]) -> str:
+def _code(core: CoreEntry) -> str:
     return "TM101" if core["kind"] == "hard" else "TM102"
 
 
-def _conclusion(core: dict[str, Any]) -> str:
+def _conclusion(core: CoreEntry) -> str:
     # A soft reason says what is untested; all hard ones come to the same.
-    return str(core.get("conclusion", "there is no answer."))
+    return core.get("conclusion", "there is no answer.")
 
 
-def _placed(line: dict[str, Any], *, several: bool) -> str:
-    return f"{line['text']} on {line['target']}" if several and line["facts"] else str(line["text"])
+def _placed(line: CoreLineEntry, *, several: bool) -> str:
+    return f"{line['text']} on {line['target']}" if several and line["facts"] else line["text"]
 
 
-def _line(line: dict[str, Any], notes: Notes, *, several: bool) -> str:
+def _line(line: CoreLineEntry, notes: Notes, *, several: bool) -> str:
     if not line["facts"]:
-        return str(line["text"])
+        return line["text"]
     return f"{_placed(line, several=several)} ({line['evidence']}) {notes.cite(line['facts'])}"

@@ -6,6 +6,7 @@ was built says that it was made, with these versions on this distribution, and n
 
 from __future__ import annotations
 
+from toolmatrix.documents import Annotated, HasFrom, NotRequired, TypedDict
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import claims, terminal
 from toolmatrix.request import read
@@ -18,30 +19,139 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import BuildRecord
     from toolmatrix.finding import Incompatibility
+    from toolmatrix.report.variants import BuildForm
     from toolmatrix.request.read import RequestContext
     from toolmatrix.solve.grounds import Alternative
     from toolmatrix.solve.known import Touching
     from toolmatrix.solve.resolve import Choice, Resolution
 
-    Caveat = tuple[str, str, list[dict[str, str]]]
-    """Its kind, its words, and the components that it is about, each with its target and evidence."""
+
+class BuiltEntry(TypedDict):
+    """An image of the release that was built and passed its check."""
+
+    fact: str
+    date: str
+    same: bool
+    """Whether the image has the distribution and the Python of this answer."""
+    text: str
+    distro: str
+    python: str
 
 
-def unread(resolution: Resolution) -> list[dict[str, Any]]:
+class CaveatComponent(TypedDict):
+    """A component that a caveat is about."""
+
+    target: str
+    component: str
+    evidence: str
+
+
+class Caveat(TypedDict):
+    """Something that an answer is not."""
+
+    kind: Annotated[
+        str,
+        "implied-target",
+        "tested-not-preferred",
+        "nothing-to-align",
+        "meant-for-another",
+        "below-minimum",
+        "untested",
+        "to-bring",
+        "source-archive",
+        "harvested",
+        "not-covered",
+    ]
+    text: str
+    components: list[CaveatComponent]
+
+
+class UnreadPair(TypedDict):
+    """Two parts that touch, and why nothing is known of the two."""
+
+    target: str
+    one: str
+    other: str
+    reason: Annotated[str, "bound", "unjoined", "incomplete", "untied", "unopened"]
+
+
+class UnreadEntry(TypedDict):
+    """What an answer rests on and no fact decides."""
+
+    text: str
+    facts: list[str]
+    pair: NotRequired[UnreadPair]
+
+
+class SkippedEntry(TypedDict):
+    """Newer releases that were not taken."""
+
+    target: str
+    component: str
+    releases: list[str]
+    range: str
+    why: str
+
+
+class WayInstall(TypedDict):
+    """The commands that install it, by tool."""
+
+    pip: NotRequired[list[str]]
+    uv: NotRequired[list[str]]
+
+
+class OtherWay(HasFrom):
+    """The other way to get the framework where `--from` was left out: the wheel of the release that is built, or the
+    command that builds what is installed.
+    """
+
+    text: str
+    command: NotRequired[str]
+    build: NotRequired[BuildForm]
+    install: NotRequired[WayInstall]
+
+
+class FullyKnown(TypedDict):
+    """Where the answer rests on what nobody read: the newest release of which everything is known, and the command
+    that answers it.
+    """
+
+    component: str
+    release: str
+    command: str
+    text: str
+
+
+class Remarks(TypedDict):
+    """What is said with an answer: a key is left out where there is nothing to say."""
+
+    skipped: NotRequired[list[SkippedEntry]]
+    """Newer releases of what was asked for that were not taken, and the fact that refuses them, or what no source
+    joins them with."""
+    other_way: NotRequired[OtherWay]
+    """The other way to get the framework where `--from` was left out: the wheel of the release that is built, or the
+    command that builds what is installed."""
+    fully_known: NotRequired[FullyKnown]
+    """Where the answer rests on what nobody read: the newest release of which everything is known, and the command
+    that answers it."""
+
+
+def unread(resolution: Resolution) -> list[UnreadEntry]:
     """Statements that the answer rests on and nobody knows: with any of it, it is neither yes nor no."""
     # Several grounds may read the same.
     found = {claims.silence(resolution.index, ground): ground for ground in resolution.unread}
-    silent = [{"text": text, "facts": list(ground.facts)} for text, ground in found.items()]
+    silent: list[UnreadEntry] = [
+        {"text": text, "facts": list(ground.facts)} for text, ground in found.items()
+    ]
     pairs = (pair for pair in resolution.touching if pair.decides)
     return [*silent, *(_touching(resolution, pair) for pair in pairs)]
 
 
-def _touching(resolution: Resolution, pair: Touching) -> dict[str, Any]:
+def _touching(resolution: Resolution, pair: Touching) -> UnreadEntry:
     chosen = resolution.chosen(pair.target) | {
         name: release for target, name, release in resolution.hidden if target == pair.target
     }
@@ -55,10 +165,19 @@ def _touching(resolution: Resolution, pair: Touching) -> dict[str, Any]:
         UNTIED: f"no fact ties {one} to {other} or to any other part of the answer{where}",
         INCOMPLETE: f"not all requirements of {one} have been read, and no fact joins it and {other}{where}",
     }[pair.reason]
-    return {"text": text, "facts": [], "pair": dict(zip(pair._fields[:4], pair, strict=False))}
+    return {
+        "text": text,
+        "facts": [],
+        "pair": {
+            "target": pair.target,
+            "one": pair.one,
+            "other": pair.other,
+            "reason": pair.reason,
+        },
+    }
 
 
-def caveats(resolution: Resolution) -> list[dict[str, Any]]:
+def caveats(resolution: Resolution) -> list[Caveat]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
     # What an option did not do comes first, what nobody tested or knows last.
     kinds = (
@@ -72,7 +191,7 @@ def caveats(resolution: Resolution) -> list[dict[str, Any]]:
     ]
 
 
-def _implied(resolution: Resolution) -> Iterator[Caveat]:
+def _implied(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
     """The target that nobody named, where the machine of the devices is not that of the default one."""
     request, targets = resolution.request, resolution.index.header["targets"]
     machine = targets[next(iter(targets))]["context"]["machine"]
@@ -84,7 +203,7 @@ def _implied(resolution: Resolution) -> Iterator[Caveat]:
             yield "implied-target", text, []
 
 
-def _without_effect(resolution: Resolution) -> Iterator[Caveat]:
+def _without_effect(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
     if resolution.request.prefer == "newest":
         text = "--prefer newest: tested combinations were not preferred"
         yield "tested-not-preferred", text, []
@@ -95,7 +214,7 @@ def _without_effect(resolution: Resolution) -> Iterator[Caveat]:
             yield "nothing-to-align", text, []
 
 
-def _elsewhere(resolution: Resolution) -> Iterator[Caveat]:
+def _elsewhere(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
     """Codegen archs and devices that are meant for other targets, where this one could have them as well."""
     request = resolution.request
     for target, name in request.apart:
@@ -112,7 +231,7 @@ def _elsewhere(resolution: Resolution) -> Iterator[Caveat]:
             yield "meant-for-another", text, []
 
 
-def _to_bring(resolution: Resolution) -> Iterator[Caveat]:
+def _to_bring(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
     # Releases of hidden components say what somebody has to bring; the answer itself does not hold it.
     index = resolution.index
     for target, name, release in resolution.hidden:
@@ -122,11 +241,13 @@ def _to_bring(resolution: Resolution) -> Iterator[Caveat]:
             text = record.attributes["bring"]
             for component, version in resolution.chosen(target).items():
                 text = text.replace(f"{{{component}}}", version)
-            components = [{"target": target, "component": name, "evidence": record.evidence}]
+            components: list[CaveatComponent] = [
+                {"target": target, "component": name, "evidence": record.evidence}
+            ]
             yield "to-bring", text, components
 
 
-def _archived(resolution: Resolution) -> Iterator[Caveat]:
+def _archived(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
     """What was to be installed from wheels, and has none."""
     index, request = resolution.index, resolution.request
     if not any(ask.component == "from" and ask.selector == "wheel" for ask in request.asks):
@@ -145,13 +266,13 @@ def _archived(resolution: Resolution) -> Iterator[Caveat]:
                     f"{choice.component} {choice.version} has no wheel: "
                     "it is published as a source archive, which pip builds during installation"
                 )
-                parts = [
+                parts: list[CaveatComponent] = [
                     {"target": target, "component": choice.component, "evidence": record.evidence}
                 ]
                 yield "source-archive", text, parts
 
 
-def _harvested(resolution: Resolution) -> Iterator[Caveat]:
+def _harvested(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
     # Read for a request and looked at by nobody, with requirements that no component of the matrix stands for.
     index = resolution.index
     for target, choices in resolution.targets.items():
@@ -162,7 +283,7 @@ def _harvested(resolution: Resolution) -> Iterator[Caveat]:
                 continue
             record = index.release(facts.releases[place])
             told, name = record.attributes, f"{choice.component} {choice.version}"
-            components = [
+            components: list[CaveatComponent] = [
                 {"target": target, "component": choice.component, "evidence": choice.evidence}
             ]
             if "harvested" in told:
@@ -177,7 +298,7 @@ def _harvested(resolution: Resolution) -> Iterator[Caveat]:
                 yield "not-covered", text, components
 
 
-def _untested(resolution: Resolution) -> Iterator[Caveat]:
+def _untested(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
     header = resolution.index.header["components"]
     asked = [ask for ask in resolution.request.asks if not header[ask.component]["given"]]
     if len(asked) + len(resolution.request.archs) + len(resolution.request.devices) < 2:
@@ -195,14 +316,14 @@ def _untested(resolution: Resolution) -> Iterator[Caveat]:
         # One row is enough here; `why-not` tells all of them.
         lines = "; ".join(line["text"] for line in told["lines"][:1])
         text = f"{told['conclusion'].removesuffix('.')}: {lines}  TM102"
-        components = [
+        components: list[CaveatComponent] = [
             {"target": pair.target, "component": name, "evidence": words.UNKNOWN}
             for name in (pair.subject, pair.component)
         ]
         yield "untested", text, components
 
 
-def _unjoined(resolution: Resolution) -> Iterator[Caveat]:
+def _unjoined(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
     for pair in resolution.touching:
         if not pair.decides:
             chosen = resolution.chosen(pair.target)
@@ -210,7 +331,7 @@ def _unjoined(resolution: Resolution) -> Iterator[Caveat]:
                 f"{pair.other} {chosen[pair.other]} is untested with {pair.one} {chosen[pair.one]}: "
                 "no fact joins the two  TM102"
             )
-            components = [
+            components: list[CaveatComponent] = [
                 {"target": pair.target, "component": name, "evidence": words.UNKNOWN}
                 for name in (pair.one, pair.other)
             ]
@@ -224,29 +345,28 @@ _RANGES = 3
 _MANY = 8
 
 
-def document(context: RequestContext, found: Resolution) -> dict[str, Any]:
+def document(context: RequestContext, found: Resolution) -> Remarks:
     """The lines as JSON values; a key is left out where there is nothing to say."""
-    known = _fully_known(context, found)
-    other = _other_way(context, found)
-    return {
-        "skipped": [*_skipped(found)],
-        **({"other_way": other} if other else {}),
-        **({"fully_known": known} if known else {}),
-    }
+    made: Remarks = {"skipped": [*_skipped(found)]}
+    if other := _other_way(context, found):
+        made["other_way"] = other
+    if known := _fully_known(context, found):
+        made["fully_known"] = known
+    return made
 
 
-def lines(document: dict[str, Any]) -> list[str]:
+def lines(document: Remarks) -> list[str]:
     """The lines in words."""
     found = [
         f"skipped {part['component']} {terminal.few(part['range'], _RANGES)}: {part['why']}"
         for part in document["skipped"]
     ]
-    for name in ("other_way", "fully_known"):
-        found += [document[name]["text"]] if name in document else []
+    found += [document["other_way"]["text"]] if "other_way" in document else []
+    found += [document["fully_known"]["text"]] if "fully_known" in document else []
     return found
 
 
-def _skipped(found: Resolution) -> Iterator[dict[str, Any]]:
+def _skipped(found: Resolution) -> Iterator[SkippedEntry]:
     wanted = {*found.request.wanted} if len(found.request.wanted) <= _MANY else set()
     for target, choices in found.targets.items():
         for choice in choices:
@@ -270,9 +390,7 @@ def _newer(found: Resolution, choice: Choice) -> int:
     return left & ~part.yanked & ~sum(2 << place for place, day in dates if day > request.at)
 
 
-def _refused(
-    found: Resolution, choice: Choice, within: int, target: str
-) -> Iterator[dict[str, Any]]:
+def _refused(found: Resolution, choice: Choice, within: int, target: str) -> Iterator[SkippedEntry]:
     from toolmatrix.solve.grounds import alternatives
 
     index = found.index
@@ -326,7 +444,7 @@ def _end(found: Resolution, choice: Choice, group: Alternative) -> Incompatibili
     )
 
 
-def _other_way(context: RequestContext, found: Resolution) -> dict[str, Any] | None:
+def _other_way(context: RequestContext, found: Resolution) -> OtherWay | None:
     """The wheel of what would be built, or the words that build what is installed; only where nobody said which."""
     index, request = found.index, found.request
     way = next((ask for ask in request.asks if ask.component == "from"), None)
@@ -354,9 +472,7 @@ def _other_way(context: RequestContext, found: Resolution) -> dict[str, Any] | N
     return {"from": "source", "command": command, "text": f"to build it: `{command}`"}
 
 
-def _as_wheel(
-    found: Resolution, target: str, framework: str, release: str
-) -> dict[str, Any] | None:
+def _as_wheel(found: Resolution, target: str, framework: str, release: str) -> OtherWay | None:
     index, request = found.index, found.request
     given = {
         ask.component: ask.selector
@@ -377,12 +493,15 @@ def _as_wheel(
     # Of several the best ranked, as an answer takes it.
     name = index.component(component).versions[fit.bit_length() - 2]
     build = variants.build(index, component, name, found.chosen(target).get("python", ""))
-    install = {tool: variants.installs([build], tool) for tool in ("pip", "uv")}
+    install: WayInstall = {
+        "pip": variants.installs([build]),
+        "uv": variants.installs([build], "uv"),
+    }
     text = f"as a wheel: {framework} {build.local} on {build.channel_title}, `{install['pip'][0]}`"
     return {"from": "wheel", "build": variants.document(build), "install": install, "text": text}
 
 
-def _fully_known(context: RequestContext, found: Resolution) -> dict[str, Any] | None:
+def _fully_known(context: RequestContext, found: Resolution) -> FullyKnown | None:
     """The newest releases of what is asked for of which everything is known, where the answer rests on less."""
     known = None if found.known else supported(found.index, found.request)
     if known is None or not known.known or not found.request.wanted:
@@ -481,7 +600,7 @@ def _described(cells: Mapping[str, str]) -> str:
     return " with ".join(filter(None, (distro, python and f"python {python}")))
 
 
-def image_documents(builds: list[BuiltImage]) -> list[dict[str, Any]]:
+def image_documents(builds: list[BuiltImage]) -> list[BuiltEntry]:
     """Builds beside an answer as JSON values."""
     return [
         {
@@ -489,7 +608,8 @@ def image_documents(builds: list[BuiltImage]) -> list[dict[str, Any]]:
             "date": one.day,
             "same": one.same,
             "text": one.text,
-            **{name: one.build.cells.get(name, "") for name in _VARYING},
+            "distro": one.build.cells.get("distro", ""),
+            "python": one.build.cells.get("python", ""),
         }
         for one in builds
     ]

@@ -3,14 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
+from toolmatrix.documents import Annotated, Count, HasFrom, MatrixHead, NonEmpty, TypedDict
 from toolmatrix.facts.index import Index
 from toolmatrix.report import answer
 from toolmatrix.report.terminal import Terminal, blocks, columns, plural
 from toolmatrix.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    RenderCounts = Annotated[
+        dict[str, Count],
+        "rendered",
+        "no-answer",
+        "unknown",
+        "no-such-release",
+        "answered-then-refused",
+    ]
+
 SCHEMA = "toolmatrix.renders/1"
+
+
+class RenderedRecipe(HasFrom):
+    """What came of the questions about a recipe."""
+
+    recipe: str
+    component: str
+    counts: RenderCounts
+
+
+class RefusedRender(TypedDict):
+    """A request that was answered and whose answer makes no image."""
+
+    request: NonEmpty[str]
+    reasons: NonEmpty[str]
+
+
+class RendersDocument(TypedDict):
+    """What `toolmatrix check --render` prints: what came of rendering every answer of the recipes, by recipe,
+    component and way. `refused` are requests that were answered and whose answer makes no image, each with the
+    reasons; there should be none.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    recipes: list[RenderedRecipe]
+    refused: list[RefusedRender]
+    summary: RenderCounts
 
 
 class Row(Value):
@@ -46,14 +85,18 @@ class RenderTable:
             found.setdefault((row.recipe, row.component, row.from_), []).append(row)
         return found
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> RendersDocument:
         """Everything as JSON values."""
         return {
             "schema": SCHEMA,
             "matrix": answer.head(self.index),
             "recipes": [
-                {"recipe": recipe, "component": component, "from": from_}
-                | {"counts": self._summed(rows)}
+                {
+                    "recipe": recipe,
+                    "component": component,
+                    "from": from_,
+                    "counts": self._summed(rows),
+                }
                 for (recipe, component, from_), rows in self._by_recipe().items()
             ],
             "refused": [

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from toolmatrix.documents import Annotated, Code
 from toolmatrix.resources import load_yaml, rules_path
-from toolmatrix.value import Value
+from toolmatrix.value import Document
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.finding import SEVERITIES
 
 
-class CodePage(Value):
+class CodePage(Document):
     """The page of one code."""
 
-    code: str
+    code: Code
     name: str
-    severity: str
+    severity: Annotated[str, SEVERITIES]
     what: str
     why: str
     example: str

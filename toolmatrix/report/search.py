@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 
+from toolmatrix.documents import Annotated, MatrixHead, Ordinal, TypedDict
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.report import answer, terminal
 from toolmatrix.request.names import Names, check_length
-from toolmatrix.value import Document
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
@@ -24,7 +24,30 @@ MATCHES = ("exact", "prefix", "word", "inside", "says", "like")
 _LIKE = 0.75
 
 
-class Findable(Document):
+class Hit(TypedDict):
+    """One thing that the text may mean."""
+
+    match: Annotated[str, MATCHES]
+    kind: str
+    """such as component, device, source, command or option"""
+    name: str
+    names: list[str]
+    says: str
+    command: str
+
+
+class SearchDocument(TypedDict):
+    """What `toolmatrix search --json` prints: what a text may mean, and the command to type next."""
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    text: str
+    found: Ordinal
+    """how many there are, of which `hits` has as many as were asked for"""
+    hits: list[Hit]
+
+
+class Findable(Value):
     """One thing that can be found: a name of a kind, what it is, the command to type next, other names of it."""
 
     kind: str
@@ -137,7 +160,7 @@ def _plain(text: str) -> str:
 
 def document(
     index: Index, text: str, hits: Sequence[tuple[str, Findable]], most: int
-) -> dict[str, Any]:
+) -> SearchDocument:
     """The hits as JSON values, at most so many (0: all), and how many there are."""
     shown = hits[:most] if most else hits
     return {
@@ -145,11 +168,21 @@ def document(
         "matrix": answer.head(index),
         "text": text,
         "found": len(hits),
-        "hits": [{"match": match} | entry.to_json() for match, entry in shown],
+        "hits": [
+            {
+                "match": match,
+                "kind": entry.kind,
+                "name": entry.name,
+                "names": list(entry.names),
+                "says": entry.says,
+                "command": entry.command,
+            }
+            for match, entry in shown
+        ],
     }
 
 
-def as_text(held: dict[str, Any], screen: Terminal) -> str:
+def as_text(held: SearchDocument, screen: Terminal) -> str:
     """The hits for people: name and kind, what it is, and below it the command to type next."""
     hits = held["hits"]
     width = terminal.common_width((hit["name"] for hit in hits), 28)

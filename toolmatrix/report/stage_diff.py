@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
+from toolmatrix.documents import Annotated, Any, Count, TypedDict
 from toolmatrix.report import terminal
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.resources import flags_path, load_yaml
@@ -12,6 +12,8 @@ from toolmatrix.stages.compare import (
     ARCHS,
     Handover,
     LogComparison,
+    Move,
+    PlanChange,
     PlanDifference,
     StageKey,
     WordDifference,
@@ -22,6 +24,63 @@ from toolmatrix.value import Value
 SCHEMA = "toolmatrix.stage-differences/1"
 _NAMES = {"cudafe": "front end", "cicc": "device compile", "fatbinary": "fat binary"}
 _SHOWN_FILES = 3
+
+
+class EndsEntry(TypedDict):
+    """Kinds of stages that write and read a file."""
+
+    written_by: list[str]
+    read_by: list[str]
+
+
+class HandoverEntry(TypedDict):
+    """A file that stages hand on."""
+
+    file: str
+    old: EndsEntry | None
+    new: EndsEntry | None
+
+
+class MeantWord(TypedDict):
+    """A word and its meaning."""
+
+    word: str
+    meaning: str | None
+
+
+class WordsEntry(TypedDict):
+    """Words that stages of one plan alone have."""
+
+    step: Annotated[dict[str, Any], StageKey]
+    only: Annotated[str, "old", "new"]
+    stages: list[Count]
+    words: list[MeantWord]
+
+
+class PlanDifferenceEntry(TypedDict):
+    """In what two plans differ."""
+
+    old: Count
+    new: Count
+    gone: list[Count]
+    come: list[Count]
+    changes: list[Annotated[dict[str, Any], PlanChange]]
+    moves: list[Annotated[dict[str, Any], Move]]
+    handovers: list[HandoverEntry]
+    words: list[WordsEntry]
+
+
+class StageDifferencesDocument(TypedDict):
+    """What `toolmatrix stages diff --json` prints: two logs, plan by plan. Ids of plans and stages count from 0,
+    places from 1.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    old: str
+    new: str
+    gone: list[Count]
+    come: list[Count]
+    differences: list[PlanDifferenceEntry]
 
 
 class KnownWord(Value):
@@ -54,7 +113,9 @@ def load_flags() -> dict[str, KnownWord]:
     return {entry["flag"]: KnownWord(**entry) for entry in load_yaml(flags_path())}
 
 
-def document(old: tuple[str, Log], new: tuple[str, Log], found: LogComparison) -> dict[str, Any]:
+def document(
+    old: tuple[str, Log], new: tuple[str, Log], found: LogComparison
+) -> StageDifferencesDocument:
     """The comparison of two logs, each given with its path."""
     flags = load_flags()
     return {
@@ -67,7 +128,7 @@ def document(old: tuple[str, Log], new: tuple[str, Log], found: LogComparison) -
     }
 
 
-def _plans(found: PlanDifference, flags: Mapping[str, KnownWord]) -> dict[str, Any]:
+def _plans(found: PlanDifference, flags: Mapping[str, KnownWord]) -> PlanDifferenceEntry:
     return {
         "old": found.old,
         "new": found.new,
@@ -91,7 +152,7 @@ def _plans(found: PlanDifference, flags: Mapping[str, KnownWord]) -> dict[str, A
     }
 
 
-def _ends(ends: tuple[tuple[str, ...], tuple[str, ...]] | None) -> dict[str, list[str]] | None:
+def _ends(ends: tuple[tuple[str, ...], tuple[str, ...]] | None) -> EndsEntry | None:
     return None if ends is None else {"written_by": list(ends[0]), "read_by": list(ends[1])}
 
 

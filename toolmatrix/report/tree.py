@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.documents import Evidence, Literal, Ordinal, TypedDict
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import claims, remarks, terminal
 from toolmatrix.solve import flags
@@ -10,7 +11,6 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Charset, Terminal
@@ -40,6 +40,25 @@ class _Node(Value):
     disputes: tuple[_Node, ...] = ()
     below: tuple[_Node, ...] = ()
     component: str = ""
+
+
+class NodeEntry(TypedDict):
+    """A component or flag, with the claims that dispute it and what stands below it."""
+
+    name: str
+    component: str
+    evidence: Evidence | Literal[""]
+    why: str
+    notes: list[Ordinal]
+    disputes: list[NodeEntry]
+    below: list[NodeEntry]
+
+
+class TreeEntry(TypedDict):
+    """The tree of a target."""
+
+    target: str
+    root: NodeEntry
 
 
 def text(
@@ -81,9 +100,9 @@ def footer(resolution: Resolution) -> list[str]:
     return found
 
 
-def document(index: Index, resolution: Resolution, notes: claims.Notes) -> list[dict[str, Any]]:
+def document(index: Index, resolution: Resolution, notes: claims.Notes) -> list[TreeEntry]:
     """The same trees as JSON values, one for each target; `notes` number the sources."""
-    found = []
+    found: list[TreeEntry] = []
     for target in resolution.targets:
         root = _TargetTree(index, resolution, target).root()
         told = _headline(index, resolution, target)
@@ -92,7 +111,7 @@ def document(index: Index, resolution: Resolution, notes: claims.Notes) -> list[
     return found
 
 
-def _document(node: _Node, notes: claims.Notes) -> dict[str, Any]:
+def _document(node: _Node, notes: claims.Notes) -> NodeEntry:
     return {
         "name": node.name,
         "component": node.component,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.documents import Annotated, Any, Evidence, MatrixHead, TypedDict
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, cores, remarks, terminal
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.request.upgrades import Moved, Newer, Upgrade, Upgrades
 
-    Entry = dict[str, Any]
-
 SCHEMA = "toolmatrix.upgrades/1"
 # So many changes of a move are told.
 _CHANGES = 6
@@ -30,6 +29,64 @@ _HEADS = (
 )
 
 
+class UpgradedLock(TypedDict):
+    """The lock whose components could move."""
+
+    path: str
+    matrix: MatrixHead
+
+
+class ReasonEntry(TypedDict):
+    """What stands in the way."""
+
+    text: str
+    facts: list[str]
+
+
+class MoveEntry(TypedDict):
+    """A release that a component could move to."""
+
+    version: str
+    evidence: Evidence
+    untested: list[str]
+    request: list[str]
+    command: str
+    changes: list[Annotated[dict[str, Any], Moved]]
+
+
+class UpgradedComponent(TypedDict):
+    """A component, and where it could move."""
+
+    component: str
+    held: dict[str, str]
+    newest: str
+    asked: str
+    moves: list[MoveEntry]
+    reasons: list[ReasonEntry]
+
+
+class UpgradedEnvironment(TypedDict):
+    """What could move in an environment."""
+
+    request: list[str]
+    answered: bool
+    reasons: list[ReasonEntry]
+    moved: list[Annotated[dict[str, Any], Moved]]
+    unknown: list[Annotated[dict[str, Any], Moved]]
+    components: list[UpgradedComponent]
+
+
+class UpgradesDocument(TypedDict):
+    """What `toolmatrix upgrade --json` prints: to which newer releases what a lock holds could move, what would move
+    with it, and what stands in the way.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    lock: UpgradedLock
+    environments: dict[str, UpgradedEnvironment]
+
+
 class Examined(Value):
     """The upgrades of an environment, with the command of each move by component and version where one writes it."""
 
@@ -38,7 +95,9 @@ class Examined(Value):
     commands: Mapping[tuple[str, str], str]
 
 
-def document(index: Index, path: str, lock: Lock, found: Mapping[str, Examined]) -> Entry:
+def document(
+    index: Index, path: str, lock: Lock, found: Mapping[str, Examined]
+) -> UpgradesDocument:
     """The upgrades of every environment as JSON values."""
     return {
         "schema": SCHEMA,
@@ -51,7 +110,7 @@ def document(index: Index, path: str, lock: Lock, found: Mapping[str, Examined])
     }
 
 
-def _environment(index: Index, part: Examined) -> Entry:
+def _environment(index: Index, part: Examined) -> UpgradedEnvironment:
     held = part.upgrades
     refused = isinstance(held.answer, Unsatisfiable)
     return {
@@ -66,7 +125,9 @@ def _environment(index: Index, part: Examined) -> Entry:
     }
 
 
-def _component(index: Index, part: Examined, one: Upgrade, before: Collection[str]) -> Entry:
+def _component(
+    index: Index, part: Examined, one: Upgrade, before: Collection[str]
+) -> UpgradedComponent:
     return {
         "component": one.component,
         "held": dict(one.held),
@@ -83,7 +144,7 @@ def _component(index: Index, part: Examined, one: Upgrade, before: Collection[st
 
 def _move(
     index: Index, part: Examined, component: str, move: Newer, before: Collection[str]
-) -> Entry:
+) -> MoveEntry:
     choices = [
         choice
         for held in move.resolution.targets.values()
@@ -139,7 +200,9 @@ def _date(index: Index, component: str, version: str) -> str:
     return part.dates[part.versions.index(version)]
 
 
-def _reasons(index: Index, component: str, found: Resolution | Unsatisfiable | None) -> list[Entry]:
+def _reasons(
+    index: Index, component: str, found: Resolution | Unsatisfiable | None
+) -> list[ReasonEntry]:
     """The facts that refuse, or what nobody knows: each line once, those about the component first."""
     lines: dict[str, list[str]] = {}
     if isinstance(found, Unsatisfiable):
@@ -149,12 +212,12 @@ def _reasons(index: Index, component: str, found: Resolution | Unsatisfiable | N
                     lines.setdefault(line["text"], line["facts"])
             # Where lines of the request contradict each other no fact stands in the way.
             if not lines:
-                told = [line["text"] for line in cores.core_document(index, core)["lines"]]
-                lines.setdefault(terminal.listing(told), [])
+                texts = [line["text"] for line in cores.core_document(index, core)["lines"]]
+                lines.setdefault(terminal.listing(texts), [])
     elif isinstance(found, Resolution) and found.unread:
         for part in remarks.unread(found):
             lines.setdefault(part["text"], part["facts"])
-    told = [{"text": text, "facts": facts} for text, facts in lines.items()]
+    told: list[ReasonEntry] = [{"text": text, "facts": facts} for text, facts in lines.items()]
     # What names the component says more than what is needed at any version.
     return sorted(
         told,
@@ -162,7 +225,7 @@ def _reasons(index: Index, component: str, found: Resolution | Unsatisfiable | N
     )
 
 
-def text(index: Index, held: Entry, screen: Terminal) -> str:
+def text(index: Index, held: UpgradesDocument, screen: Terminal) -> str:
     """The upgrades for people: what could move, what only with another request, what stands still and why."""
     notes = claims.Notes(index)
     blocks: list[Iterable[str]] = []
@@ -187,7 +250,7 @@ def text(index: Index, held: Entry, screen: Terminal) -> str:
     return terminal.blocks([*blocks, notes.lines(screen.width)])
 
 
-def _head(one: Entry) -> str:
+def _head(one: UpgradedComponent) -> str:
     tested, untested, stays, asked = _HEADS
     if one["asked"]:
         return asked
@@ -196,7 +259,7 @@ def _head(one: Entry) -> str:
     return untested if one["moves"][0]["untested"] else tested
 
 
-def _stale(held: Entry, part: Entry) -> list[str]:
+def _stale(held: UpgradesDocument, part: UpgradedEnvironment) -> list[str]:
     before, now = held["lock"]["matrix"]["date"], held["matrix"]["date"]
     lines = [
         f"no longer the answer (the lock has the matrix of {before}, this is the one of {now})"
@@ -206,11 +269,11 @@ def _stale(held: Entry, part: Entry) -> list[str]:
     return lines
 
 
-def _change(one: Entry) -> str:
+def _change(one: Mapping[str, str]) -> str:
     return f"{one['component']} {one['old'] or 'absent'} -> {one['new'] or 'absent'}"
 
 
-def _lines(one: Entry, notes: claims.Notes, screen: Terminal) -> list[str]:
+def _lines(one: UpgradedComponent, notes: claims.Notes, screen: Terminal) -> list[str]:
     held = ", ".join(dict.fromkeys(one["held"].values()))
     lines = []
     for move in one["moves"]:
@@ -235,7 +298,7 @@ def _lines(one: Entry, notes: claims.Notes, screen: Terminal) -> list[str]:
 
 
 def _because(
-    reasons: Sequence[Entry],
+    reasons: Sequence[ReasonEntry],
     notes: claims.Notes,
     screen: Terminal,
     until: str = "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.documents import Annotated, Literal, NotRequired, TypedDict
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.preferences import limits
 from toolmatrix.value import Value
@@ -9,7 +10,6 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.resolve import Choice, Resolution
@@ -18,8 +18,29 @@ _UNQUOTED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 """What no shell takes for anything else."""
 
 
-# Fields that documents have under the same name.
-_PLAIN = ("build", "channel", "line", "machine", "accelerator", "abi")
+class BuildForm(TypedDict):
+    """A build by what tells it from others."""
+
+    name: str
+    """The release with its line: `2.7.1+cu118`."""
+    channel: str
+    line: str
+    machine: str
+    accelerator: str
+    abi: str
+    sass: list[str] | None
+    """Codegen archs with machine code; null where nobody knows."""
+    ptx: list[str] | None
+    """Codegen archs that the driver compiles; null where nobody knows."""
+    install: Annotated[dict[str, str], "pip", "uv"]
+    """The command that installs it, by tool."""
+    build: str
+    """Its name among the builds of all releases."""
+    requirements: list[str]
+    arguments: list[str]
+    """What pip gets beside the requirements."""
+    partly: NotRequired[Literal[True]]
+    """Not all of it was read: it may hold code for more archs."""
 
 
 class Variant(Value):
@@ -199,18 +220,26 @@ def _turn(arguments: tuple[str, ...]) -> int:
     return 2 if "--no-build-isolation" in arguments else 1 - bool(arguments)
 
 
-def document(variant: Variant) -> dict[str, Any]:
+def document(variant: Variant) -> BuildForm:
     """A build as JSON values; `sass` and `ptx` are null where nobody knows what is inside, `partly` is told of more."""
     archs = variant.archs
-    return {name: getattr(variant, name) for name in _PLAIN} | {
+    made: BuildForm = {
+        "build": variant.build,
         "name": variant.local,
+        "channel": variant.channel,
+        "line": variant.line,
+        "machine": variant.machine,
+        "accelerator": variant.accelerator,
+        "abi": variant.abi,
         "sass": None if archs is None else [name for name in archs if not name.startswith(PTX)],
         "ptx": None if archs is None else [name for name in archs if name.startswith(PTX)],
         "install": {tool: installs([variant], tool)[0] for tool in ("pip", "uv")},
         "requirements": variant.requirement.split(),
         "arguments": list(variant.arguments),
-        **({"partly": True} if variant.partly else {}),
     }
+    if variant.partly:
+        made["partly"] = True
+    return made
 
 
 def carried(index: Index, resolution: Resolution, target: str) -> dict[str, str]:

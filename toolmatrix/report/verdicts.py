@@ -6,9 +6,9 @@ What was read out of an image is written by strangers: it passes through `termin
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 from xml.etree.ElementTree import Element
 
+from toolmatrix.documents import Annotated, Count, TypedDict
 from toolmatrix.errors import Position
 from toolmatrix.finding import (
     FAIL,
@@ -20,6 +20,7 @@ from toolmatrix.finding import (
     WARN,
     Judged,
     Verdict,
+    VerdictsDocument,
 )
 from toolmatrix.report import pictures, terminal
 from toolmatrix.report.annotations import Annotation, commands, step_summary
@@ -39,6 +40,16 @@ _DIGEST = 19
 _JUNIT = {FAIL: "failure", UNKNOWN: "error", SKIP: "skipped"}
 # The page shows what strangers wrote; even if something slipped through, it could load and run nothing.
 _COLUMNS = ("verdict", "check", "found", "wanted", "how it was seen", "code", "what to do")
+
+
+class ValidationDocument(TypedDict):
+    """What `toolmatrix validate --json` prints of several subjects: each as `toolmatrix.verdicts/1`, in the order in
+    which they were named.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    subjects: list[VerdictsDocument]
+    summary: Annotated[dict[str, Count], OUTCOMES, "subjects"]
 
 
 def text(judged: Judged, screen: Terminal) -> str:
@@ -120,7 +131,7 @@ def sentence(judged: Judged, one: Verdict) -> str:
     return printable(f"{judged.subject}: {found}{where}{wanted}{why}")
 
 
-def document(many: Sequence[Judged]) -> dict[str, Any]:
+def document(many: Sequence[Judged]) -> ValidationDocument:
     """Several subjects as the document `toolmatrix.validation/1`."""
     words = [judged.outcome for judged in many]
     return {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.request import Request
 
 
-EXACT, COMPATIBLE, COMPILED = "exact", "compatible", "ptx"
+EXACT, COMPATIBLE, COMPILED = HOW = "exact", "compatible", "ptx"
 """How a device runs a cover: code made for it, machine code for another that it runs, or PTX."""
 
 

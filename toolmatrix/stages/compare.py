@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from toolmatrix.documents import Annotated, Ordinal
 from toolmatrix.stages import model
 from toolmatrix.stages.fold import Folder, host_compiler, role
 from toolmatrix.value import Document, Value
@@ -29,7 +30,7 @@ class StageKey(Document):
     """Step of a plan, apart from its arch: its kind, for which side, and from which sources."""
 
     kind: str
-    side: str
+    side: Annotated[str, "device", "host"]
     sources: tuple[str, ...]
 
 
@@ -50,8 +51,8 @@ class Move(Document):
     """A step that comes at another place; places count from 1 among the steps that both plans have."""
 
     step: StageKey
-    old: int
-    new: int
+    old: Ordinal
+    new: Ordinal
 
 
 class Handover(Value):

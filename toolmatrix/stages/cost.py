@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from toolmatrix.documents import Amount, Annotated, Any, Count, Ordinal, TypedDict
 from toolmatrix.stages import model
 from toolmatrix.value import Document, Value
 
@@ -20,18 +21,30 @@ CORES = (1, 2, 4, 8, 16)
 class Schedule(Document):
     """A computed run on so many cores: seconds from start to end, and bytes that all running steps need at most."""
 
-    cores: int
-    seconds: float
-    memory: int
+    cores: Ordinal
+    seconds: Amount
+    memory: Count
 
 
 class ArchCost(Document):
     """Cost of the stages of archs that are made from one another, such as a cubin and the PTX it comes from."""
 
     archs: tuple[str, ...]
-    stages: tuple[int, ...]
-    seconds: float
-    share: float
+    stages: tuple[Count, ...]
+    seconds: Amount
+    share: Amount
+
+
+class CostEntry(TypedDict):
+    """The cost of a plan."""
+
+    basis: Annotated[str, "cpu", "wall"]
+    seconds: dict[str, Amount]
+    total: Amount
+    critical_path: list[Count]
+    critical_seconds: Amount
+    archs: list[Annotated[dict[str, Any], ArchCost]]
+    schedules: list[Annotated[dict[str, Any], Schedule]]
 
 
 class Cost(Value):
@@ -49,7 +62,7 @@ class Cost(Value):
     archs: tuple[ArchCost, ...]
     schedules: tuple[Schedule, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> CostEntry:
         """The cost as JSON holds it."""
         return {
             "basis": self.basis,

@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Lock
 
+from toolmatrix.documents import Amount, Count, Ordinal
 from toolmatrix.errors import ToolMissing
 from toolmatrix.process import processors
 from toolmatrix.stages.cost import urgency
@@ -27,12 +28,12 @@ class Timing(Document):
     `start` is in seconds after the start of the run. The peak is that of its largest process.
     """
 
-    stage: int
-    start: float
-    wall: float
-    cpu: float
-    peak: int
-    size: int
+    stage: Count
+    start: Amount
+    wall: Amount
+    cpu: Amount
+    peak: Count
+    size: Count
     said: str = ""
 
 
@@ -43,11 +44,11 @@ class Run(Document):
     """
 
     timings: tuple[Timing, ...]
-    wall: float
-    jobs: int
-    cores: int
-    load: tuple[float, float]
-    floor: int = 0
+    wall: Amount
+    jobs: Ordinal
+    cores: Ordinal
+    load: tuple[Amount, Amount]
+    floor: Count = 0
 
 
 def run(replay: Replay, *, jobs: int = 0, cwd: Path | None = None) -> Run:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
+from toolmatrix.documents import Annotated, Any, Count, NotRequired, Ordinal, Pair, TypedDict
 from toolmatrix.value import Document, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from toolmatrix.stages.cost import CostEntry
+    from toolmatrix.stages.execute import Run
+    from toolmatrix.stages.verify import Reproduction
+
     Edges = Iterable[tuple[int, int]]
 
 SCHEMA = "toolmatrix.stages/1"
@@ -35,9 +39,9 @@ class Stage(Document):
     `argv` are the words as the tool meant them, `text` the command as printed.
     """
 
-    id: int
-    line: int
-    kind: str
+    id: Count
+    line: Ordinal
+    kind: Annotated[str, KINDS]
     tool: str
     arch: str | None
     inputs: tuple[str, ...]
@@ -52,10 +56,25 @@ class Diagnostic(Document):
     `severity` is error, warning or note; `line` counts from 1, 0 for the log as a whole.
     """
 
-    line: int
-    severity: str
+    line: Count
+    severity: Annotated[str, "error", "warning", "note"]
     text: str
-    stage: int | None = None
+    stage: Count | None = None
+
+
+class PlanOfStages(TypedDict):
+    """A plan, with what is known of a run of it."""
+
+    tool: Annotated[str, "nvcc", "hipcc", "clang"]
+    version: str | None
+    hip: NotRequired[str | None]
+    env: dict[str, str]
+    stages: list[Annotated[dict[str, Any], Stage]]
+    edges: list[Pair[Count]]
+    diagnostics: list[Annotated[dict[str, Any], Diagnostic]]
+    run: NotRequired[Annotated[dict[str, Any], Run]]
+    cost: NotRequired[CostEntry]
+    verdicts: NotRequired[list[Annotated[dict[str, Any], Reproduction]]]
 
 
 class Depfile(Value):
@@ -68,7 +87,7 @@ class Depfile(Value):
     stages: tuple[int, ...]
 
 
-class Plan(Document):
+class Plan(Value):
     """Stages that one invocation of a driver would run.
 
     `tool` is nvcc, hipcc or clang; `version` its release as far as the log tells, else empty. `env` are the variables
@@ -103,7 +122,7 @@ class Plan(Document):
         waiting = predecessors(self.edges)
         return critical_path({stage.id: waiting[stage.id] for stage in self.stages}, cost)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> PlanOfStages:
         """The plan as `toolmatrix.stages/1` holds it."""
         return {
             "tool": self.tool,
@@ -116,15 +135,11 @@ class Plan(Document):
         }
 
 
-class Log(Document):
+class Log(Value):
     """Everything read from one text: a plan for each invocation, in the order in which they begin."""
 
     plans: tuple[Plan, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """The document `toolmatrix.stages/1`."""
-        return {"schema": SCHEMA, **super().to_json()}
 
 
 def stage_edges(stages: Sequence[Stage]) -> tuple[tuple[int, int], ...]:

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from toolmatrix.documents import Count
 from toolmatrix.errors import ToolMissing, UsageError
 from toolmatrix.stages.drivers import dry_run
 from toolmatrix.stages.replay import Replay
@@ -37,7 +38,7 @@ class Reproduction(Document):
     path: str
     identical: bool
     sections: tuple[str, ...] = ()
-    offset: int = 0
+    offset: Count = 0
     ours: str = ""
     theirs: str = ""
     why: str = ""

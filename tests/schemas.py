@@ -1,0 +1,266 @@
+"""The JSON Schemas of the documents that the program writes, made of the declarations in its source.
+
+`UPDATE_GOLDEN=1 ./tests/run tests/test_schemas.py` writes their files. See toolmatrix/documents.py for the words that a
+declaration is made of.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard
+
+from toolmatrix.facts import evidence
+
+PACKAGE = Path(__file__).parent.parent / "toolmatrix"
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+WORDS = "toolmatrix.documents"
+
+Shape = dict[str, Any]
+
+NAMED: dict[str, Shape] = {
+    "Any": {},
+    "object": {},
+    "str": {"type": "string"},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "bool": {"type": "boolean"},
+    "Day": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+    "Month": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
+    "Digest": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
+    "Code": {"type": "string", "pattern": "^TM[0-9]{3}$"},
+    "Evidence": {"enum": list(evidence.WORDS)},
+    "Count": {"type": "integer", "minimum": 0},
+    "Ordinal": {"type": "integer", "minimum": 1},
+    "Amount": {"type": "number", "minimum": 0},
+}
+BOUNDS = {"NonEmpty": {"minItems": 1}, "Pair": {"minItems": 2, "maxItems": 2}}
+# Documents that have no more keys than are declared, in any of their objects.
+CLOSED = ("harvest", "judged", "layer-reading")
+
+
+class Name(NamedTuple):
+    """A name as a module knows it."""
+
+    module: str
+    name: str
+
+
+@cache
+def names(module: str) -> dict[str, ast.AST | Name]:
+    """What the names of a module mean: a class, a value, or what is imported."""
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    known: dict[str, ast.AST | Name] = {}
+    for node in _statements(ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body):
+        if isinstance(node, ast.ClassDef):
+            known[node.name] = node
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            known[node.targets[0].id] = node.value
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                known[alias.asname or alias.name] = Name(node.module, alias.name)
+    return known
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Those of a module, also the ones that are there for type checkers alone."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If):
+            yield from _statements(node.body)
+
+
+def meaning(node: ast.expr, module: str) -> tuple[Name, ast.AST | None]:
+    """What a name or an attribute of a module means, and where: None for what is the library's own."""
+    if isinstance(node, ast.Attribute):
+        holder = names(module)[ast.unparse(node.value)]
+        assert isinstance(holder, Name), ast.unparse(node)
+        name = Name(".".join(holder), node.attr)
+    else:
+        name = Name(module, ast.unparse(node))
+    while name.module.startswith(PACKAGE.name):
+        found = names(name.module).get(name.name)
+        if not isinstance(found, Name):
+            return name, found
+        name = found
+    return name, None
+
+
+class Schema:
+    """The schema of one document, with the definition of each class that it is made of."""
+
+    def __init__(self, document: Name) -> None:
+        node = names(document.module)[document.name]
+        assert isinstance(node, ast.ClassDef)
+        self.definitions: dict[str, Shape] = {}
+        self.name: str = _values(dict(_fields(node))["schema"], document.module)[0]
+        self.closed = self.short in CLOSED
+        self.whole = self.objects(node, document.module)
+
+    @property
+    def short(self) -> str:
+        """The name of the schema's file, without its end."""
+        return self.name.partition(".")[2].partition("/")[0]
+
+    def to_json(self) -> Shape:
+        """The schema."""
+        head = {"$schema": DRAFT, "title": self.name, **self.whole}
+        return head | ({"$defs": self.definitions} if self.definitions else {})
+
+    def objects(self, node: ast.AST, module: str) -> Shape:
+        """The shape of the objects of a class, which has that of its bases."""
+        made: Shape = {"type": "object", "required": [], "properties": {}}
+        for base in getattr(node, "bases", ()):
+            name, parent = meaning(base, module)
+            if _declares(parent):
+                inherited = self.objects(parent, name.module)
+                made["required"] += inherited["required"]
+                made["properties"] |= inherited["properties"]
+        partial = any(one.arg == "total" for one in getattr(node, "keywords", ()))
+        for field, annotation in _fields(node):
+            needed = not partial
+            if isinstance(annotation, ast.Subscript) and _word(annotation) == "NotRequired":
+                annotation, needed = annotation.slice, False
+            made["properties"][field] = self.shape(annotation, module)
+            made["required"] += [field] if needed else []
+        if self.closed:
+            made["additionalProperties"] = False
+        if not isinstance(node, ast.ClassDef):
+            return made
+        for field, text in _docstrings(node):
+            made["properties"][field] = made["properties"][field] | {"description": text}
+        return {"description": _text(ast.get_docstring(node) or ""), **made}
+
+    def shape(self, node: ast.expr, module: str) -> Shape:
+        """The shape of an annotation."""
+        if isinstance(node, ast.Constant) and node.value is None:
+            return {"type": "null"}
+        if isinstance(node, ast.BinOp):
+            return _either([self.shape(one, module) for one in (node.left, node.right)])
+        if isinstance(node, ast.Subscript):
+            return self.subscript(_word(node), node, module)
+        name, found = meaning(node, module)
+        if name.name in NAMED and (found is None or name.module == WORDS):
+            return dict(NAMED[name.name])
+        if _declares(found):
+            own = name.name.strip("_")
+            if own not in self.definitions:
+                self.definitions[own] = {}
+                self.definitions[own] = self.objects(found, name.module)
+            return {"$ref": f"#/$defs/{own}"}
+        assert isinstance(found, ast.expr), f"{module}: {ast.unparse(node)}"
+        return self.shape(found, name.module)
+
+    def subscript(self, word: str, node: ast.Subscript, module: str) -> Shape:
+        """The shape of an annotation with brackets."""
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if word == "Annotated" and _word(parts[0]) == "dict":
+            return self.mapping(parts[0], node, module)
+        if word in ("Literal", "Annotated"):
+            values = _values(node, module)
+            return {"const": values[0]} if len(values) == 1 else {"enum": values}
+        if word in ("dict", "Mapping"):
+            return {"type": "object", "additionalProperties": self.shape(parts[1], module)}
+        assert word in ("list", "tuple", "Sequence", *BOUNDS), ast.unparse(node)
+        if word == "tuple" and ast.unparse(parts[-1]) != "...":
+            size = len(parts)
+            items = self.shape(parts[0], module)
+            return {"type": "array", "items": items, "minItems": size, "maxItems": size}
+        return {"type": "array", "items": self.shape(parts[0], module), **BOUNDS.get(word, {})}
+
+    def mapping(self, node: ast.expr, annotated: ast.Subscript, module: str) -> Shape:
+        """The shape of a dictionary: what a class writes, or values of one kind under the keys that are named."""
+        assert isinstance(annotated.slice, ast.Tuple)
+        about = annotated.slice.elts[1]
+        if not isinstance(about, ast.Constant) and _declares(meaning(about, module)[1]):
+            return self.shape(about, module)
+        assert isinstance(node, ast.Subscript)
+        assert isinstance(node.slice, ast.Tuple)
+        keys = _values(annotated, module)
+        value = self.shape(node.slice.elts[1], module)
+        made: Shape = {"type": "object", "required": keys, "properties": dict.fromkeys(keys, value)}
+        return made | ({"additionalProperties": False} if self.closed else {})
+
+
+def _declares(node: ast.AST | None) -> TypeGuard[ast.ClassDef | ast.Call]:
+    """Whether it declares objects: a class, or a call of `TypedDict`."""
+    return isinstance(node, (ast.ClassDef, ast.Call))
+
+
+def _word(node: ast.expr) -> str:
+    """What stands before the brackets."""
+    return ast.unparse(node.value) if isinstance(node, ast.Subscript) else ""
+
+
+def _fields(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """The fields of a class, or of a call with their names and annotations."""
+    if isinstance(node, ast.Call):
+        declared = node.args[1]
+        assert isinstance(declared, ast.Dict)
+        for key, annotation in zip(declared.keys, declared.values, strict=True):
+            yield ast.literal_eval(key or ""), annotation
+    for one in getattr(node, "body", ()):
+        if isinstance(one, ast.AnnAssign):
+            yield ast.unparse(one.target), one.annotation
+
+
+def _docstrings(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    """The fields that have a text below them."""
+    for before, after in zip(node.body, node.body[1:], strict=False):
+        if isinstance(before, ast.AnnAssign) and isinstance(after, ast.Expr):
+            yield ast.unparse(before.target), _text(ast.literal_eval(after.value))
+
+
+def _text(docstring: str) -> str:
+    return " ".join(inspect.cleandoc(docstring).split())
+
+
+def _values(node: ast.expr, module: str) -> list[Any]:
+    """What a field may be: constants, or what names of the package hold."""
+    assert isinstance(node, ast.Subscript)
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    values: list[Any] = []
+    for part in parts[1:] if _word(node) == "Annotated" else parts:
+        if isinstance(part, ast.Constant):
+            values.append(part.value)
+        else:
+            name, _ = meaning(part, module)
+            held = getattr(import_module(name.module), name.name)
+            values += [held] if isinstance(held, str) else held
+    return values
+
+
+def _either(shapes: list[Shape]) -> Shape:
+    """The shape of what has one of some shapes, without `anyOf` where one shape can say it."""
+    first, last = shapes
+    if last == {"type": "null"} and "type" in first:
+        kinds = first["type"] if isinstance(first["type"], list) else [first["type"]]
+        return first | {"type": [*kinds, "null"]}
+    if all(set(one) == {"type"} for one in shapes):
+        kinds = first["type"] if isinstance(first["type"], list) else [first["type"]]
+        return {"type": [*kinds, last["type"]]}
+    if "enum" in first and ("enum" in last or "const" in last or last == {"type": "null"}):
+        return {"enum": first["enum"] + last.get("enum", [last.get("const")])}
+    return {"anyOf": [*first.get("anyOf", [first]), last]}
+
+
+def documents() -> Iterator[Schema]:
+    """The schema of each document that the source declares: those whose `schema` is one word."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        module = module.removesuffix(".__init__")
+        for name, node in names(module).items():
+            if isinstance(node, ast.ClassDef) and _is_document(node):
+                yield Schema(Name(module, name))
+
+
+def _is_document(node: ast.ClassDef) -> bool:
+    annotation = dict(_fields(node)).get("schema")
+    return annotation is not None and _word(annotation) in ("Annotated", "Literal")

@@ -1,0 +1,92 @@
+"""The words in which modules declare the documents that they make: a `TypedDict` for each object, down to the last.
+
+Type checkers hold the code to these declarations, and tests/schemas.py makes the JSON Schemas of them: the docstring of
+a class or a field is its description. The metadata of `Annotated` are the values that a field may have, the keys of a
+dictionary, or the `toolmatrix.value.Document` whose `to_json` makes it.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated, Any, Literal, TypeVar
+
+    from typing_extensions import NotRequired, TypedDict
+
+    _T = TypeVar("_T")
+
+    NonEmpty = list[_T]
+    Pair = list[_T]
+    # Words of Python are no names of fields.
+    HasFrom = TypedDict("HasFrom", {"from": str})
+    HasIs = TypedDict("HasIs", {"is": str})
+    HasWith = TypedDict("HasWith", {"with": list[str]})
+else:
+    # Annotations are never evaluated, so that these names need mean nothing.
+    Annotated = Any = Literal = NotRequired = NonEmpty = Pair = None
+
+    class _TypedDictType(type):
+        # As nothing of a declaration is used, all are one class: making one for each would take longer than reading it.
+        def __new__(mcls, name, bases, body, **_options):
+            return bases[0] if bases else super().__new__(mcls, name, bases, body)
+
+    class TypedDict(metaclass=_TypedDictType):
+        """What declares a document to type checkers and to those who read the source, and is nothing when it runs."""
+
+    HasFrom = HasIs = HasWith = TypedDict
+
+
+__all__ = (
+    "Amount",
+    "Annotated",
+    "Any",
+    "Code",
+    "Count",
+    "Day",
+    "Digest",
+    "Evidence",
+    "FilePlace",
+    "HasFrom",
+    "HasIs",
+    "HasWith",
+    "Literal",
+    "MatrixHead",
+    "Month",
+    "NonEmpty",
+    "NotRequired",
+    "Ordinal",
+    "Pair",
+    "TypedDict",
+)
+
+Day = str
+"""A day as ISO 8601 writes it."""
+Month = str
+"""A month of a year, as ISO 8601 writes it."""
+Digest = str
+"""The SHA-256 of something, in hexadecimal digits behind `sha256:`."""
+Code = str
+"""The code of a rule: TM and three digits."""
+Evidence = str
+"""A word of `toolmatrix.facts.evidence`."""
+Count = int
+"""A number from 0."""
+Ordinal = int
+"""A number from 1, as lines have."""
+Amount = float
+"""A number from 0 that need not be whole."""
+
+
+class FilePlace(TypedDict):
+    """A line of a file."""
+
+    path: str
+    line: Ordinal | None
+    column: Ordinal | None
+
+
+class MatrixHead(TypedDict):
+    """The matrix that a document rests on."""
+
+    digest: Digest
+    date: Day
