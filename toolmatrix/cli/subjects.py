@@ -18,7 +18,6 @@ from toolmatrix.finding import Judged
 from toolmatrix.inventory import subject_lists
 from toolmatrix.inventory.layers import LayerStore
 from toolmatrix.judge import locked, machine, results
-from toolmatrix.judge.executors import Executed
 from toolmatrix.judge.pool import Pool, WorkBounds
 from toolmatrix.judge.validator import REGISTRY, Baseline, Validator, expectations_of
 from toolmatrix.lock import read
@@ -130,18 +129,16 @@ def _can_attach(words: list[str], *, attach: bool) -> None:
         )
 
 
-def _workers(
-    context: Context, validator: Validator, bounds: WorkBounds, words: list[str]
-) -> Pool | Executed:
+def _workers(context: Context, validator: Validator, bounds: WorkBounds, words: list[str]) -> Pool:
     options = context.options
     if not options.executor:
         return Pool(validator.attempt, bounds, options.jobs or 1)
-    from toolmatrix.judge.executors import Executed
+    from toolmatrix.judge.executors import ExecutorPool
 
     results.reachable(words)
     # Paths are relative to a folder of this machine.
     there = validator.replace(directory=os.path.abspath(options.directory or "."))
-    return Executed(options.executor, there, options.matrix, bounds, options.jobs)
+    return ExecutorPool(options.executor, there, options.matrix, bounds, options.jobs)
 
 
 def merge(context: Context) -> int:

@@ -17,12 +17,10 @@ from toolmatrix.outputs import KeptLines
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from contextlib import AbstractContextManager
     from typing import Any
 
     from typing_extensions import Self
 
-    from toolmatrix.judge.executors import Executed
     from toolmatrix.judge.pool import WorkBounds, WorkResult
     from toolmatrix.judge.validator import Validator
 
@@ -56,7 +54,7 @@ def reachable(subjects: Iterable[str]) -> None:
 def validate_all(
     key: str,
     subjects: Sequence[str],
-    workers: AbstractContextManager[Pool | Executed],
+    workers: Pool,
     resume: str,
     each: Callable[[Judged], None],
 ) -> list[Judged]:
