@@ -82,9 +82,9 @@ def verdicts(workers: Pool, key: str) -> list[dict[str, Any]]:
     return [one.to_json() for one in found]
 
 
-@pytest.mark.parametrize("jobs", [1, 2, None])
+@pytest.mark.parametrize("jobs", [1, 2, 0])
 def test_an_executor_tells_what_the_pool_tells(
-    validator: Validator, monkeypatch: pytest.MonkeyPatch, jobs: int | None
+    validator: Validator, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:
     made(monkeypatch, ThreadPoolExecutor(2))
     there = verdicts(ExecutorPool("any", validator, (), BOUNDS, jobs), validator.key)
@@ -94,7 +94,7 @@ def test_an_executor_tells_what_the_pool_tells(
 
 def piece(validator: Validator, bounds: WorkBounds = BOUNDS, **changes: Any) -> bytes:
     held = {name: part for name, part in validator.as_dict().items() if name != "index"}
-    given: dict[str, Any] = {"key": validator.key, "overlays": ()}
+    given: dict[str, Any] = {"key": validator.key, "paths": ()}
     given |= {"release": __version__, "fields": held}
     work = partial(reopened, kind=Validator, **given | changes)
     return pickle.dumps((pickle.dumps(work), bounds, (NAMES[1], None)))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 from toolmatrix import __version__
 from toolmatrix.api.requests import OpenMatrix
@@ -111,8 +110,9 @@ def server(date: str, answering: Worker) -> Server[Any]:
         return listed
 
     async def call(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        asked = partial(answering.ask, params.name, params.arguments or {})
-        result = await asyncio.get_running_loop().run_in_executor(alone, asked)
+        result = await asyncio.get_running_loop().run_in_executor(
+            alone, lambda: answering.begin(params.name, params.arguments or {}).outcome()
+        )
         answer: ToolReply = failure(result.error) if result.error else result.value
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.text)],

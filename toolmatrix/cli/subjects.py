@@ -138,7 +138,7 @@ def _workers(context: Context, validator: Validator, bounds: WorkBounds, words: 
     results.reachable(words)
     # Paths are relative to a folder of this machine.
     there = validator.replace(directory=os.path.abspath(options.directory or "."))
-    return ExecutorPool(options.executor, there, options.matrix, bounds, options.jobs)
+    return ExecutorPool(options.executor, there, options.matrix, bounds, options.jobs or 0)
 
 
 def merge(context: Context) -> int:

@@ -12,14 +12,8 @@ import os
 import pickle
 import signal
 import sys
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    wait,
-)
+from concurrent import futures
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from threading import local
@@ -55,12 +49,7 @@ class ExecutorPool(Pool):
     """Pieces of work done by an executor."""
 
     def __init__(
-        self,
-        name: str,
-        work: IndexedWork,
-        overlays: Sequence[str],
-        bounds: WorkBounds,
-        jobs: int | None,
+        self, name: str, work: IndexedWork, overlays: Sequence[str], bounds: WorkBounds, jobs: int
     ) -> None:
         fields = {name: part for name, part in work.as_dict().items() if name != "index"}
         # A worker may run in any folder.
@@ -99,7 +88,7 @@ class ExecutorPool(Pool):
             return failed
 
     def _first(self) -> Future[bytes]:
-        while not (done := wait(self.busy, _LOOK, FIRST_COMPLETED).done):
+        while not (done := futures.wait(self.busy, _LOOK, futures.FIRST_COMPLETED).done):
             if self._is_gone():
                 return next(iter(self.busy))
         return done.pop()
@@ -260,15 +249,11 @@ def do(piece: bytes) -> bytes:
     worker: _SpawnedWorker | None = vars(_kept).get("worker")
     if worker is None or (worker.work, worker.bounds) != (work, bounds):
         worker = _kept.worker = _SpawnedWorker(work, bounds)
-    return pickle.dumps(worker.ask(*task))
+    return pickle.dumps(worker.begin(*task).outcome())
 
 
 def reopened(
-    release: str,
-    kind: type[IndexedWork],
-    fields: Mapping[str, Any],
-    overlays: tuple[str, ...],
-    key: str,
+    release: str, kind: type[IndexedWork], fields: Mapping[str, Any], paths: Sequence[str], key: str
 ) -> IndexedWork:
     """Work of a program of some release over the matrix here. Raises UsageError where its key is another one."""
     from toolmatrix.facts.store import open_index
@@ -280,7 +265,7 @@ def reopened(
             expected=f"{release} on all",
             found=__version__,
         )
-    work = kind(index=open_index(overlays, os.environ), **fields)
+    work = kind(index=open_index(paths, os.environ), **fields)
     if work.key != key:
         raise UsageError(
             "an executor machine has another matrix or another platform",

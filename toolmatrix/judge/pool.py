@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     Line = Connection[Any, Any]
     Work = Callable[..., Any]
+    Tasks = Iterator[tuple[Any, tuple[object, ...]]]
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 # Seconds in which a worker that is ended removes what it started, such as containers.
@@ -155,12 +156,13 @@ class Worker:
         """What can be read from once there is an outcome."""
         return self.line.fileno()
 
-    def begin(self, *task: object) -> None:
+    def begin(self, *task: object) -> Self:
         """Give it something to do: the arguments of `work`."""
         if self.line.closed:
             self._open()
         with suppress(OSError):  # its outcome tells that it is gone
             self.line.send(task)
+        return self
 
     def outcome(self) -> WorkResult:
         """Its result, or the error by which it ended, waited for."""
@@ -170,15 +172,11 @@ class Worker:
             return WorkResult(error=self.bounds.failure(self.end()))
         return made
 
-    def ask(self, *task: object) -> WorkResult:
-        """The outcome of a piece."""
-        self.begin(*task)
-        return self.outcome()
-
     def stop(self) -> None:
         """Tell it to end."""
-        if not self.line.closed:
-            os.kill(self.process, signal.SIGTERM)
+        with suppress(ProcessLookupError):
+            if not self.line.closed:
+                os.kill(self.process, signal.SIGTERM)
 
     def end(self) -> int:
         """Wait until it has ended, and return its exit code; the processor time that it took is then counted here."""
@@ -241,19 +239,12 @@ def _bound(bounds: WorkBounds, limits: tuple[int, int]) -> None:
     soft, hard = limits
     # Not RLIMIT_AS, which counts mapped files and room that is only reserved; from Linux 4.7 on this one counts every
     # private page that can be written (setrlimit(2)). A fork begins with those of its parent.
-    wanted = _data() + (bounds.memory << 20) if bounds.memory else soft
+    before = 0
+    with suppress(OSError), open("/proc/self/statm", encoding="ascii") as sizes:
+        before = int(sizes.read().split()[5]) * resource.getpagesize()
+    wanted = before + (bounds.memory << 20) if bounds.memory else soft
     # No limit is -1 on Linux.
     resource.setrlimit(resource.RLIMIT_DATA, (soft if 0 <= soft < wanted else wanted, hard))
-
-
-def _data() -> int:
-    """The bytes of private pages that this process may write, 0 where the system does not say."""
-    try:
-        with open("/proc/self/status", encoding="ascii") as status:
-            sizes = [line.split()[1] for line in status if line.startswith("VmData:")]
-    except OSError:
-        return 0
-    return sum(map(int, sizes)) << 10
 
 
 def _done(work: Work, task: tuple[object, ...]) -> WorkResult:
@@ -318,13 +309,11 @@ class Pool:
         self._hand_out(waiting)
         return self._results(waiting)
 
-    def _hand_out(self, waiting: Iterator[tuple[Any, tuple[object, ...]]]) -> None:
+    def _hand_out(self, waiting: Tasks) -> None:
         for name, task in islice(waiting, self.jobs - len(self.busy)):
             self.busy[self._begun(task)] = name
 
-    def _results(
-        self, waiting: Iterator[tuple[Any, tuple[object, ...]]]
-    ) -> Iterator[tuple[Any, WorkResult]]:
+    def _results(self, waiting: Tasks) -> Iterator[tuple[Any, WorkResult]]:
         while self.busy:
             first = self._first()
             outcome = self._outcome(first)
@@ -336,8 +325,7 @@ class Pool:
         if not idle:
             idle = [Worker(self.work, self.bounds)]
             self.workers += idle
-        idle[0].begin(*task)
-        return idle[0]
+        return idle[0].begin(*task)
 
     def _first(self) -> Any:
         from multiprocessing.connection import wait
