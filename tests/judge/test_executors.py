@@ -13,6 +13,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ from toolmatrix.errors import BoundExceeded, NothingMatched, ToolMissing, UsageE
 from toolmatrix.facts.store import open_index
 from toolmatrix.inventory.layers import LayerStore
 from toolmatrix.judge import executors, sweep, validation
-from toolmatrix.judge.executors import Executed, RemoteWork
+from toolmatrix.judge.executors import ExecutorPool, reopened
 from toolmatrix.judge.pool import Pool, WorkBounds, WorkResult
 from toolmatrix.judge.validation import Baseline, Validator, expectations_of
 
@@ -74,29 +75,29 @@ def made(monkeypatch: pytest.MonkeyPatch, executor: Executor) -> None:
     monkeypatch.setattr(executors, "opened", opened)
 
 
-def verdicts(workers: Pool | Executed, key: str) -> list[VerdictsDocument]:
+def verdicts(workers: Pool, key: str) -> list[VerdictsDocument]:
     seen: list[str] = []
     found = validation.validate_all(key, NAMES, workers, "", lambda one: seen.append(one.subject))
     assert sorted(seen) == NAMES
     return [one.to_json() for one in found]
 
 
-@pytest.mark.parametrize("jobs", [1, 2, None])
+@pytest.mark.parametrize("jobs", [1, 2, 0])
 def test_an_executor_tells_what_the_pool_tells(
-    validator: Validator, monkeypatch: pytest.MonkeyPatch, jobs: int | None
+    validator: Validator, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:
     made(monkeypatch, ThreadPoolExecutor(2))
-    there = verdicts(Executed("any", validator, (), BOUNDS, jobs), validator.key)
+    there = verdicts(ExecutorPool("any", validator, (), BOUNDS, jobs), validator.key)
     assert there == verdicts(Pool(validator.attempt, BOUNDS), validator.key)
     assert [one["outcome"] for one in there] == ["unknown", *["yes"] * 5]
 
 
-def piece(validator: Validator, **changes: Any) -> bytes:
+def piece(validator: Validator, bounds: WorkBounds = BOUNDS, **changes: Any) -> bytes:
     held = {name: part for name, part in validator.as_dict().items() if name != "index"}
-    given: dict[str, Any] = {"key": validator.key, "bounds": BOUNDS, "overlays": ()}
+    given: dict[str, Any] = {"key": validator.key, "paths": ()}
     given |= {"release": __version__, "fields": held}
-    work = RemoteWork(kind=Validator, **given | changes)
-    return pickle.dumps((pickle.dumps(work), (NAMES[1], None)))
+    work = partial(reopened, kind=Validator, **given | changes)
+    return pickle.dumps((pickle.dumps(work), bounds, (NAMES[1], None)))
 
 
 def done(asked: bytes) -> WorkResult:
@@ -117,7 +118,7 @@ def test_work_with_a_store_is_the_same_for_each_task(
     made(monkeypatch, ThreadPoolExecutor(1))
     monkeypatch.setattr(executors, "do", do)
     held = validator.replace(store=LayerStore(document_store.opened(str(tmp_path))))
-    verdicts(Executed("any", held, (), BOUNDS, 1), held.key)
+    verdicts(ExecutorPool("any", held, (), BOUNDS, 1), held.key)
     assert len(asked) == len(NAMES)
     assert len({pickle.loads(one)[0] for one in asked}) == 1  # noqa: S301 - made right here
 
@@ -143,10 +144,10 @@ def test_another_program_or_matrix_judges_nothing(validator: Validator) -> None:
 
 def test_a_process_that_is_killed_is_told_and_the_next_one_works(validator: Validator) -> None:
     executors.do(piece(validator))
-    executors._kept.process.process.kill()
-    executors._kept.process.process.wait()
-    with pytest.raises(RuntimeError, match="ended with -9"):
-        executors.do(piece(validator))
+    os.kill(executors._kept.worker.process, signal.SIGKILL)
+    error = done(piece(validator)).error
+    assert isinstance(error, BoundExceeded)
+    assert error.what.startswith("the system killed the process")
     assert done(piece(validator)).error is None
 
 
@@ -155,7 +156,7 @@ def test_a_killed_executor_leaves_each_subject_unknown(
 ) -> None:
     made(monkeypatch, ProcessPoolExecutor(1))
     monkeypatch.setattr(executors, "do", _killed)
-    there = verdicts(Executed("any", validator, (), BOUNDS, 1), validator.key)
+    there = verdicts(ExecutorPool("any", validator, (), BOUNDS, 1), validator.key)
     assert {one["outcome"] for one in there} == {"unknown"}
     told = {one["verdicts"][0]["reason"] or "" for one in there}
     assert any("the executor process that worked on it ended" in text for text in told)
@@ -241,7 +242,7 @@ def test_an_executor_that_cannot_be_had_is_no_defect(
 ) -> None:
     with (
         pytest.raises(ToolMissing, match=f"the executor `{name}` cannot be used") as caught,
-        Executed(name, validator, (), BOUNDS, 1),
+        ExecutorPool(name, validator, (), BOUNDS, 1),
     ):
         pass
     assert caught.value.found == found
@@ -249,7 +250,7 @@ def test_an_executor_that_cannot_be_had_is_no_defect(
 
 @pytest.mark.usefixtures("odd")
 def test_an_executor_that_takes_nothing_leaves_each_subject_unknown(validator: Validator) -> None:
-    there = verdicts(Executed("broken", validator, (), BOUNDS, 1), validator.key)
+    there = verdicts(ExecutorPool("broken", validator, (), BOUNDS, 1), validator.key)
     told = {(one["outcome"], one["verdicts"][0]["reason"]) for one in there}
     found = "found RuntimeError: the line is down"
     assert told == {("unknown", f"the executor `broken` cannot do the work, {found}")}
@@ -257,7 +258,7 @@ def test_an_executor_that_takes_nothing_leaves_each_subject_unknown(validator: V
 
 @pytest.mark.usefixtures("odd")
 def test_an_executor_that_cannot_be_closed_costs_no_answer(validator: Validator) -> None:
-    there = verdicts(Executed("unclosed", validator, (), BOUNDS, 1), validator.key)
+    there = verdicts(ExecutorPool("unclosed", validator, (), BOUNDS, 1), validator.key)
     assert [one["outcome"] for one in there] == ["unknown", *["yes"] * 5]
 
 
@@ -393,7 +394,7 @@ def test_where_the_scheduler_of_dask_is_gone_the_rest_is_unknown(
             if len(outcomes["yes"]) == 20:
                 scheduler.kill()
 
-        workers = Executed(f"dask:{address}", there, (), BOUNDS, 2)
+        workers = ExecutorPool(f"dask:{address}", there, (), BOUNDS, 2)
         found = validation.validate_all(there.key, names, workers, str(tmp_path / "kept"), each)
     assert sorted(outcomes) == ["unknown", "yes"]
     assert "the connection to its scheduler was lost" in found[-1].verdicts[0].reason
@@ -489,9 +490,8 @@ class Ending(sweep.Sweeper):
     def attempt(self, part: Sequence[sweep.Release]) -> list[sweep.ReleaseOutcome]:
         with suppress(FileExistsError):
             Path(self.marker).touch(exist_ok=False)
-            # The pool of the process beside the worker does it.
-            beside = Path(f"/proc/{os.getppid()}/stat").read_text()
-            os.kill(int(beside.rpartition(")")[2].split()[1]), signal.SIGKILL)
+            # A process beside the worker does it.
+            os.kill(os.getppid(), signal.SIGKILL)
         return super().attempt(part)
 
 

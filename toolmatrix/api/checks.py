@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 
 from toolmatrix import resources
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from toolmatrix.api.requests import OpenMatrix
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
-    from toolmatrix.judge.executors import Executed
     from toolmatrix.judge.pool import IndexedWork, WorkResult
     from toolmatrix.judge.sweep import ReleaseOutcome
 
@@ -177,24 +176,23 @@ class Workers:
         self.work = work
         self.parts = parts
         count = min(processes or processors(), len(parts) // _WORTHWHILE)
-        self.pool: Pool | Executed | None = None
+        self.pool: Pool | None = None
         if executor:
-            from toolmatrix.judge.executors import Executed
+            from toolmatrix.judge.executors import ExecutorPool
 
-            self.pool = Executed(executor, work, paths, WorkBounds(), processes)
+            self.pool = ExecutorPool(executor, work, paths, WorkBounds(), processes)
         # A browser forks no process, and a single one would only wait for another.
         elif count > 1:
             self.pool = Pool(work.attempt, WorkBounds(), count)
-        self._stack = ExitStack()
-        self.outcomes: Iterator[tuple[str, WorkResult]] = iter(())
+        self.outcomes: Iterator[tuple[int, WorkResult]] = iter(())
 
     def __enter__(self) -> Self:
         if self.pool is not None:
-            self._stack.enter_context(self.pool)
+            self.pool.__enter__()
             # Where there can be no more processes all is done here.
             with suppress(OSError):
                 self.outcomes = self.pool.outcomes(
-                    {str(place): (part,) for place, part in enumerate(self.parts)}
+                    {place: (part,) for place, part in enumerate(self.parts)}
                 )
         return self
 
@@ -212,22 +210,18 @@ class Workers:
 
     def results(self) -> Iterator[Any]:
         """The results in the order of the parts. Raises ToolmatrixError for an executor that cannot do them."""
-        done: dict[str, WorkResult] = {}
+        done: dict[int, WorkResult] = {}
         for place, part in enumerate(self.parts):
             # Those that are done before their turn are kept: findings stand in one order, whoever was faster.
-            while str(place) not in done and (one := self._next()):
-                done |= [one]
-            outcome = done.pop(str(place), None)
+            with suppress(OSError, StopIteration):
+                while place not in done:
+                    done |= [next(self.outcomes)]
+            outcome = done.pop(place, None)
             if outcome is None or type(outcome.error) in _LOST:
                 yield self.work.attempt(part)
             else:
                 yield outcome.result()
 
-    def _next(self) -> tuple[str, WorkResult] | None:
-        try:
-            return next(self.outcomes, None)
-        except OSError:
-            return None
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+    def __exit__(self, *ended: object) -> None:
+        if self.pool is not None:
+            self.pool.__exit__(*ended)

@@ -71,8 +71,8 @@ def doctor(
 ) -> Validation:
     """Check whether this machine is ready.
 
-    It is judged by the facts, or for a target of a lock; `only` names some of the checks, `directory` is where caches and
-    builds would lie. Raises NothingMatched, LockError.
+    It is judged by the facts, or for a target of a lock; `only` names some of the checks, `directory` is where caches
+    and builds would lie. Raises NothingMatched, LockError.
     """
     calling, checks = caller(), split_words(only)
     # A setting or a variable may name a lock that is not written yet.

@@ -6,6 +6,7 @@ Messages come on stdin and answers go to stdout, as the official SDK reads and w
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 from toolmatrix import __version__
 from toolmatrix.api.requests import OpenMatrix
@@ -13,7 +14,7 @@ from toolmatrix.cli.tools import OF_REQUEST, TOOLS, SessionDefaults, ToolReply, 
 from toolmatrix.command import command
 from toolmatrix.command.option import option
 from toolmatrix.errors import OutputError, ToolMissing
-from toolmatrix.judge.pool import Attendant, WorkBounds
+from toolmatrix.judge.pool import WorkBounds, Worker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,8 +76,9 @@ def run(context: Context) -> int:
             help="pip install 'toolmatrix[mcp]'",
         ) from None
 
-    # Only a process can be ended whatever it does; threads, which messages are read by, begin behind it.
-    answering = Attendant(
+    # Only a process can be ended whatever it does. The first one begins before there are threads, which messages are
+    # read by.
+    answering = Worker(
         lambda name, arguments: tell(name, arguments, standing),
         WorkBounds(seconds=context.options.timeout or TIMEOUT),
     )
@@ -97,17 +99,17 @@ def run(context: Context) -> int:
             "cannot communicate with the client", found=first.strerror or ""
         ) from None
     finally:
-        answering.end()
+        answering.stop()
     return 0
 
 
-def server(date: str, answering: Attendant) -> Server[Any]:
+def server(date: str, answering: Worker) -> Server[Any]:
     """The server of the SDK, over whatever carries its messages, for a matrix of a day."""
     from mcp import types
     from mcp.server import Server
 
     # One question at a time, waited for by a thread, so that messages are read meanwhile.
-    alone = asyncio.Lock()
+    alone = ThreadPoolExecutor(1)
     listed = types.ListToolsResult(
         tools=[
             types.Tool(
@@ -127,8 +129,9 @@ def server(date: str, answering: Attendant) -> Server[Any]:
         return listed
 
     async def call(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        async with alone:
-            result = await asyncio.to_thread(answering.ask, params.name, params.arguments or {})
+        result = await asyncio.get_running_loop().run_in_executor(
+            alone, lambda: answering.begin(params.name, params.arguments or {}).outcome()
+        )
         answer: ToolReply = failure(result.error) if result.error else result.value
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.text)],

@@ -34,7 +34,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
     from toolmatrix.finding import Judged
-    from toolmatrix.judge.executors import Executed
 
 # Seconds for a subject where `--timeout` names none.
 _PATIENCE = 3600
@@ -177,18 +176,16 @@ def _can_attach(words: list[str], *, attach: bool) -> None:
         )
 
 
-def _workers(
-    context: Context, validator: Validator, bounds: WorkBounds, words: list[str]
-) -> Pool | Executed:
+def _workers(context: Context, validator: Validator, bounds: WorkBounds, words: list[str]) -> Pool:
     options = context.options
     if not options.executor:
         return Pool(validator.attempt, bounds, options.jobs or 1)
-    from toolmatrix.judge.executors import Executed
+    from toolmatrix.judge.executors import ExecutorPool
 
     validation.reachable(words)
     # Paths are relative to a folder of this machine.
     there = validator.replace(directory=os.path.abspath(options.directory or "."))
-    return Executed(options.executor, there, options.matrix, bounds, options.jobs)
+    return ExecutorPool(options.executor, there, options.matrix, bounds, options.jobs or 0)
 
 
 def _stream(context: Context, judged: Judged, run: str) -> None:

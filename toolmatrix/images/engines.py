@@ -384,7 +384,8 @@ ENGINES = {"docker": DOCKER, "podman": PODMAN, "containerd": CONTAINERD}
 """The engines by the schemes of their subjects."""
 
 LABEL = "io.github.toolmatrix.asked-by"
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# The last one ends a worker whose time is over.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 # Seconds after which a signal is obeyed.
 _SOON = 0.2
 _LONGEST = 200

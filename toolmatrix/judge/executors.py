@@ -2,49 +2,37 @@
 
 What an executor is called, and what makes it, entry points of the group `toolmatrix.executors` say: a function that is
 given what stands behind the name, and returns a context manager of an executor. Beside each thread of an executor runs
-a process of ours with a pool of one: a piece has the same bounds wherever it is done. It refuses work for another
-program or matrix than its own.
+a worker of ours: a piece has the same bounds wherever it is done. It refuses work for another program or matrix than
+its own.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
-import select
 import signal
-import subprocess
 import sys
-import time
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    wait,
-)
-from contextlib import ExitStack, contextmanager, suppress
-from itertools import islice
-from threading import Thread, local
+from concurrent import futures
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from contextlib import contextmanager, suppress
+from functools import partial
+from threading import local
 from typing import Any
 
 from toolmatrix import __version__
 from toolmatrix.errors import BoundExceeded, ToolmatrixError, ToolMissing, UsageError
-from toolmatrix.judge.pool import Pool, WorkResult
-from toolmatrix.value import Value
+from toolmatrix.judge.pool import Pool, Worker, WorkResult, serve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from multiprocessing.connection import Connection
-    from types import TracebackType
+    from typing import NoReturn
 
     from typing_extensions import Self
 
     from toolmatrix.judge.pool import IndexedWork, WorkBounds
-
-    Line = Connection[Any, Any]
 
 GROUP = "toolmatrix.executors"
 """The group of entry points."""
@@ -55,129 +43,86 @@ _PATIENCE = 30
 # Seconds between two looks whether it is still there.
 _LOOK = 1
 _GONE = "the connection to its scheduler was lost"
-# Seconds between two signals to a process that is to end.
-_PAUSE = 0.1
 
 
-class RemoteWork(Value):
-    """Work that is done elsewhere: its class and fields without the index, the key that it must have, and bounds.
-
-    `release` is that of the program that asks for it.
-    """
-
-    release: str
-    kind: type[IndexedWork]
-    fields: Mapping[str, Any]
-    overlays: tuple[str, ...]
-    key: str
-    bounds: WorkBounds
-
-
-class Executed:
-    """Pieces of work done by an executor; see `Pool.outcomes`."""
+class ExecutorPool(Pool):
+    """Pieces of work done by an executor."""
 
     def __init__(
-        self,
-        name: str,
-        work: IndexedWork,
-        overlays: Sequence[str],
-        bounds: WorkBounds,
-        jobs: int | None,
+        self, name: str, work: IndexedWork, overlays: Sequence[str], bounds: WorkBounds, jobs: int
     ) -> None:
-        self._opening = opened(name)
-        self._name = name
-        asked = RemoteWork(
-            release=__version__,
-            kind=type(work),
-            fields={name: part for name, part in work.as_dict().items() if name != "index"},
-            # A worker may run in any folder.
-            overlays=tuple(map(os.path.abspath, overlays)),
-            key=work.key,
-            bounds=bounds,
-        )
+        fields = {name: part for name, part in work.as_dict().items() if name != "index"}
+        # A worker may run in any folder.
+        paths = tuple(map(os.path.abspath, overlays))
         # The same bytes with each task, by which a worker knows the work that it did before.
-        self._work = pickle.dumps(asked)
-        self._jobs = jobs or AT_ONCE
-        self._busy: dict[Future[bytes], str] = {}
+        there = pickle.dumps(partial(reopened, __version__, type(work), fields, paths, work.key))
+        super().__init__(there, bounds, jobs or AT_ONCE)
+        self._name = name
+        self._opening = opened(name)
 
     def __enter__(self) -> Self:
         with _told_as_missing(self._name):
             self._executor = self._opening.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ended: object) -> None:
         # Nobody waits for what was handed out before an interrupt.
-        for future in self._busy:
+        for future in self.busy:
             future.cancel()
         # What is known by now is not lost because an executor cannot be closed.
         with suppress(Exception):
-            self._opening.__exit__(kind, error, traceback)
+            self._opening.__exit__(*ended)  # type: ignore[arg-type]
 
-    def outcomes(self, tasks: Mapping[str, tuple[object, ...]]) -> Iterator[tuple[str, WorkResult]]:
-        """The result of each task by its name, in the order in which they are done; the first begin at once."""
-        waiting = iter(tasks.items())
-        self._hand_out(waiting)
-        return self._results(waiting)
+    # Of the executors that can be lost as a whole some say so.
+    def _is_gone(self) -> bool:
+        return getattr(self._executor, "is_gone", bool)()
 
-    def _hand_out(self, waiting: Iterator[tuple[str, tuple[object, ...]]]) -> None:
-        for name, task in islice(waiting, self._jobs - len(self._busy)):
-            self._busy[self._submitted(pickle.dumps((self._work, task)))] = name
-
-    def _results(
-        self, waiting: Iterator[tuple[str, tuple[object, ...]]]
-    ) -> Iterator[tuple[str, WorkResult]]:
-        while self._busy:
-            done = wait(self._busy, _LOOK, FIRST_COMPLETED).done
-            # Of the executors that can be lost as a whole some say so.
-            gone = not done and getattr(self._executor, "is_gone", False)
-            for future in tuple(self._busy) if gone else done:
-                yield self._busy.pop(future), self._outcome(future)
-            self._hand_out(waiting)
-
-    def _submitted(self, piece: bytes) -> Future[bytes]:
+    def _begun(self, task: tuple[object, ...]) -> Future[bytes]:
         try:
-            return self._executor.submit(do, piece)
+            if self._is_gone():
+                _refuse(BrokenExecutor(_GONE))
+            return self._executor.submit(do, pickle.dumps((self.work, self.bounds, task)))
         except Exception as error:  # noqa: BLE001 - some break for good with the first process that is killed
             failed: Future[bytes] = Future()
             failed.set_exception(error)
             return failed
 
-    def _outcome(self, future: Future[bytes]) -> WorkResult:
-        if not future.done():
-            return WorkResult(error=_lost(BrokenExecutor(_GONE)))
+    def _first(self) -> Future[bytes]:
+        while not (done := futures.wait(self.busy, _LOOK, futures.FIRST_COMPLETED).done):
+            if self._is_gone():
+                return next(iter(self.busy))
+        return done.pop()
+
+    def _outcome(self, first: Future[bytes]) -> WorkResult:
         try:
+            if not first.done():
+                _refuse(BrokenExecutor(_GONE))
             # By those machines that the user named; an executor hands over pickles itself.
-            found: WorkResult = pickle.loads(future.result())  # noqa: S301
-        except (BrokenExecutor, CancelledError) as error:
-            return WorkResult(error=_lost(error))
+            made: WorkResult = pickle.loads(first.result())  # noqa: S301
         except Exception as error:  # noqa: BLE001 - whatever an executor tells its own failures by
-            if "Killed" in type(error).__name__:
-                return WorkResult(error=_lost(error))
-            return WorkResult(
-                error=ToolMissing(
-                    f"the executor `{self._name}` cannot do the work",
-                    expected="the same toolmatrix where it runs",
-                    found=_worded(error),
-                )
+            return WorkResult(error=self._failure(error))
+        return made
+
+    def _failure(self, error: Exception) -> ToolmatrixError:
+        if isinstance(error, (BrokenExecutor, CancelledError)) or "Killed" in type(error).__name__:
+            return BoundExceeded(
+                "the executor process that worked on it ended",
+                found=_worded(error),
+                help="it may lack memory; set a lower limit with `--memory`",
             )
-        return found
+        return ToolMissing(
+            f"the executor `{self._name}` cannot do the work",
+            expected="the same toolmatrix where it runs",
+            found=_worded(error),
+        )
+
+
+def _refuse(error: Exception, *_: object) -> NoReturn:
+    raise error
 
 
 def _worded(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(": ")
-
-
-def _lost(error: BaseException) -> BoundExceeded:
-    return BoundExceeded(
-        "the executor process that worked on it ended",
-        found=_worded(error),
-        help="it may lack memory; set a lower limit with `--memory`",
-    )
 
 
 def opened(name: str) -> AbstractContextManager[Executor]:
@@ -244,7 +189,10 @@ def dask(address: str) -> Iterator[Executor]:
         )
     with client, client.get_executor(pure=False) as executor:
         _check_workers(client, address)
-        yield _DaskExecutor(client, executor)
+        line = client.scheduler_comm
+        # It never tells of some of what it is given while its scheduler goes.
+        executor.is_gone = lambda: client.scheduler_comm is not line
+        yield executor
 
 
 def _check_workers(client: Any, address: str) -> None:
@@ -267,140 +215,79 @@ def _check_workers(client: Any, address: str) -> None:
         )
 
 
-class _DaskExecutor(Executor):
-    """The executor of a client of Dask, which never tells of some of what it is given while its scheduler goes."""
-
-    def __init__(self, client: Any, executor: Executor) -> None:
-        self._client = client
-        self._executor = executor
-        self._line = client.scheduler_comm
-
-    @property
-    def is_gone(self) -> bool:
-        """True where the connection to its scheduler was lost, and with it all that was handed out."""
-        return self._client.scheduler_comm is not self._line
-
-    def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
-        """Hand out a piece of work. Raises BrokenExecutor where no scheduler is left."""
-        if self.is_gone:
-            raise BrokenExecutor(_GONE)
-        return self._executor.submit(work, *given, **named)
-
-
-class _WorkerProcess:
-    """A process that does pieces of work, and ends when the other end of its line is gone."""
-
-    def __init__(self) -> None:
-        from multiprocessing import Pipe
-
-        self.line, theirs = Pipe()
-        with theirs:
-            self.process = subprocess.Popen(  # noqa: S603 - this program
-                [sys.executable, "-m", __name__, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-            )
-
-    def __del__(self) -> None:
-        self.line.close()
-        self.process.wait()
-
-    def ask(self, piece: bytes) -> bytes:
-        try:
-            self.line.send_bytes(piece)
-            return self.line.recv_bytes()
-        except (EOFError, OSError):
-            code = self.process.wait()
-            # A signal ended it, as one for want of memory does: that piece is lost, and what is asked there is sound.
-            kind = BrokenExecutor if code < 0 else RuntimeError
-            raise kind(f"the process that does the work ended with {code}") from None
-
-
 # Processes of executors have threads, which a fork does not outlive, and may not be given bounds: one beside each
 # thread is kept from one piece to the next.
 _kept = local()
 
 
+class _SpawnedWorker(Worker):
+    """A worker in an interpreter of its own, which opens pickled work."""
+
+    def _start(self, theirs: Connection[Any, Any]) -> int:
+        import subprocess
+
+        started = subprocess.Popen(  # noqa: S603 - this program
+            [sys.executable, "-m", __name__, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+        )
+        # It is waited for by its number.
+        started.returncode = 0
+        self.line.send((self.work, self.bounds, os.getpid()))
+        return started.pid
+
+    def __del__(self) -> None:
+        if not self.line.closed:
+            self.stop()
+            self.end()
+
+
 def do(piece: bytes) -> bytes:
-    """Do a piece of work, which an executor calls where it runs: a work and a task, for a result."""
-    beside: _WorkerProcess = vars(_kept).get("process") or _WorkerProcess()
-    # Put there anew where it answered.
-    vars(_kept).clear()
-    answer = beside.ask(piece)
-    _kept.process = beside
-    return answer
+    """Do a piece of work, which an executor calls where it runs: a work, its bounds and a task, for a result."""
+    # Whoever handed it out wrote it.
+    work, bounds, task = pickle.loads(piece)  # noqa: S301
+    worker: _SpawnedWorker | None = vars(_kept).get("worker")
+    if worker is None or (worker.work, worker.bounds) != (work, bounds):
+        worker = _kept.worker = _SpawnedWorker(work, bounds)
+    return pickle.dumps(worker.begin(*task).outcome())
 
 
-def _serve(line: Line) -> None:
-    """Do what comes until nobody is left who could send more."""
-    Thread(target=_end_with, args=(line.fileno(),), daemon=True).start()
-    before = b""
-    refusal: ToolmatrixError | None = None
-    with ExitStack() as stack, suppress(EOFError, OSError):
-        while True:
-            # Whoever started this process wrote it.
-            work, task = pickle.loads(_received(line))  # noqa: S301
-            if work != before:
-                asked: RemoteWork = pickle.loads(work)  # noqa: S301
-                stack.close()
-                # A file of facts that is not there is one error, and this process goes on with other work.
-                try:
-                    pool = stack.enter_context(Pool(_made(asked).attempt, asked.bounds))
-                    refusal = None
-                except ToolmatrixError as error:
-                    refusal = error
-                before = work
-            if refusal is not None:
-                outcome = WorkResult(error=refusal)
-            else:
-                ((_, outcome),) = pool.outcomes({"": task})
-            with suppress(OSError):  # what comes next tells that nobody is there
-                line.send_bytes(pickle.dumps(outcome))
-
-
-def _received(line: Line) -> bytes:
-    try:
-        return line.recv_bytes()
-    except (EOFError, OSError):
-        # One way to end is enough: that of `_end_with`.
-        signal.pause()
-        raise
-
-
-def _end_with(line: int) -> None:
-    # Of no event but that the other end is gone, which nothing else tells while a piece of work is done.
-    ended = select.poll()
-    ended.register(line, 0)
-    ended.poll()
-    # The pool heeds it, and what was started is removed. One that comes just before a system call begins is not heard.
-    while True:
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(_PAUSE)
-
-
-def _made(asked: RemoteWork) -> IndexedWork:
+def reopened(
+    release: str, kind: type[IndexedWork], fields: Mapping[str, Any], paths: Sequence[str], key: str
+) -> IndexedWork:
+    """Work of a program of some release over the matrix here. Raises UsageError where its key is another one."""
     from toolmatrix.facts.store import open_index
 
     # Another release may not even know these fields.
-    if asked.release != __version__:
+    if release != __version__:
         raise UsageError(
             "an executor machine has another version of toolmatrix",
-            expected=f"{asked.release} on all",
+            expected=f"{release} on all",
             found=__version__,
         )
-    work = asked.kind(index=open_index(asked.overlays, os.environ), **asked.fields)
-    if work.key != asked.key:
+    work = kind(index=open_index(paths, os.environ), **fields)
+    if work.key != key:
         raise UsageError(
             "an executor machine has another matrix or another platform",
             expected="the same matrix on all, and `--platform` where they differ",
-            found=f"its key is {work.key[:12]}, and not {asked.key[:12]}",
+            found=f"its key is {work.key[:12]}, and not {key[:12]}",
         )
     return work
+
+
+def _serve(line: Connection[Any, Any]) -> NoReturn:
+    work, bounds, parent = line.recv()
+    # A file of facts that is not there is an error of each piece.
+    try:
+        attempt = pickle.loads(work)().attempt  # noqa: S301 - by the process that started this one
+    except ToolmatrixError as error:
+        attempt = partial(_refuse, error)
+    # Ctrl-C goes to every process of a terminal: this one ends without a word.
+    serve(line, attempt, bounds, parent, signal.SIG_DFL)
 
 
 if __name__ == "__main__":
     from multiprocessing.connection import Connection
 
-    # Ctrl-C goes to every process of a terminal: this one ends without a word, and its worker with it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     _serve(Connection(int(sys.argv[1])))

@@ -1,16 +1,19 @@
 """A pool of processes, each doing one piece of work after another within bounds of time, processor time and memory.
 
 `concurrent.futures` would not do: it neither ends a worker whose work takes too long nor bounds what one may take.
+A worker ends itself at a bound, and its exit code says which one it was.
 """
 
 from __future__ import annotations
 
-import math
+import errno
 import os
 import pickle
 import signal
+import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from itertools import islice
 
 from toolmatrix import __version__
 from toolmatrix.errors import BoundExceeded, ToolmatrixError
@@ -30,11 +33,13 @@ if TYPE_CHECKING:
 
     Line = Connection[Any, Any]
     Work = Callable[..., Any]
+    Tasks = Iterator[tuple[Any, tuple[object, ...]]]
 
-ENDING = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that end a process, once what it started is removed."""
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 # Seconds in which a worker that is ended removes what it started, such as containers.
 _GRACE = 30
+# Seconds between two looks of a worker whether the process that started it is there.
+_LOOK = 1
 
 
 class IndexedWork(Value):
@@ -68,14 +73,31 @@ class WorkBounds(Value):
     processor: int = 0
     memory: int = 0
 
-    def exceeded(self, option: str) -> BoundExceeded:
-        """The error for the bound that an option sets."""
+    def failure(self, code: int) -> ToolmatrixError:
+        """The error for a worker that ended at its work with an exit code."""
+        passed, spent = plural(self.seconds, "second"), plural(self.processor, "second")
+        room = f"{self.memory} MiB of memory"
         bounds = {
-            "--timeout": f"longer than {plural(self.seconds, 'second')}",
-            "--cpu-time": f"more than {plural(self.processor, 'second')} of processor time",
-            "--memory": f"more than {self.memory} MiB of memory, or than the system gives",
+            -signal.SIGALRM: ("--timeout", f"longer than {passed}"),
+            signal.SIGPROF: ("--cpu-time", f"more than {spent} of processor time"),
+            errno.ENOMEM: ("--memory", f"more than {room}, or than the system gives"),
         }
-        return BoundExceeded(f"it takes {bounds[option]}", help=f"raise the limit with `{option}`")
+        if code in bounds:
+            option, taken = bounds[code]
+            return BoundExceeded(f"it takes {taken}", help=f"raise the limit with `{option}`")
+        if code == -signal.SIGKILL:
+            return BoundExceeded(
+                "the system killed the process that read it, as it does when memory runs out",
+                help="set a lower limit with `--memory`, or use fewer `--jobs`",
+            )
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        if -code in _ENDING:
+            return BoundExceeded(
+                "the process that read it was ended from outside",
+                found=how,
+                help="judge it again with `--resume`",
+            )
+        return ToolmatrixError("the process that read it ended", found=how, help="report it")
 
 
 class WorkResult(Value):
@@ -97,113 +119,103 @@ class _Shown(Exception):
     pass
 
 
-# Not an Exception: work may catch those, and would go on beyond its bound.
-class _ProcessorBound(BaseException):
-    pass
-
-
 class Worker:
-    """A process that does `work`, which ends when no other process has the writing end of `lifeline` any more."""
+    """A process that does pieces of `work`, and ends with the one that started it; after its end another one begins."""
 
-    def __init__(self, work: Work, bounds: WorkBounds, lifeline: tuple[int, int]) -> None:
+    def __init__(self, work: Any, bounds: WorkBounds) -> None:
+        self.work = work
+        self.bounds = bounds
+        self._open()
+
+    def _open(self) -> None:
         from multiprocessing import Pipe
 
-        self.bounds = bounds
-        self.deadline = 0.0
         self.line, theirs = Pipe()
-        self.process = _fork()
-        if not self.process:
-            self.line.close()
-            os.close(lifeline[1])
-            _serve(theirs, work, bounds, lifeline[0])
-        theirs.close()
+        with theirs:
+            try:
+                self.process = self._start(theirs)
+            except OSError:
+                self.line.close()
+                raise
 
-    def begin(self, *task: object) -> None:
+    def _start(self, theirs: Line) -> int:
+        import warnings
+
+        parent = os.getpid()
+        with warnings.catch_warnings():
+            # Python warns of a fork where threads run (os.fork, since 3.12): those here hold no lock that work takes.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            # A fork has the modules, the opened matrix and the standard input already; a new interpreter has not.
+            process = os.fork()
+        if not process:
+            # A terminal sends Ctrl-C to all of the group, and the one that talks to the user ends the others.
+            serve(theirs, self.work, self.bounds, parent, signal.SIG_IGN)
+        return process
+
+    def fileno(self) -> int:
+        """What can be read from once there is an outcome."""
+        return self.line.fileno()
+
+    def begin(self, *task: object) -> Self:
         """Give it something to do: the arguments of `work`."""
-        self.deadline = time.monotonic() + (self.bounds.seconds or math.inf)
+        if self.line.closed:
+            self._open()
         with suppress(OSError):  # its outcome tells that it is gone
             self.line.send(task)
-
-    @property
-    def patience(self) -> float | None:
-        """The seconds until its deadline; None where it has none."""
-        return None if self.deadline == math.inf else max(0.0, self.deadline - time.monotonic())
+        return self
 
     def outcome(self) -> WorkResult:
-        """Its result, waited for until the deadline; a worker that a bound stopped is ended."""
+        """Its result, or the error by which it ended, waited for."""
         try:
-            if self.line.poll(self.patience):
-                made: WorkResult = self.line.recv()
-            else:
-                made = WorkResult(error=self.bounds.exceeded("--timeout"))
+            made: WorkResult = self.line.recv()
         except (EOFError, OSError):
-            return WorkResult(error=_ended(self.end()))
-        # After a bound its memory may be in any state; a new one starts clean.
-        if isinstance(made.error, BoundExceeded):
-            self.end()
-        self.deadline = 0.0
+            return WorkResult(error=self.bounds.failure(self.end()))
         return made
 
     def stop(self) -> None:
-        """Tell it to end: by a signal where it is at work, else by giving it nothing to do."""
-        with suppress(OSError):
-            if self.deadline:
+        """Tell it to end."""
+        with suppress(ProcessLookupError):
+            if not self.line.closed:
                 os.kill(self.process, signal.SIGTERM)
-            else:
-                self.line.send(())
 
     def end(self) -> int:
-        """Stop it, wait for it, and return its exit code; the processor time that it took is then counted here."""
-        self.stop()
-        patience = time.monotonic() + _GRACE
+        """Wait until it has ended, and return its exit code; the processor time that it took is then counted here."""
         with suppress(EOFError, OSError):
-            while self.line.poll(max(0.0, patience - time.monotonic())):
+            while self.line.poll(_GRACE):
                 self.line.recv()
             os.kill(self.process, signal.SIGKILL)
         self.line.close()
         return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
 
 
-def _fork() -> int:
-    import warnings
-
-    with warnings.catch_warnings():
-        # Python warns of a fork where threads run (os.fork, since 3.12), and the program has none.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        # A fork and not a new interpreter: it has the modules, the opened matrix and the standard input already.
-        return os.fork()
-
-
-def _ended(code: int) -> ToolmatrixError:
-    if code == -signal.SIGKILL:
-        return BoundExceeded(
-            "the system killed the process that read it, as it does when memory runs out",
-            help="set a lower limit with `--memory`, or use fewer `--jobs`",
-        )
-    if -code in ENDING:
-        return BoundExceeded(
-            "the process that read it was ended from outside",
-            found=signal.Signals(-code).name,
-            help="judge it again with `--resume`",
-        )
-    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    return ToolmatrixError("the process that read it ended", found=how, help="report it")
-
-
-def _serve(line: Line, work: Work, bounds: WorkBounds, lifeline: int) -> NoReturn:
+def serve(
+    line: Line, work: Work, bounds: WorkBounds, parent: int, interrupt: signal.Handlers
+) -> NoReturn:
+    """Do each piece that comes until the parent is gone; `interrupt` is what Ctrl-C does."""
+    import resource
     import threading
 
     code = 1
     try:
-        # A terminal sends Ctrl-C to every process of the group, and the one that talks to the user ends the others.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        for number in ENDING:
+        signal.signal(signal.SIGINT, interrupt)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        # By an exception, so that what lies on the disk for a moment is removed.
+        signal.signal(signal.SIGPROF, lambda number, _: sys.exit(number))
+        for number in _ENDING:
             if callable(signal.getsignal(number)):
                 signal.signal(number, signal.SIG_DFL)
-        threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
-        while task := line.recv():
-            line.send(_done(work, task, bounds))
-        code = 0
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        limits = resource.getrlimit(resource.RLIMIT_DATA)
+        while True:
+            task = line.recv()
+            _bound(bounds, limits)
+            made = _done(work, task)
+            _bound(WorkBounds(), limits)
+            line.send(made)
+    except MemoryError:
+        code = errno.ENOMEM
+    except SystemExit as bound:
+        code = int(bound.code or 0)
     except (EOFError, OSError):
         pass
     finally:
@@ -211,21 +223,36 @@ def _serve(line: Line, work: Work, bounds: WorkBounds, lifeline: int) -> NoRetur
         os._exit(code)
 
 
-def _end_with_parent(lifeline: int) -> None:
-    # Returns only at the end of the file, which comes when the last process that holds the other end is gone.
-    os.read(lifeline, 1)
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
     # As by a signal, so that what was started is removed first.
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _done(work: Work, task: tuple[object, ...], bounds: WorkBounds) -> WorkResult:
+def _bound(bounds: WorkBounds, limits: tuple[int, int]) -> None:
+    import resource
+
+    signal.setitimer(signal.ITIMER_REAL, bounds.seconds)
+    # Again each second, for one that comes in a finalizer is lost.
+    signal.setitimer(signal.ITIMER_PROF, bounds.processor, 1)
+    soft, hard = limits
+    # Not RLIMIT_AS, which counts mapped files and room that is only reserved; from Linux 4.7 on this one counts every
+    # private page that can be written (setrlimit(2)). A fork begins with those of its parent.
+    before = 0
+    with suppress(OSError), open("/proc/self/statm", encoding="ascii") as sizes:
+        before = int(sizes.read().split()[5]) * resource.getpagesize()
+    wanted = before + (bounds.memory << 20) if bounds.memory else soft
+    # No limit is -1 on Linux.
+    resource.setrlimit(resource.RLIMIT_DATA, (soft if 0 <= soft < wanted else wanted, hard))
+
+
+def _done(work: Work, task: tuple[object, ...]) -> WorkResult:
     try:
-        with _within(bounds):
-            return WorkResult(value=work(*task))
+        return WorkResult(value=work(*task))
     except MemoryError:
-        return WorkResult(error=bounds.exceeded("--memory"))
-    except _ProcessorBound:
-        return WorkResult(error=bounds.exceeded("--cpu-time"))
+        # Whatever has no room now may be broken for good; a new process starts clean.
+        raise
     except ToolmatrixError as error:
         return WorkResult(error=error)
     except Exception as error:  # noqa: BLE001 - a defect that this piece of work shows
@@ -243,47 +270,6 @@ def _sendable(error: Exception) -> Exception:
     return error
 
 
-@contextmanager
-def _within(bounds: WorkBounds) -> Iterator[None]:
-    import resource
-
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    bounded = {
-        # RLIMIT_CPU counts from the start of the process, which may have done other work; it is in whole seconds, and
-        # both figures were cut to them.
-        resource.RLIMIT_CPU: bounds.processor
-        and int(used.ru_utime + used.ru_stime) + 1 + bounds.processor,
-        # Not RLIMIT_AS, which counts mapped files and room that is only reserved; from Linux 4.7 on this one counts
-        # every private page that can be written (setrlimit(2)). A fork begins with those of its parent.
-        resource.RLIMIT_DATA: bounds.memory and _data() + (bounds.memory << 20),
-    }
-    wanted = {kind: bound for kind, bound in bounded.items() if bound}
-    before = {kind: resource.getrlimit(kind) for kind in wanted}
-    signal.signal(signal.SIGXCPU, _stop)
-    try:
-        for kind, (soft, hard) in before.items():
-            held = [one for one in (soft, hard, wanted[kind]) if one != resource.RLIM_INFINITY]
-            resource.setrlimit(kind, (min(held), hard))
-        yield
-    finally:
-        for kind, limits in before.items():
-            resource.setrlimit(kind, limits)
-
-
-def _data() -> int:
-    """The bytes of private pages that this process may write, 0 where the system does not say."""
-    try:
-        with open("/proc/self/status", encoding="ascii") as status:
-            sizes = [line.split()[1] for line in status if line.startswith("VmData:")]
-    except OSError:
-        return 0
-    return sum(map(int, sizes)) << 10
-
-
-def _stop(*_: object) -> NoReturn:
-    raise _ProcessorBound
-
-
 # Raised where a signal finds this process, so that it leaves the pool and waits for its workers.
 class _Signalled(BaseException):
     pass
@@ -292,20 +278,19 @@ class _Signalled(BaseException):
 class Pool:
     """At most `jobs` workers, started as they are needed; at the end none is left, whatever ends it."""
 
-    def __init__(self, work: Work, bounds: WorkBounds, jobs: int = 1) -> None:
+    def __init__(self, work: Any, bounds: WorkBounds, jobs: int = 1) -> None:
         self.work = work
         self.bounds = bounds
         self.jobs = jobs
-        self.idle: list[Worker] = []
-        self.busy: dict[Worker, str] = {}
+        self.workers: list[Worker] = []
+        # By who does a piece its name.
+        self.busy: dict[Any, Any] = {}
         self._handlers: dict[int, Any] = {}
         self._caught = 0
         self._leaving = False
 
     def __enter__(self) -> Self:
-        # Nobody writes into it: a worker reads its end when this process is gone, even by SIGKILL.
-        self.lifeline = os.pipe()
-        for number in ENDING:
+        for number in _ENDING:
             # `nohup` ignores SIGHUP for good reason.
             if signal.getsignal(number) != signal.SIG_IGN:
                 with suppress(ValueError):  # only the main thread can
@@ -318,92 +303,49 @@ class Pool:
             if not self._leaving:
                 raise _Signalled
 
-    def outcomes(self, tasks: Mapping[str, tuple[object, ...]]) -> Iterator[tuple[str, WorkResult]]:
+    def outcomes(self, tasks: Mapping[Any, tuple[object, ...]]) -> Iterator[tuple[Any, WorkResult]]:
         """The result of each task by its name, in the order in which they are done; the first begin at once."""
-        waiting = list(tasks.items())[::-1]
+        waiting = iter(tasks.items())
         self._hand_out(waiting)
         return self._results(waiting)
 
-    def _hand_out(self, waiting: list[tuple[str, tuple[object, ...]]]) -> None:
-        while waiting and len(self.busy) < self.jobs:
-            if not self.idle:
-                self.idle.append(Worker(self.work, self.bounds, self.lifeline))
-            worker = self.idle.pop()
-            self.busy[worker], task = waiting.pop()
-            worker.begin(*task)
+    def _hand_out(self, waiting: Tasks) -> None:
+        for name, task in islice(waiting, self.jobs - len(self.busy)):
+            self.busy[self._begun(task)] = name
 
-    def _results(
-        self, waiting: list[tuple[str, tuple[object, ...]]]
-    ) -> Iterator[tuple[str, WorkResult]]:
+    def _results(self, waiting: Tasks) -> Iterator[tuple[Any, WorkResult]]:
         while self.busy:
-            worker = self._first()
-            outcome = worker.outcome()
-            name = self.busy.pop(worker)
-            if not worker.line.closed:
-                self.idle.append(worker)
-            yield name, outcome
+            first = self._first()
+            outcome = self._outcome(first)
+            yield self.busy.pop(first), outcome
             self._hand_out(waiting)
 
-    def _first(self) -> Worker:
+    def _begun(self, task: tuple[object, ...]) -> Any:
+        idle = [one for one in self.workers if one not in self.busy]
+        if not idle:
+            idle = [Worker(self.work, self.bounds)]
+            self.workers += idle
+        return idle[0].begin(*task)
+
+    def _first(self) -> Any:
         from multiprocessing.connection import wait
 
-        soonest = min(self.busy, key=lambda worker: worker.deadline)
-        ready = wait([worker.line for worker in self.busy], soonest.patience)
-        return next((worker for worker in self.busy if worker.line in ready), soonest)
+        return wait(self.busy)[0]
 
-    def __exit__(self, *_: object) -> None:
+    def _outcome(self, first: Any) -> WorkResult:
+        outcome: WorkResult = first.outcome()
+        return outcome
+
+    def __exit__(self, *_ended: object) -> None:
         self._leaving = True
         # All are told first and waited for afterwards, so that they clean up side by side.
-        workers = [one for one in (*self.busy, *self.idle) if not one.line.closed]
-        for worker in workers:
+        left = [one for one in self.workers if not one.line.closed]
+        for worker in left:
             worker.stop()
-        for worker in workers:
+        for worker in left:
             worker.end()
-        for end in self.lifeline:
-            os.close(end)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         # Ends as it would have by the signal, so that the shell sees which one it was.
         if self._caught:
             os.kill(os.getpid(), self._caught)
-
-
-class Attendant:
-    """A process with a pool of one, for a program that has threads later: it is forked when there are none yet."""
-
-    def __init__(self, work: Work, bounds: WorkBounds) -> None:
-        from multiprocessing import Pipe
-
-        self.line, theirs = Pipe()
-        self.process = _fork()
-        if not self.process:
-            self.line.close()
-            _attend(theirs, work, bounds)
-        theirs.close()
-
-    def ask(self, *task: object) -> WorkResult:
-        """The result of a piece of work, one at a time."""
-        try:
-            self.line.send(task)
-            made: WorkResult = self.line.recv()
-        except (EOFError, OSError):
-            return WorkResult(error=ToolmatrixError("the process that answers is gone"))
-        return made
-
-    def end(self) -> None:
-        """End it, also while it is at work."""
-        self.line.close()
-        with suppress(ProcessLookupError):
-            os.kill(self.process, signal.SIGTERM)
-        os.waitpid(self.process, 0)
-
-
-def _attend(line: Line, work: Work, bounds: WorkBounds) -> NoReturn:
-    try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        with suppress(EOFError, OSError), Pool(work, bounds) as pool:
-            while True:
-                ((_, result),) = pool.outcomes({"": line.recv()})
-                line.send(result)
-    finally:
-        os._exit(0)

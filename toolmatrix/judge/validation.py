@@ -51,13 +51,11 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
     from typing import IO
 
     from typing_extensions import Self
 
     from toolmatrix.inventory.subjects import Ask
-    from toolmatrix.judge.executors import Executed
     from toolmatrix.judge.pool import WorkBounds, WorkResult
 
 
@@ -537,7 +535,7 @@ def reachable(subjects: Iterable[str]) -> None:
 def validate_all(
     key: str,
     subjects: Sequence[str],
-    workers: AbstractContextManager[Pool | Executed],
+    workers: Pool,
     resume: str,
     each: Callable[[Judged], None],
 ) -> list[Judged]:
