@@ -115,6 +115,7 @@ class _Maker:
         }
         self._masks: dict[tuple[str, str], tuple[int, bool]] = {}
         self._runs: dict[str, int] = {}
+        self._limits: dict[str, list[tuple[int, int]]] = {}
 
     def masked(self, component: str, selector: str) -> tuple[int, bool]:
         """The mask of a selector, and whether a point release was taken as its series."""
@@ -171,13 +172,15 @@ class _Maker:
 
     def named(self, toolkit: str, releases: int) -> list[str]:
         """The devices for which some release of a toolkit makes code by name."""
-        made = 0
-        for claim in self.matrix.claims.values():
-            speaks = claim.kind, claim.when[0][0], claim.component
-            if speaks == ("limits", toolkit, "arch") and (
-                self.masked(toolkit, claim.when[0][1])[0] & releases
-            ):
-                made |= self.masked("arch", claim.selector)[0]
+        # By toolkit, as all claims are gone through for each.
+        if toolkit not in self._limits:
+            self._limits[toolkit] = [
+                (self.masked(toolkit, claim.when[0][1])[0], self.masked("arch", claim.selector)[0])
+                for claim in self.matrix.claims.values()
+                if (claim.kind, claim.component) == ("limits", "arch")
+                and claim.when[0][0] == toolkit
+            ]
+        made = union(archs for mask, archs in self._limits[toolkit] if mask & releases)
         # `sm_121` and `compute_121` are called after the device 12.1, `gfx90a` is one.
         called = {name.rpartition("_")[2] for name in self.scales["arch"].named(made)}
         return [name for name in self.scales["device"].versions if name.replace(".", "") in called]
@@ -303,12 +306,15 @@ def _decide(
 
 def _pool(group: list[CompiledClaim]) -> Iterator[CompiledBinding]:
     # Releases of which the same places speak share a binding.
+    speakers: dict[int, list[int]] = {}
+    for place, reading in enumerate(group):
+        for bit in bits(reading.when[0][1]):
+            speakers.setdefault(bit, []).append(place)
     masks: dict[tuple[int, ...], int] = {}
-    for bit in bits(union(reading.when[0][1] for reading in group)):
-        told = tuple(place for place, reading in enumerate(group) if reading.when[0][1] & bit)
-        masks[told] = masks.get(told, 0) | bit
-    for told, mask in masks.items():
-        offers = [group[place] for place in told if group[place].claim.decides]
+    for bit, places in sorted(speakers.items()):
+        masks[tuple(places)] = masks.get(tuple(places), 0) | bit
+    for speaking, mask in masks.items():
+        offers = [group[place] for place in speaking if group[place].claim.decides]
         if offers:
             allowed = union(reading.allowed for reading in offers)
             yield _binding("limits", [(mask, reading) for reading in offers], allowed)
@@ -392,11 +398,11 @@ def _overruled(
             pair = reading.when[0][0], reading.claim.component
             deciding.setdefault(pair, []).append((mask, reading))
     for rival in soft:
-        for taken, reading in deciding.get((rival.when[0][0], rival.claim.component), ()):
-            overlap = rival.when[0][1] & taken
-            excluded = rival.allowed & ~reading.allowed
-            if overlap and excluded and _compatible(rival.when, reading.when):
-                yield CompiledDispute(mask=overlap, rival=rival, deciding=reading)
+        subject, mask = rival.when[0]
+        for taken, reading in deciding.get((subject, rival.claim.component), ()):
+            excluded = mask & taken and rival.allowed & ~reading.allowed
+            if excluded and _compatible(rival.when, reading.when):
+                yield CompiledDispute(mask=mask & taken, rival=rival, deciding=reading)
 
 
 def _rivals(soft: list[CompiledClaim]) -> Iterator[CompiledDispute]:

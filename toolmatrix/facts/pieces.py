@@ -5,6 +5,8 @@ Raises MatrixError with the position of the value or key at fault.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import versions
 from toolmatrix.facts.model import Release
@@ -179,7 +181,7 @@ def selector(component: Component, node: YamlNode) -> str:
     # Read here for its errors alone: releases that it could admit may still be to come.
     written = node.string(f"a selector of {component.name}")
     try:
-        versions.parse(written, names=component.scheme == "names")
+        _check_selector(written, component.scheme == "names")
     except versions.SelectorError as error:
         node.fail(
             "a selector cannot be read",
@@ -187,6 +189,12 @@ def selector(component: Component, node: YamlNode) -> str:
             found=str(error),
         )
     return LocatedStr.at(node, written)
+
+
+@lru_cache(1 << 14)
+def _check_selector(written: str, names: bool) -> None:
+    # The same few thousand stand in all the cells.
+    versions.parse(written, names=names)
 
 
 def conditions(node: YamlNode | None, components: Mapping[str, Component]) -> Conditions:

@@ -295,7 +295,7 @@ class PrintedRow:
             if meaning.kind not in ("when", "attribute"):
                 for claim in self._cell(node, meaning, when):
                     # What is set aside as a row is so in each cell.
-                    self.recorder.claim(claim.replace(decides=claim.decides and decides))
+                    self.recorder.claim(claim if decides else claim.replace(decides=False))
 
     def _cell(self, node: YamlNode, column: Column, when: Conditions) -> Iterator[Claim]:
         parts = node.several()

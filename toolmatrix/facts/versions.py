@@ -147,7 +147,7 @@ class Scale:
     Bit 0 of every mask is "absent", bit i is release i-1.
     """
 
-    __slots__ = ("_keys", "_places", "_selected", "scheme", "versions")
+    __slots__ = ("_keys", "_masks", "_parsed", "_places", "_selected", "scheme", "versions")
 
     def __init__(self, scheme: str, versions: Sequence[str], *, known: bool = False) -> None:
         """`known` says that the releases are versions, so that they need not be read before they are compared."""
@@ -156,6 +156,8 @@ class Scale:
         self._keys: list[tuple[Key, Key]] = []
         self._places = {version: place for place, version in enumerate(self.versions)}
         self._selected: dict[str, int] = {}
+        self._masks: dict[tuple[str, str], int] = {}
+        self._parsed: dict[str, Selector] = {}
         if not known and scheme != "names":
             self._read()
 
@@ -166,7 +168,9 @@ class Scale:
 
     def parse(self, text: str) -> Selector:
         """Read a selector as this component's scheme wants it."""
-        return parse(text, names=self.scheme == "names")
+        if text not in self._parsed:
+            self._parsed[text] = parse(text, names=self.scheme == "names")
+        return self._parsed[text]
 
     def bit(self, version: str) -> int:
         """The mask of one release, 0 if it is unknown."""
@@ -204,6 +208,13 @@ class Scale:
             return 1
         if self.scheme == "names":
             return self._named(clause)
+        # Thousands of selectors share a few clauses.
+        name = clause.operator, clause.text
+        if name not in self._masks:
+            self._masks[name] = self._compared(clause)
+        return self._masks[name]
+
+    def _compared(self, clause: Clause) -> int:
         admits = _series_admits if self.scheme == "series" else _admits
         wanted = clause.version or key(clause.text)
         limit = order(wanted)
