@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 class Resolved(Outcome):
     """An answer; one that rests on unknown facts is neither yes nor no."""
 
+    layout = ("depth",)
+
     def __init__(self, context: RequestContext, found: Resolution) -> None:
         self.context = context
         self.found = found
@@ -193,6 +195,8 @@ class NoAnswer(Outcome):
 
 class Explanation(Outcome):
     """Why a component of an answer is at its version, or with `invert` what depends on it."""
+
+    layout = ("depth",)
 
     def __init__(
         self, context: RequestContext, found: Resolution, choices: Sequence[Choice], invert: bool

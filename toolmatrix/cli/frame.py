@@ -110,8 +110,7 @@ def run(context: Context) -> int:
         summarize(context, found.step_summary(context.title))
     if found.hint and options.format != "json":
         context.say_after(f"hint: {found.hint}")
-    layout = {name: options[name] for name in (*command.layout, *found.layout)}
-    code = context.give(found, **layout)
+    code = context.give(found, **{name: options[name] for name in found.layout})
     # What differs is no failure unless that is asked.
     return 0 if "exit_code" in command.own and not options.exit_code else code
 

@@ -67,8 +67,6 @@ class Command:
     putting: tuple[str, ...] = ()
     # What answers, or refuses options that contradict each other, before anything is done.
     before: Callable[[Any], Any] | None = None
-    # Options that only change how the result is laid out, which its `text` takes.
-    layout: tuple[str, ...] = ()
     formats: tuple[str, ...] = ("text", "json")
     examples: tuple[str, ...] = ()
     # What the command line calls in the place of the function, with its context.
@@ -107,7 +105,8 @@ class Command:
         self.takes = tuple(defaults)
         if self.environments:
             own |= ENVIRONMENT
-        self.declared = own
+        self.declared: Mapping[str, Option] = own
+        self._options: dict[str, Option] = {}
 
     @property
     def own(self) -> Mapping[str, Option]:
@@ -124,9 +123,11 @@ class Command:
     @property
     def options(self) -> dict[str, Option]:
         """The options that it takes by name."""
-        # Its own come first, and in the place of shared ones of the same name.
-        own = {**self.own}
-        return own | (REQUEST if self.request else {}) | COMMON | own
+        if not self._options:
+            # Its own come first, and in the place of shared ones of the same name.
+            own = {**self.own}
+            self._options = own | (REQUEST if self.request else {}) | COMMON | own
+        return self._options
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         """Call the function."""
@@ -184,7 +185,11 @@ class _Commands:
     def __getitem__(self, name: str) -> Command:
         name = self._modules[name]
         module = __import__(f"toolmatrix.commands.{name}", fromlist=[name])
-        found: Command = next(one for one in vars(module).values() if isinstance(one, Command))
+        found: Command = next(
+            one
+            for one in vars(module).values()
+            if isinstance(one, Command) and one.function.__module__ == module.__name__
+        )
         return found
 
     def get(self, name: str) -> Command | None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     usage="NAME [REQUEST...]",
     completer="component",
     environments=True,
-    layout=("depth",),
     formats=PRINTED,
     examples=(
         "toolmatrix explain cuda tensorflow==2.6.5",

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class SubjectInventory(Inventory, Printed):
     """Everything observed of one subject; see `Inventory` for its fields."""
 
+    layout = ("everything",)
+
     def text(self, screen: Terminal = PLAIN, *, everything: bool = False) -> str:
         """The lines that the command prints; `everything` lists the features that are only counted otherwise."""
         return report.text(self, screen, everything=everything)
@@ -34,7 +36,6 @@ class SubjectInventory(Inventory, Printed):
     completer="file",
     does="reading",
     formats=PRINTED,
-    layout=("everything",),
     examples=(
         "toolmatrix inventory archive:image.tar",
         "toolmatrix inventory docker:app:latest --no-run",

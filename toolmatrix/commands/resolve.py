@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     completer="release",
     requests=True,
     environments=True,
-    layout=("depth",),
     formats=PRINTED,
     examples=(
         "toolmatrix resolve tensorflow==2.6.5",

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     usage="REQUEST...",
     completer="release",
     environments=True,
-    layout=("depth",),
     formats=PRINTED,
     examples=(
         "toolmatrix why-not cuda==11.0 --with tensorflow==2.6.5",
