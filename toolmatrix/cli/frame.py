@@ -6,6 +6,7 @@ import os.path
 
 from toolmatrix.api import caller
 from toolmatrix.cli.prepare import invalid_option
+from toolmatrix.errors import UsageError
 from toolmatrix.request import fields
 from toolmatrix.request.fields import BadValue, Fields
 
@@ -25,6 +26,7 @@ class _CommandLine(caller.Caller):
     """The command line, by the context of its run."""
 
     requests = "a request, or `request` in toolmatrix.toml"
+    processes = 0
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -78,6 +80,10 @@ def run(context: Context) -> int:
     """Run the command of a context and return its exit code."""
     command, options = context.command, context.options
     named = {name: options[name] for name in command.takes if name in command.options}
+    # Files go to the folder that the command has for them, and none to stdout.
+    if named.get("output") == "-":
+        del named["output"]
+    _check_format(context)
     command_line = _CommandLine(context)
     try:
         if command.takes_context:
@@ -98,6 +104,18 @@ def run(context: Context) -> int:
 
         summarize(context, found.written("md", context.title))
     return context.give(found, **{name: options[name] for name in command.layout})
+
+
+def _check_format(context: Context) -> None:
+    """Refuse a format that an option takes from the command. Raises UsageError."""
+    form = context.options.format
+    for name, one in context.command.own.items():
+        if one.formats and context.options[name] and form not in one.formats:
+            raise UsageError(
+                f"`{one.flags[-1]}` has no such format",
+                expected=" or ".join(one.formats),
+                found=f"`{form}`",
+            )
 
 
 def _shared(context: Context) -> dict[str, Any]:
