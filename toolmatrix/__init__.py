@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from toolmatrix.api.checks import check as check
     from toolmatrix.api.differences import diff as diff
     from toolmatrix.api.files import render as render
     from toolmatrix.api.locks import lock as lock
-    from toolmatrix.api.renders import check_render as check_render
     from toolmatrix.api.requests import open_matrix as open_matrix
     from toolmatrix.api.stages import stages as stages
     from toolmatrix.api.subjects import doctor as doctor
     from toolmatrix.api.subjects import inventory as inventory
     from toolmatrix.api.subjects import validate as validate
+    from toolmatrix.commands.check import check as check
+    from toolmatrix.commands.check import check_render as check_render
     from toolmatrix.commands.diagnose import diagnose as diagnose
     from toolmatrix.commands.explain import explain as explain
     from toolmatrix.commands.export import export as export
@@ -54,8 +54,8 @@ _FUNCTIONS = {
     "plan": "toolmatrix.commands.plan",
     "facts": "toolmatrix.commands.facts",
     "export": "toolmatrix.commands.export",
-    "check": "toolmatrix.api.checks",
-    "check_render": "toolmatrix.api.renders",
+    "check": "toolmatrix.commands.check",
+    "check_render": "toolmatrix.commands.check",
     "lock": "toolmatrix.api.locks",
     "upgrade": "toolmatrix.commands.upgrade",
     "diff": "toolmatrix.api.differences",

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from toolmatrix.api import driver_fetches, stages
+from toolmatrix.api import driver_wheels, stages
 from toolmatrix.errors import UsageError
 from toolmatrix.facts.index import Index
 from toolmatrix.judge.stage_answer import Answered
@@ -155,7 +155,7 @@ def _planned(
 
     expected = answered.expected
     plan, order = driver_facts.plan_from_facts(index(), expected, words, sources)
-    fetched = driver_fetches.command(index(), expected.component, expected.release)
+    fetched = driver_wheels.command(index(), expected.component, expected.release)
     return stages.Stages(
         Log(plans=(plan,)),
         index,

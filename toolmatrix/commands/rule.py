@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from toolmatrix.api import Report
+from toolmatrix.api.caller import caller
 from toolmatrix.command import command
 from toolmatrix.errors import NothingMatched
 from toolmatrix.report.rules import CodePage, load_rules
@@ -10,7 +12,6 @@ from toolmatrix.request.spelling import meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.cli.context import Context
     from toolmatrix.report.terminal import Terminal
 
 
@@ -21,24 +22,23 @@ if TYPE_CHECKING:
     completer="code",
     examples=("toolmatrix rule TM101", "toolmatrix rule"),
 )
-def run(context: Context) -> int:
+def rule(*codes: str) -> Report:
     """Explain a code such as TM101.
 
-    Print the pages of the codes given, or the list of all codes.
+    The pages of the codes given, or the list of all codes. Raises NothingMatched.
     """
     rules = load_rules()
-    wanted = [_find(rules, code) for code in context.arguments]
-    if context.options.format == "json":
-        shown = wanted or list(rules.values())
-        pages = [{name: getattr(one, name) for name in one._fields} for one in shown]
-        context.write_json({"schema": "toolmatrix.rules/1", "rules": pages})
-    elif wanted:
-        context.write("\n".join(_page(rule, context.terminal) for rule in wanted))
-    else:
-        rows = [(rule.code, rule.severity, rule.name) for rule in rules.values()]
-        context.write("\n".join(columns(rows)) + "\n")
-        context.say_after("hint: `toolmatrix rule TM101` shows the page of a code")
-    return 0
+    wanted = [_find(rules, code) for code in codes]
+    pages = [{name: getattr(one, name) for name in one._fields} for one in wanted or rules.values()]
+    rows = [(one.code, one.severity, one.name) for one in rules.values()]
+    if not wanted:
+        caller().hint("hint: `toolmatrix rule TM101` shows the page of a code")
+    return Report(
+        words=lambda screen: (
+            "\n".join(_page(one, screen) for one in wanted) or "\n".join(columns(rows)) + "\n"
+        ),
+        document=lambda: {"schema": "toolmatrix.rules/1", "rules": pages},
+    )
 
 
 def _find(rules: dict[str, CodePage], code: str) -> CodePage:
