@@ -20,7 +20,7 @@ from importlib.util import find_spec
 
 from toolmatrix import __version__, resources
 from toolmatrix.api import Report, matrix_changes
-from toolmatrix.api.caller import caller
+from toolmatrix.api.caller import Caller, call_for, caller
 from toolmatrix.api.explorer import Explorer
 from toolmatrix.api.requests import OpenMatrix, open_matrix
 from toolmatrix.command import command
@@ -224,7 +224,9 @@ def page(
     matrix = open_matrix(matrix)
     before = _before(folder)
     since = matrix_changes.earlier(earlier) if earlier else None
-    site = Site(matrix, runtime(os.fspath(pyodide), (*RUNTIME, _LOCK), os.environ), since)
+    place = runtime(os.fspath(pyodide), (*RUNTIME, _LOCK), os.environ)
+    # Its answers are no results of this run, which shows none of their hints.
+    site: Site = call_for(Caller(), Site, matrix, place, since)
     listed = json.dumps(document := site.document(), sort_keys=True, indent=2) + "\n"
     files = site.files | {LISTED: listed.encode()}
     paths = {os.path.join(folder, *name.split("/")): data for name, data in files.items()}
