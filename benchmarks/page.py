@@ -25,7 +25,7 @@ from urllib.parse import urlparse
 
 from playwright.sync_api import sync_playwright
 
-from toolmatrix.api.pages import page as make
+from toolmatrix.commands.page import page as make
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page

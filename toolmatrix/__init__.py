@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from toolmatrix.api.checks import check as check
-    from toolmatrix.api.renders import check_render as check_render
     from toolmatrix.api.requests import open_matrix as open_matrix
     from toolmatrix.api.subjects import validate as validate
+    from toolmatrix.commands.check import check as check
+    from toolmatrix.commands.check import check_render as check_render
     from toolmatrix.commands.diagnose import diagnose as diagnose
     from toolmatrix.commands.diff import diff as diff
     from toolmatrix.commands.doctor import doctor as doctor
@@ -54,8 +54,8 @@ _FUNCTIONS = {
     "plan": "toolmatrix.commands.plan",
     "facts": "toolmatrix.commands.facts",
     "export": "toolmatrix.commands.export",
-    "check": "toolmatrix.api.checks",
-    "check_render": "toolmatrix.api.renders",
+    "check": "toolmatrix.commands.check",
+    "check_render": "toolmatrix.commands.check",
     "lock": "toolmatrix.commands.lock",
     "upgrade": "toolmatrix.commands.upgrade",
     "diff": "toolmatrix.commands.diff",

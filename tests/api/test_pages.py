@@ -17,11 +17,11 @@ import jsonschema
 import pytest
 
 from tests import matrix
-from toolmatrix.api import pages
 from toolmatrix.api.explorer import Explorer
-from toolmatrix.api.pages import RUNTIME, page
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli.main import main
+from toolmatrix.commands import page as pages
+from toolmatrix.commands.page import RUNTIME, page
 from toolmatrix.errors import OutputError, ToolMissing, UsageError
 from toolmatrix.facts.index import Index
 from toolmatrix.resources import explorer_root, schema_path

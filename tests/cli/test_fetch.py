@@ -19,7 +19,9 @@ from tests.cli.test_packages import FRIENDLY, LOGS, NUMPY, ONNX, PROTOBUF, REQUE
 from tests.harvest import shop
 from tests.images import hostile
 from tests.images.hostile import Reply
-from toolmatrix.api import driver_fetches
+from toolmatrix.api import driver_wheels
+from toolmatrix.api.requests import OpenMatrix
+from toolmatrix.commands.fetch import fetch
 from toolmatrix.errors import IndexFailed
 from toolmatrix.lock import read
 from toolmatrix.stages.drivers import installed
@@ -227,7 +229,7 @@ def test_the_driver_of_a_release_is_fetched_by_hash_and_found(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = matrix.index()
-    facts = dict(driver_fetches.files(index, "13.0.1", "x86_64"))
+    facts = dict(driver_wheels.files(index, "cuda", "13.0.1", "x86_64"))
     assert [name.split("-")[0] for name in facts] == [
         *("nvidia_cuda_nvcc", "nvidia_cuda_crt", "nvidia_nvvm", "nvidia_cuda_runtime")
     ]
@@ -241,12 +243,14 @@ def test_the_driver_of_a_release_is_fetched_by_hash_and_found(
         )
     wheel = shop.File(next(iter(facts)), held.getvalue())
     shop.stock(server, "nvidia-cuda-nvcc", [wheel])
-    env = {"UV_DEFAULT_INDEX": f"{server.url}/simple", "XDG_CACHE_HOME": str(tmp_path), "PATH": ""}
+    monkeypatch.setenv("UV_DEFAULT_INDEX", f"{server.url}/simple")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    opened = OpenMatrix(index=index)
     with pytest.raises(IndexFailed, match="a fetched file differs"):
-        driver_fetches.fetch("cuda==13.0.1", env, index)
+        fetch("cuda==13.0.1", matrix=opened)
     assert not list(tmp_path.rglob("nvcc"))
-    monkeypatch.setattr(driver_fetches, "files", lambda *_: iter([(wheel.name, wheel.sha256)]))
-    found = driver_fetches.fetch("cuda==13.0.1", env, index)
+    monkeypatch.setattr(driver_wheels, "files", lambda *_: iter([(wheel.name, wheel.sha256)]))
+    found = fetch("cuda==13.0.1", matrix=opened)
     assert found.folder == f"{tmp_path}/toolmatrix/drivers/cuda-13.0.1"
     path = f"{found.folder}/nvidia/cu13/bin/nvcc"
     held_here = installed.drivers("nvcc", {"PATH": os.environ["PATH"]}, f"{tmp_path}/toolmatrix")

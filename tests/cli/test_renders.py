@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests import matrix
 from tests.cli.test_documents import validated
-from toolmatrix.api import files, locks, renders
+from toolmatrix.api import files, locks
+from toolmatrix.api.checks import Workers
 from toolmatrix.api.explorer import Explorer
-from toolmatrix.api.renders import REFUSED, RENDERED, RenderQuestion
 from toolmatrix.api.requests import OpenMatrix
+from toolmatrix.commands import _renders as renders
+from toolmatrix.commands._renders import REFUSED, RENDERED, RenderQuestion
 from toolmatrix.errors import RecipeError, ToolmatrixError
 from toolmatrix.lock.model import DEFAULT
 from toolmatrix.request import recipes
@@ -145,7 +148,8 @@ def test_the_table_tells_an_answer_that_makes_no_image(monkeypatch: pytest.Monke
     found = renders.outcome(matrix.index(), question)
     assert dict(found.counts) == {REFUSED: 2}
     assert "there is no known way to install cuda 12.4.1 in" in found.refused[0]
-    report = renders.rendered(matrix.index(), (), [question], processes=1)
+    alone = partial(Workers, paths=(), processes=1, executor="")
+    report = renders.table(matrix.index(), [question], alone)
     assert report.exit_code == 1
     validated(report.to_json(), "renders")
     assert report.to_json()["summary"][REFUSED] == 2

@@ -10,7 +10,8 @@ import pytest
 
 from tests.harvest.gitrepo import FAMILY, context, family, harvested, refusal
 from tests.harvest.test_tree import GRID, PAGE
-from toolmatrix.api.harvests import Effort, Harvested, HarvestedFile, compared
+from toolmatrix.api.harvests import Effort, HarvestedFile, compared
+from toolmatrix.commands.harvest import Harvested
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.harvest import families, source_tree, written
 

@@ -25,8 +25,10 @@ from tests.engine import docker
 from tests.harvest import shop
 from tests.judge import small
 from toolmatrix import __version__, document_store
-from toolmatrix.api import harvests
+from toolmatrix.api.caller import Caller, Progress, call_for
 from toolmatrix.api.checks import Workers
+from toolmatrix.api.requests import OpenMatrix
+from toolmatrix.commands.harvest import Harvested, harvest
 from toolmatrix.errors import BoundExceeded, NothingMatched, ToolMissing, UsageError
 from toolmatrix.facts.store import open_index
 from toolmatrix.inventory.layers import LayerStore
@@ -325,17 +327,26 @@ def test_a_harvest_reads_elsewhere_what_it_reads_here(
     index = open_index((), os.environ)
     heard: list[tuple[str, int, int]] = []
 
-    def read(*names: str, executor: str = "") -> harvests.Harvested:
-        return harvests.gathered(
-            names,
-            lambda: index,
-            (),
-            "saved",
-            "out",
-            os.environ,
-            lambda *told: heard.append(told),
-            executor,
+    class Hearing(Caller, Progress):
+        def progress(self, doing: str, what: str) -> Progress:
+            del doing, what
+            return self
+
+        def of(self, subject: str, done: int, total: int) -> None:
+            heard.append((subject, done, total))
+
+    def read(*names: str, executor: str = "") -> Harvested:
+        found: Harvested = call_for(
+            Hearing(),
+            harvest,
+            *names,
+            from_="saved",
+            output="out",
+            check=True,
+            executor=executor,
+            matrix=OpenMatrix(index=index),
         )
+        return found
 
     here = read(*requires)
     heard.clear()

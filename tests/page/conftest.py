@@ -15,7 +15,7 @@ import pytest
 
 from tests.facts import small
 from toolmatrix.api.explorer import Explorer
-from toolmatrix.api.pages import page as make
+from toolmatrix.commands.page import page as make
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import matrix
-from toolmatrix.api import files, locks, renders
+from toolmatrix.api import files, locks
+from toolmatrix.commands import _renders as renders
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.lock.model import DEFAULT
 from toolmatrix.recipes import read as recipes

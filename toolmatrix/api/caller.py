@@ -26,6 +26,9 @@ class Caller:
     stdin: TextIO | None = None
     # True where more than usual is to be shown.
     verbose = False
+    # Processes that share work where no number is named, 0 for one a processor: a program may have threads of its own,
+    # which a process that is forked does not take along.
+    processes = 1
     # What a request may come from.
     requests = "at least one component"
     # The request of the settings.

@@ -1,4 +1,4 @@
-"""The matrix itself, checked for Python: every release solved, and its files judged as they stand."""
+"""What commands that judge a whole matrix share: its files, processes for the work, and findings in every form."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from contextlib import suppress
 from functools import partial
 
 from toolmatrix import resources
-from toolmatrix.api import Report, as_json, split_words, this_day
-from toolmatrix.errors import BoundExceeded, Position, ToolmatrixError, UsageError
+from toolmatrix.api import Report, as_json
+from toolmatrix.errors import BoundExceeded, ToolmatrixError
 from toolmatrix.facts import load
-from toolmatrix.judge import lints, sweep
 from toolmatrix.judge.pool import Pool, WorkBounds
 from toolmatrix.process import processors
 from toolmatrix.report.annotations import sarif
@@ -18,92 +17,18 @@ from toolmatrix.report.findings import MatrixReport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from typing_extensions import Self
 
-    from toolmatrix.api import Path, Words
-    from toolmatrix.api.requests import OpenMatrix
-    from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
     from toolmatrix.judge.pool import IndexedWork, WorkResult
-    from toolmatrix.judge.sweep import ReleaseOutcome
 
 # Parts of the work that are worth starting a process for.
 _WORTHWHILE = 4
 # What tells that a process ended at its work, such as one that was killed for its memory: by no class below these.
 _LOST = (BoundExceeded, ToolmatrixError)
-
-
-def check(
-    *,
-    only: Words = (),
-    stale: int | None = None,
-    matrix: OpenMatrix | Path | Sequence[Path] | None = None,
-) -> Report:
-    """Everything that can be found wrong with a matrix, in this process; of `only` some of its files where named.
-
-    `stale` reports what was read more than so many days ago. The whole takes a minute of processor time. Raises
-    UsageError.
-    """
-    from toolmatrix.api.requests import open_matrix
-
-    opened = open_matrix(matrix)
-    return checked(opened.index, opened.paths, split_words(only), stale, os.environ, processes=1)
-
-
-def checked(
-    index: Index,
-    paths: Sequence[str],
-    only: Sequence[str],
-    stale: int | None,
-    env: Mapping[str, str],
-    *,
-    processes: int = 0,
-    executor: str = "",
-    progress: Callable[[int, int], None] = lambda *_: None,
-) -> Report:
-    """The findings of a matrix with files on top, by so many processes, 0 for one a processor, or by an executor.
-
-    `progress` hears how many releases were solved, and of how many.
-    """
-    today = this_day(env)
-    held = files(paths)
-    chosen = [_file(name, held) for name in only]
-    matrix = loaded(paths) if only else None
-    parts = sweep.parts(sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index))
-    outcomes: list[ReleaseOutcome] = []
-    work = sweep.Sweeper(index=index)
-    with Workers(work, parts, paths, processes, executor) as workers:
-        # The processes begin to solve while this one reads the files again.
-        reading = workers.meanwhile(lambda: matrix or loaded(paths))
-        for part in workers.results():
-            outcomes += part
-            progress(len(outcomes), sum(map(len, parts)))
-        matrix = reading()
-    solved = [
-        *sweep.unanswered(outcomes, sweep.promised(index), sweep.first_framework(index)),
-        *sweep.doubts_about(outcomes, matrix),
-    ]
-    read = [
-        *lints.gaps(matrix, index),
-        *lints.findings(matrix, index, today, stale),
-        *lints.unlisted(held),
-    ]
-    # What was found by solving is about the releases of the files; what was found by reading names its file.
-    shown = {lints.shortened(Position(path)).path for path in chosen}
-    found = [
-        *lints.located(solved, matrix, held),
-        *(
-            one
-            for one in lints.located(read, matrix, held)
-            if not only or (one.where and one.where.path in shown)
-        ),
-    ]
-    subject = " and ".join(sorted(shown)) or "the matrix"
-    report = MatrixReport(index, found, sweep.counts(index, outcomes), subject)
-    return findings_report(report, ", ".join(only) or "matrix")
 
 
 def findings_report(report: MatrixReport, subject: str) -> Report:
@@ -117,30 +42,6 @@ def findings_report(report: MatrixReport, subject: str) -> Report:
             "github": report.github,
             "md": report.markdown,
         },
-    )
-
-
-def _file(name: str, files: Sequence[str]) -> str:
-    # A word of `--only` names a file by its path, as findings do, or by its last parts.
-    wanted = os.path.normpath(name)
-    for path in files:
-        if os.path.realpath(path) == os.path.realpath(wanted):
-            return path
-    for path in files:
-        if f"{os.sep}{os.path.normpath(path)}".endswith(f"{os.sep}{wanted}"):
-            return path
-    from toolmatrix.request.spelling import closest
-
-    known = {os.path.basename(path): path for path in files}
-    near = closest(os.path.basename(wanted), list(known))
-    help = f"did you mean `{lints.shortened(Position(known[near])).path}`?" if near else ""
-    if wanted.endswith((".yaml", ".yml")) and os.path.isfile(wanted):
-        help = "list it under `files` on the front page, or add it with `--matrix FILE`"
-    raise UsageError(
-        "no such file of facts is in force",
-        expected="a file that the front page lists",
-        found=f"`--only {name}`",
-        help=help or "`toolmatrix facts` shows the file of each fact",
     )
 
 

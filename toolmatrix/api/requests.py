@@ -97,11 +97,20 @@ def open_matrix(
         if not _BUILT_IN:
             _BUILT_IN.append(OpenMatrix(index=caller().open_index(())))
         return _BUILT_IN[0]
-    files = (source,) if isinstance(source, (str, os.PathLike)) else source
-    paths = tuple(os.fspath(path) for path in files)
+    paths = paths_of(source)
     if len(paths) == 1 and os.path.isfile(os.path.join(paths[0], HEADER)):
         return OpenMatrix(index=Index(paths[0], IndexFolder(paths[0])))
     return OpenMatrix(index=caller().open_index(paths), paths=paths)
+
+
+def paths_of(matrix: OpenMatrix | Path | Sequence[Path] | None) -> tuple[str, ...]:
+    """The paths of the files of a matrix that is not opened for it."""
+    import os
+
+    if matrix is None or isinstance(matrix, OpenMatrix):
+        return matrix.paths if matrix else ()
+    files = (matrix,) if isinstance(matrix, (str, os.PathLike)) else matrix
+    return tuple(os.fspath(path) for path in files)
 
 
 def _index(data: bytes) -> Index:

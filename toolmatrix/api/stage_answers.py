@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from toolmatrix.api import driver_fetches, stages
+from toolmatrix.api import driver_wheels, stages
 from toolmatrix.api.caller import caller
 from toolmatrix.documents import Annotated, TypedDict
 from toolmatrix.errors import UsageError
@@ -166,7 +166,7 @@ def _planned(
 
     expected = answered.expected
     plan, order = compiles.plan_from_facts(index(), expected, words, sources)
-    fetched = driver_fetches.command(index(), expected.component, expected.release)
+    fetched = driver_wheels.command(index(), expected.component, expected.release)
     return stages.Stages(
         Log(plans=(plan,)),
         index,

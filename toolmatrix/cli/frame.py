@@ -6,7 +6,7 @@ import os.path
 
 from toolmatrix.api import caller
 from toolmatrix.cli.prepare import invalid_option
-from toolmatrix.errors import ToolmatrixError
+from toolmatrix.errors import ToolmatrixError, UsageError
 from toolmatrix.request import fields
 from toolmatrix.request.fields import BadValue, Fields
 
@@ -29,6 +29,7 @@ class _CommandLine(caller.Caller):
     """The command line, by the context of its run."""
 
     requests = "a request, or `request` in toolmatrix.toml"
+    processes = 0
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -97,6 +98,10 @@ def run(context: Context) -> int:
     for name in command.takes:
         if f"no_{name}" in command.own and options[f"no_{name}"]:
             named[name] = None if name in command.options else False
+    # Files go to the folder that the command has for them, and none to stdout.
+    if named.get("output") == "-":
+        del named["output"]
+    _check_format(context)
     command_line = _CommandLine(context)
     with _Origins(context):
         if command.line or command.takes_context:
@@ -145,6 +150,18 @@ class _Origins:
         if isinstance(bad, BadValue) and bad.name in self.context.origins:
             option, origin = self.context.command.options[bad.name], self.context.origins[bad.name]
             raise invalid_option(option, origin, bad) from None
+
+
+def _check_format(context: Context) -> None:
+    """Refuse a format that an option takes from the command. Raises UsageError."""
+    form = context.options.format
+    for name, one in context.command.own.items():
+        if one.formats and context.options[name] and form not in one.formats:
+            raise UsageError(
+                f"`{one.flags[-1]}` has no such format",
+                expected=" or ".join(one.formats),
+                found=f"`{form}`",
+            )
 
 
 def _shared(context: Context) -> dict[str, Any]:

@@ -44,6 +44,8 @@ class Option:
     configurable = True
     default: Any = None
     excludes: tuple[str, ...] = ()
+    # The formats that a result has with it, where those are not all of the command.
+    formats: tuple[str, ...] = ()
     # `path`, `date` or nothing.
     shape = ""
     shorthand: Mapping[str, str] = {}

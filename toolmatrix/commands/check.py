@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-import os.path
+import os
+from functools import partial
 
-from toolmatrix.command import PRINTED, command
+from toolmatrix.api import split_words, this_day
+from toolmatrix.api.caller import caller
+from toolmatrix.api.checks import Workers, findings_report, loaded
+from toolmatrix.api.checks import files as files_of
+from toolmatrix.api.requests import open_matrix, paths_of
+from toolmatrix.command import PRINTED, command, options
 from toolmatrix.command.option import option
-from toolmatrix.command.options import EXECUTOR, JOBS, STALE, only
-from toolmatrix.errors import UsageError
+from toolmatrix.command.options import EXECUTOR, JOBS, STALE
+from toolmatrix.commands import _renders
+from toolmatrix.errors import Position, UsageError
+from toolmatrix.judge import lints, sweep
+from toolmatrix.report.findings import MatrixReport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.cli.context import Context
+    from collections.abc import Callable, Iterable, Sequence
+
+    from toolmatrix.api import Path, Report, Words
+    from toolmatrix.api.requests import OpenMatrix
+    from toolmatrix.judge.sweep import ReleaseOutcome
 
 
 @command(
@@ -28,89 +41,118 @@ if TYPE_CHECKING:
         "toolmatrix check --format sarif --output findings.sarif",
         "toolmatrix check --render --arch sm_80,gfx90a",
     ),
-    own={
-        "only": only("Check only these files of facts; repeatable"),
-        "stale": STALE,
-        "render": option(
-            "--render",
-            kind="flag",
-            only_flag=True,
-            excludes=("stale",),
-            help="Render every answer of every recipe instead; `--only` limits the recipes, `--arch` adds archs",
-        ),
-        "arch": option(
-            "--arch", kind="list", completer="arch", help="With `--render`: codegen archs to add"
-        ),
-        "jobs": JOBS,
-        "executor": EXECUTOR,
-    },
 )
-def run(context: Context) -> int:
+def check(
+    *files: Path,
+    only: Words = options.only("Check only these files of facts; repeatable"),
+    stale: int | None = STALE,
+    render: bool = option(
+        "--render",
+        only_flag=True,
+        excludes=("stale",),
+        formats=("text", "json"),
+        help="Render every answer of every recipe instead; `--only` limits the recipes, `--arch` adds archs",
+    ),
+    arch: Words = option("--arch", completer="arch", help="With `--render`: codegen archs to add"),
+    jobs: int | None = JOBS,
+    executor: str = EXECUTOR,
+    matrix: OpenMatrix | Path | Sequence[Path] | None = None,
+) -> Report:
     """Check the matrix, or files of your own.
 
-    Judge the matrix and print what was found; 1 when an error is among it, but 0 where a SARIF reader judges.
+    Found is all that can be wrong with it, or with `files` that are put on top. `stale` reports what was read more than
+    so many days ago. The whole takes a minute of processor time: Python does it in this process unless `jobs` says
+    more. Raises UsageError.
     """
-    from toolmatrix.api import checks
-    from toolmatrix.cli.progress import ProgressLine, summarize
+    calling, names = caller(), split_words(only)
+    paths = [calling.path(os.fspath(path)) for path in files]
+    if paths:
+        matrix = _with_files(paths_of(matrix), paths)
+    opened = open_matrix(matrix)
+    processes = jobs or calling.processes
+    workers = partial(Workers, paths=opened.paths, processes=processes, executor=executor)
+    if render:
+        asked = _renders.questions(opened.index, split_words(arch), names)
+        return _renders.table(opened.index, asked, workers)
+    return _judged(opened, (*names, *paths), stale, workers)
 
-    context = _with_files(context)
-    options = context.options
-    if options.render:
-        return _renders(context)
-    index, progress = context.index(), ProgressLine(context, "solving", "releases")
-    found = checks.checked(
-        index,
-        context.matrices,
-        options.only,
-        options.stale,
-        context.env,
-        processes=options.jobs or 0,
-        executor=options.executor,
-        progress=progress.at,
+
+def check_render(*, arch: Words = (), only: Words = (), matrix: OpenMatrix | None = None) -> Report:
+    """Whether every answer of every recipe can be rendered; of `only` some recipes where named.
+
+    Each release is also asked for with those of the archs that its target can have. Raises ToolmatrixError.
+    """
+    return check(only=only, render=True, arch=arch, matrix=matrix)
+
+
+def _with_files(paths: Sequence[str], more: Iterable[str]) -> tuple[str, ...]:
+    """Paths of files with those on top that are not in force yet."""
+    there = set(map(os.path.realpath, files_of(paths)))
+    return (*paths, *(path for path in more if os.path.realpath(path) not in there))
+
+
+def _judged(
+    opened: OpenMatrix, only: Sequence[str], stale: int | None, workers: Callable[..., Workers]
+) -> Report:
+    index, today = opened.index, this_day(caller().env)
+    held = files_of(opened.paths)
+    chosen = [_file(name, held) for name in only]
+    matrix = loaded(opened.paths) if only else None
+    parts = sweep.parts(sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index))
+    outcomes: list[ReleaseOutcome] = []
+    with (
+        caller().progress("solving", "releases") as progress,
+        workers(sweep.Sweeper(index=index), parts) as shared,
+    ):
+        # The processes begin to solve while this one reads the files again.
+        reading = shared.meanwhile(lambda: matrix or loaded(opened.paths))
+        for part in shared.results():
+            outcomes += part
+            progress.at(len(outcomes), sum(map(len, parts)))
+        matrix = reading()
+    solved = [
+        *sweep.unanswered(outcomes, sweep.promised(index), sweep.first_framework(index)),
+        *sweep.doubts_about(outcomes, matrix),
+    ]
+    read = [
+        *lints.gaps(matrix, index),
+        *lints.findings(matrix, index, today, stale),
+        *lints.unlisted(held),
+    ]
+    # What was found by solving is about the releases of the files; what was found by reading names its file.
+    shown = {lints.shortened(Position(path)).path for path in chosen}
+    found = [
+        *lints.located(solved, matrix, held),
+        *(
+            one
+            for one in lints.located(read, matrix, held)
+            if not only or (one.where and one.where.path in shown)
+        ),
+    ]
+    subject = " and ".join(sorted(shown)) or "the matrix"
+    report = MatrixReport(index, found, sweep.counts(index, outcomes), subject)
+    return findings_report(report, ", ".join(only) or "matrix")
+
+
+def _file(name: str, files: Sequence[str]) -> str:
+    # A word of `--only` names a file by its path, as findings do, or by its last parts.
+    wanted = os.path.normpath(name)
+    for path in files:
+        if os.path.realpath(path) == os.path.realpath(wanted):
+            return path
+    for path in files:
+        if f"{os.sep}{os.path.normpath(path)}".endswith(f"{os.sep}{wanted}"):
+            return path
+    from toolmatrix.request.spelling import closest
+
+    known = {os.path.basename(path): path for path in files}
+    near = closest(os.path.basename(wanted), list(known))
+    help = f"did you mean `{lints.shortened(Position(known[near])).path}`?" if near else ""
+    if wanted.endswith((".yaml", ".yml")) and os.path.isfile(wanted):
+        help = "list it under `files` on the front page, or add it with `--matrix FILE`"
+    raise UsageError(
+        "no such file of facts is in force",
+        expected="a file that the front page lists",
+        found=f"`--only {name}`",
+        help=help or "`toolmatrix facts` shows the file of each fact",
     )
-    progress.end()
-    if options.format == "github":
-        summarize(context, found.written("md"))
-    return context.give(found)
-
-
-def _with_files(context: Context) -> Context:
-    """This run with the files that it names in force, and they alone judged."""
-    from toolmatrix.api import checks
-
-    if not context.arguments:
-        return context
-    files = tuple(map(context.path, context.arguments))
-    there = set(map(os.path.realpath, checks.files(context.matrices)))
-    more = tuple(path for path in files if os.path.realpath(path) not in there)
-    options = context.options
-    only = () if options.render else files
-    return context.replace(
-        options=options.replace(
-            matrix=(*options.matrix, *more),
-            only=(*options.only, *only),
-        )
-    )
-
-
-def _renders(context: Context) -> int:
-    from toolmatrix.api import renders
-    from toolmatrix.cli.progress import ProgressLine
-
-    options, index = context.options, context.index()
-    if options.format not in ("text", "json"):
-        raise UsageError(
-            "`--render` has no such format", expected="text or json", found=f"`{options.format}`"
-        )
-    asked = renders.questions(index, options.arch, options.only)
-    progress = ProgressLine(context, "rendering", "answers")
-    found = renders.rendered(
-        index,
-        context.matrices,
-        asked,
-        processes=options.jobs or 0,
-        executor=options.executor,
-        progress=progress.at,
-    )
-    progress.end()
-    return context.give(found)

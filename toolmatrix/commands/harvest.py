@@ -2,14 +2,148 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import os
+import time
+from contextlib import closing, nullcontext
+from functools import partial
 
-from toolmatrix.api import harvests
-from toolmatrix.cli.context import Context
-from toolmatrix.cli.progress import ProgressLine
+from toolmatrix import resources
+from toolmatrix.api import PLAIN, Outcome, this_day
+from toolmatrix.api.caller import caller
+from toolmatrix.api.checks import Workers
+from toolmatrix.api.harvests import Effort, cache, compared, describe_changes, locked, state_of
+from toolmatrix.api.requests import open_matrix, paths_of
 from toolmatrix.command import command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import CHECK, EXECUTOR
+from toolmatrix.documents import Annotated, Any, Count, HasIs, Literal, TypedDict
+from toolmatrix.errors import UsageError
+from toolmatrix.harvest import base_matrix, families, written
+from toolmatrix.harvest.families import HarvestContext
+from toolmatrix.harvest.transport import Session
+from toolmatrix.judge.pool import IndexedWork
+from toolmatrix.outputs import replace_files
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from toolmatrix.api import Path
+    from toolmatrix.api.harvests import HarvestedFile
+    from toolmatrix.api.requests import OpenMatrix
+    from toolmatrix.errors import MatrixError
+    from toolmatrix.harvest.families import Family
+    from toolmatrix.report.terminal import Terminal
+
+
+class CellDifference(HasIs):
+    """A cell that differs."""
+
+    was: str
+
+
+class RowDifference(TypedDict):
+    """A row that differs from the file before."""
+
+    row: str
+    state: Annotated[str, "new", "gone", "changed"]
+    cells: dict[str, CellDifference]
+
+
+class HarvestFile(TypedDict):
+    """A file of facts as its sources say it now."""
+
+    family: str
+    path: str
+    rows: Count
+    changed: bool
+    differences: list[RowDifference]
+
+
+class HarvestDocument(TypedDict):
+    """What `toolmatrix harvest --json` prints: each file of facts as its sources say it now, and the rows in which
+    that differs from the file before. A cell that was or is not there is empty.
+    """
+
+    schema: Literal["toolmatrix.harvest/1"]
+    files: list[HarvestFile]
+    effort: Annotated[dict[str, Any], Effort]
+
+
+class Harvested(Outcome):
+    """Files of facts as their sources say them now; true where all are as they were."""
+
+    def __init__(
+        self,
+        files: Sequence[HarvestedFile],
+        effort: Effort,
+        damage: Sequence[MatrixError] = (),
+        *,
+        checked: bool = True,
+    ) -> None:
+        self.files = files
+        self.effort = effort
+        self._checked = checked
+        self._damage = damage
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What of the matrix cannot be read, and which file was compared with nothing for it."""
+        damage = [*self._damage, *(file.damage for file in self.files if file.damage is not None)]
+        return tuple(
+            dict.fromkeys(
+                ": ".join(filter(None, (str(one.where or ""), one.what, one.found)))
+                for one in damage
+            )
+        )
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a file differs that is only checked: otherwise that is what was wanted."""
+        return int(self._checked and any(file.changed for file in self.files))
+
+    def text(self, screen: Terminal = PLAIN) -> str:  # noqa: ARG002 - rows are for a file or a review
+        """Each file, with the rows that came, went or changed."""
+        return "".join(describe_changes(file) for file in self.files)
+
+    def to_json(self) -> HarvestDocument:
+        """The document `toolmatrix.harvest/1`."""
+        return {
+            "schema": "toolmatrix.harvest/1",
+            "files": [
+                {
+                    "family": file.family,
+                    "path": file.path,
+                    "rows": file.rows,
+                    "changed": file.changed,
+                    "differences": [
+                        {
+                            "row": one.row,
+                            "state": state_of(one),
+                            "cells": {
+                                name: {"was": was, "is": now}
+                                for name, (was, now) in one.cells.items()
+                            },
+                        }
+                        for one in file.differences
+                    ],
+                }
+                for file in self.files
+            ],
+            "effort": self.effort.to_json(),
+        }
+
+    def write(self, *, accept: bool = False) -> None:
+        """Put the files that changed in their places, all or none.
+
+        Raises HarvestRefused where rows have vanished, unless that is to be `accept`ed, and OutputError.
+        """
+        # Every file is judged before the first is written, or a refusal would leave one half of a harvest.
+        if not accept:
+            for file in self.files:
+                written.refuse_vanished(file.path, file.differences)
+        replace_files({file.path: file.text for file in self.files if file.changed})
 
 
 @command(
@@ -24,57 +158,133 @@ from toolmatrix.command.options import CHECK, EXECUTOR
         "toolmatrix harvest vllm --output facts",
         "toolmatrix harvest numpy --from saved-index",
     ),
-    own={
-        "from_": option(
-            "--from",
-            kind="text",
-            metavar="WORD",
-            completer="from",
-            help="Read the sources from this path instead",
-        ),
-        "check": CHECK,
-        "accept": option(
-            "--accept",
-            kind="flag",
-            only_flag=True,
-            excludes=("check",),
-            help="Write files even if some of their rows have disappeared from the source",
-        ),
-        "executor": EXECUTOR,
-    },
 )
-def run(context: Context) -> int:
+def harvest(
+    *names: str,
+    from_: Path = option(
+        "--from",
+        metavar="WORD",
+        completer="from",
+        help="Read the sources from this path instead",
+    ),
+    output: Path = "",
+    check: bool = CHECK,
+    accept: bool = option(
+        "--accept",
+        only_flag=True,
+        excludes=("check",),
+        help="Write files even if some of their rows have disappeared from the source",
+    ),
+    executor: str = EXECUTOR,
+    matrix: OpenMatrix | Path | Sequence[Path] | None = None,
+) -> Harvested:
     """Refresh facts from their sources.
 
-    Read families and write what changed; 1 with `--check` when something would.
+    Families of these names, all where none is named, are read and written to the directory `output`, that of the matrix
+    if nothing is said. Workers of an executor are known by their matrix, which has to be readable. Raises
+    HarvestRefused, IndexFailed, MatrixError, NothingMatched, OutputError, ToolMissing, UsageError.
     """
-    options = context.options
-    output = "" if options.output == "-" else options.output
+    calling = caller()
     # A setting or variable says how frameworks get there, and no path.
-    said = context.origins["from_"].kind == "flag"
-    place = context.path(options.from_) if said else ""
-    folder = harvests.folder_of(output)
+    place = calling.path(os.fspath(from_)) if from_ and calling.is_flag("from_") else ""
+    folder = _folder(os.fspath(output))
     # What is only looked at may be written meanwhile.
-    with nullcontext() if options.check else harvests.locked(folder):
-        progress = ProgressLine(context, "reading", "families" if options.executor else "wheels")
-        try:
-            found = harvests.gathered(
-                context.arguments,
-                context.index,
-                context.matrices,
-                place,
-                folder,
-                context.env,
-                progress.of,
-                options.executor,
-            )
-        finally:
-            progress.end()
+    with nullcontext() if check else locked(folder):
+        wanted = families.chosen(families.families(), names)
+        began = time.monotonic()
+        readings, damage = _readings(wanted, place, executor, matrix)
+        texts = [text for reading in readings for text in reading.texts]
+        files = [
+            compared(family.name, os.path.join(folder, f"{family.name}.yaml"), text)
+            for family, text in zip(wanted, texts, strict=True)
+        ]
+        effort = Effort(
+            requests=sum(reading.requests for reading in readings),
+            bytes=sum(reading.bytes for reading in readings),
+            seconds=time.monotonic() - began,
+        )
+        found = Harvested(files, effort, damage, checked=check)
         for warning in found.warnings:
-            context.say(f"warning: harvested without what cannot be read: {warning}")
-        if not options.check:
-            found.write(accept=options.accept)
-    context.say_after(str(found.effort))
-    code = context.give(found)
-    # A check answers whether anything changed; otherwise that it did is what was asked for.
-    return code if options.check else 0
+            calling.say(f"warning: harvested without what cannot be read: {warning}")
+        if not check:
+            found.write(accept=accept)
+    calling.note(str(effort))
+    return found
+
+
+def _folder(output: str) -> str:
+    """The directory that files are written to. Raises UsageError."""
+    # An installed package is its packager's: what is harvested there goes elsewhere.
+    if not output and resources.builtin_index():
+        raise UsageError(
+            "the matrix of an installed package is read-only",
+            expected="`--output DIR`",
+            help="`--matrix FILE` puts a file from there on top of the built-in matrix",
+        )
+    return output or resources.harvested_root()
+
+
+def _readings(
+    wanted: Sequence[Family],
+    place: str,
+    executor: str,
+    matrix: OpenMatrix | Path | Sequence[Path] | None,
+) -> tuple[Sequence[FamilyReading], Sequence[MatrixError]]:
+    """What the sources say, and what of the matrix cannot be read."""
+    env, overlays = caller().env, paths_of(matrix)
+    paths = [os.path.join(resources.matrix_root(), "matrix.yaml"), *overlays]
+    ground = base_matrix.read(lambda: open_matrix(matrix).index, paths, families.matched(wanted))
+    context = {
+        "day": this_day(env),
+        "packages": families.packages(),
+        "programs": families.programs(),
+        # A worker may run in any folder.
+        "place": os.path.abspath(place) if place and executor else place,
+        **ground.as_dict("components", "pythons", "lines"),
+    }
+    with caller().progress("reading", "families" if executor else "wheels") as progress:
+        if not executor:
+            return [_read(wanted, context, env, progress.of)], ground.damage
+        work = Harvester(index=open_matrix(matrix).index, asked=context)
+        parts, readings = [[family] for family in wanted], []
+        with Workers(work, parts, overlays, 0, executor) as workers:
+            for reading in workers.results():
+                readings.append(reading)
+                progress.of("sources", len(readings), len(wanted))
+        return readings, ground.damage
+
+
+class FamilyReading(Value):
+    """The texts of the files of some families, and the requests and bytes that they took."""
+
+    texts: tuple[str, ...]
+    requests: int
+    bytes: int
+
+
+class Harvester(IndexedWork):
+    """Reads families where it runs, by the settings and the cache of that machine; `asked` goes into each context."""
+
+    asked: Mapping[str, Any]
+
+    def attempt(self, part: Sequence[Family]) -> FamilyReading:
+        """What the sources of some families say."""
+        return _read(part, self.asked, os.environ)
+
+
+def _read(
+    wanted: Sequence[Family],
+    asked: Mapping[str, Any],
+    env: Mapping[str, str],
+    progress: Callable[[str, int, int], None] = lambda *_: None,
+) -> FamilyReading:
+    with closing(Session(cache(env))) as session:
+        context = HarvestContext(session=session, env=env, **asked)
+        texts = [
+            written.text(
+                families.harvest(family, context.replace(progress=partial(progress, family.name))),
+                family.about,
+            )
+            for family in wanted
+        ]
+    return FamilyReading(texts=tuple(texts), requests=session.requests, bytes=session.bytes)

@@ -40,16 +40,16 @@ no or unknown, with the evidence of each line. Pass on every part that it marks 
     formats=("text",),
     request=True,
     examples=("toolmatrix mcp", "toolmatrix mcp --matrix ours.yaml --distro debian12"),
-    own={
-        "timeout": option(
-            "--timeout",
-            kind="number",
-            metavar="SECONDS",
-            help="Time limit for an answer, in seconds [default: 60]",
-        ),
-    },
 )
-def run(context: Context) -> int:
+def run(
+    context: Context,
+    *,
+    timeout: int | None = option(
+        "--timeout",
+        metavar="SECONDS",
+        help="Time limit for an answer, in seconds [default: 60]",
+    ),
+) -> int:
     """Serve coding assistants over the Model Context Protocol (stdin and stdout).
 
     Answer until the client is gone.
@@ -80,7 +80,7 @@ def run(context: Context) -> int:
     # read by.
     answering = Worker(
         lambda name, arguments: tell(name, arguments, standing),
-        WorkBounds(seconds=context.options.timeout or TIMEOUT),
+        WorkBounds(seconds=timeout or TIMEOUT),
     )
 
     async def serve() -> None:

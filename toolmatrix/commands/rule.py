@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.api import Report
 from toolmatrix.command import command
 from toolmatrix.documents import Annotated, Any, Literal, TypedDict
 from toolmatrix.errors import NothingMatched
@@ -11,7 +12,6 @@ from toolmatrix.request.spelling import meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.cli.context import Context
     from toolmatrix.report.terminal import Terminal
 
 
@@ -29,24 +29,25 @@ class RulesDocument(TypedDict):
     completer="code",
     examples=("toolmatrix rule TM101", "toolmatrix rule"),
 )
-def run(context: Context) -> int:
+def rule(*codes: str) -> Report:
     """Explain a code such as TM101.
 
-    Print the pages of the codes given, or the list of all codes.
+    The pages of the codes given, or the list of all codes. Raises NothingMatched.
     """
     rules = load_rules()
-    wanted = [_find(rules, code) for code in context.arguments]
-    if context.options.format == "json":
-        pages = [one.to_json() for one in wanted or rules.values()]
-        document: RulesDocument = {"schema": "toolmatrix.rules/1", "rules": pages}
-        context.write_json(document)
-    elif wanted:
-        context.write("\n".join(_page(rule, context.terminal) for rule in wanted))
-    else:
-        rows = [(rule.code, rule.severity, rule.name) for rule in rules.values()]
-        context.write("\n".join(columns(rows)) + "\n")
-        context.say_after("hint: `toolmatrix rule TM101` shows the page of a code")
-    return 0
+    wanted = [_find(rules, code) for code in codes]
+    rows = [(one.code, one.severity, one.name) for one in rules.values()]
+    document: RulesDocument = {
+        "schema": "toolmatrix.rules/1",
+        "rules": [one.to_json() for one in wanted or rules.values()],
+    }
+    return Report(
+        words=lambda screen: (
+            "\n".join(_page(one, screen) for one in wanted) or "\n".join(columns(rows)) + "\n"
+        ),
+        document=lambda: document,
+        hint="" if wanted else "`toolmatrix rule TM101` shows the page of a code",
+    )
 
 
 def _find(rules: dict[str, CodePage], code: str) -> CodePage:

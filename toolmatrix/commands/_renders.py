@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from toolmatrix.api import Report, split_words
+from toolmatrix.api import Report
+from toolmatrix.api.caller import caller
 from toolmatrix.errors import CannotSay, NothingMatched, ToolmatrixError
 from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.value import Value
@@ -13,9 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from toolmatrix.api import Words
+    from toolmatrix.api.checks import Workers
     from toolmatrix.api.files import RenderOptions
-    from toolmatrix.api.requests import OpenMatrix
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock
     from toolmatrix.recipes.model import Recipe
@@ -57,18 +57,6 @@ class RenderOutcome(Value):
     question: RenderQuestion
     counts: tuple[tuple[str, int], ...]
     refused: tuple[str, ...] = ()
-
-
-def check_render(*, arch: Words = (), only: Words = (), matrix: OpenMatrix | None = None) -> Report:
-    """Whether every answer of every recipe can be rendered, in this process; of `only` some recipes where named.
-
-    Each release is also asked for with those of the archs that its target can have. Raises ToolmatrixError.
-    """
-    from toolmatrix.api.requests import open_matrix
-
-    opened = open_matrix(matrix)
-    asked = questions(opened.index, split_words(arch), split_words(only))
-    return rendered(opened.index, opened.paths, asked, processes=1)
 
 
 def questions(
@@ -155,25 +143,19 @@ def _fits(index: Index, arch: str, accelerator: str) -> bool:
     )
 
 
-def rendered(
-    index: Index,
-    paths: Sequence[str],
-    asked: Sequence[RenderQuestion],
-    *,
-    processes: int = 0,
-    executor: str = "",
-    progress: Callable[[int, int], None] = lambda *_: None,
-) -> Report:
-    """The table of what came of questions, by so many processes, 0 for one a processor, or by an executor."""
-    from toolmatrix.api.checks import Workers
+def table(index: Index, asked: Sequence[RenderQuestion], workers: Callable[..., Workers]) -> Report:
+    """The table of what came of questions, which workers of this matrix answer."""
     from toolmatrix.report import renders
 
     parts = [list(asked[place : place + PART]) for place in range(0, len(asked), PART)]
     outcomes: list[RenderOutcome] = []
-    with Workers(Renderer(index=index), parts, paths, processes, executor) as workers:
-        for part in workers.results():
+    with (
+        caller().progress("rendering", "answers") as progress,
+        workers(Renderer(index=index), parts) as shared,
+    ):
+        for part in shared.results():
             outcomes += part
-            progress(len(outcomes), len(asked))
+            progress.at(len(outcomes), len(asked))
     rows = [
         renders.Row(
             recipe=one.question.recipe,
@@ -185,9 +167,9 @@ def rendered(
         )
         for one in outcomes
     ]
-    table = renders.RenderTable(index, OUTCOMES, rows)
+    made = renders.RenderTable(index, OUTCOMES, rows)
     return Report(
-        words=table.text, document=table.document, exit_code=int(bool(table.counts[REFUSED]))
+        words=made.text, document=made.document, exit_code=int(bool(made.counts[REFUSED]))
     )
 
 
