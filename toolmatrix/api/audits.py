@@ -67,7 +67,7 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
 
     Raises HarvestRefused, ToolMissing, and NothingMatched where no clone of a source is there.
     """
-    from toolmatrix.harvest.source_check import NOT_FOUND, SourceQuestion, reopened
+    from toolmatrix.harvest.source_tree import NOT_FOUND, SourceQuestion, reopened
 
     asked: dict[str, list[tuple[Claim, SourceQuestion]]] = {}
     for claim in matrix.claims.values():

@@ -7,11 +7,11 @@ from functools import partial
 
 from toolmatrix.api import Report, split_words
 from toolmatrix.errors import NothingMatched, UsageError
-from toolmatrix.inventory import readings
+from toolmatrix.inventory import host
 from toolmatrix.inventory.model import SUSPICIOUS
 from toolmatrix.judge import comparison, validation
 from toolmatrix.judge.validation import Baseline
-from toolmatrix.lock import compare, read
+from toolmatrix.lock import compare, lock_file
 from toolmatrix.report import claims, differences, port
 from toolmatrix.report import comparison as report
 
@@ -50,7 +50,9 @@ def diff(
     words, said = [os.fspath(one) for one in (old, new) if one], split_words(target)
     if any(validation.is_subject(word, word) for word in words):
         return of_subjects(words, said, platform, lock=os.fspath(lock), everything=everything)
-    return of_locks([(word, read.read(word)) for word in words], said, open_matrix(matrix).index)
+    return of_locks(
+        [(word, lock_file.read(word)) for word in words], said, open_matrix(matrix).index
+    )
 
 
 def of_locks(held: Sequence[Named], said: Sequence[str], index: Index) -> Report:
@@ -148,7 +150,7 @@ def of_subjects(
         for word, place in zip(subjects, platforms, strict=True)
     )
     targets, says = _explaining(lock, said, (one, other)) if lock else ((), None)
-    found = comparison.compare(one, other, comparison.load(), readings.load().why, says)
+    found = comparison.compare(one, other, comparison.load(), host.load_readings().why, says)
     return Report(
         words=partial(report.text, found, everything=everything),
         document=partial(report.document, found, lock, targets),

@@ -101,11 +101,11 @@ def fetch(
     from toolmatrix.api import files
     from toolmatrix.harvest import families
     from toolmatrix.harvest.transport import Session
-    from toolmatrix.lock import read
+    from toolmatrix.lock import lock_file
     from toolmatrix.render import mirrors as placing
 
     path = os.path.join(folder, files.LOCK)
-    lock = read.read(path)
+    lock = lock_file.read(path)
     options = files.options_of(lock, path, index)
     named = options.fetched
     job = files.rendered(lock, options, files.rules(index, options), targets=options.target).job

@@ -10,7 +10,7 @@ from toolmatrix.api.checks import files, findings_report, loaded
 from toolmatrix.api.trials import ImportedReleases, Trials, standing
 from toolmatrix.errors import NothingMatched
 from toolmatrix.facts.store import cache_folder
-from toolmatrix.harvest import environments, imported, written
+from toolmatrix.harvest import environments, runs, written
 from toolmatrix.harvest.environments import Bench
 from toolmatrix.harvest.resolver import Uv
 from toolmatrix.judge import audit, lints
@@ -59,8 +59,8 @@ def put(found: ImportedReleases, path: str) -> HarvestedFile:
     """
     with harvests.locked(os.path.dirname(path) or "."):
         # Read while nobody else writes: their rows stay.
-        made = imported.document(path, found.together, found.breaks)
-        text = written.text(made, imported.ABOUT, "toolmatrix audit --import --write")
+        made = runs.imports_document(path, found.together, found.breaks)
+        text = written.text(made, runs.ABOUT_IMPORTS, "toolmatrix audit --import --write")
         file = harvests.compared("imports", path, text)
         replace_files({path: text} if file.changed and made["tables"] else {})
     return file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.api import PLAIN, Printed, arguments, split_words
 from toolmatrix.errors import CannotSay, NothingMatched
-from toolmatrix.lock import compare, make, read, write
+from toolmatrix.lock import compare, lock_file, model
 from toolmatrix.lock.model import DEFAULT, Lock
 from toolmatrix.opener import opened
 from toolmatrix.solve.resolve import Unsatisfiable, resolve
@@ -55,11 +55,11 @@ class Locked(Printed):
     @property
     def digest(self) -> str:
         """The digest that files and images made from it name it by."""
-        return write.digest(self.lock)
+        return lock_file.digest(self.lock)
 
     def text(self, screen: Terminal = PLAIN) -> str:  # noqa: ARG002 - a file has no width
         """The lock as a file holds it."""
-        return write.text(self.lock)
+        return lock_file.text(self.lock)
 
     def to_json(self, path: str = "toolmatrix.lock") -> dict[str, Any]:
         """The document `toolmatrix.locked/1` of a lock that is written to a path for the first time."""
@@ -139,7 +139,7 @@ def lock(
     from toolmatrix.api import files
 
     found = files.for_images(place.index, asked_for, found, lambda _: None)
-    before = read.read(kept) if kept else None
+    before = lock_file.read(kept) if kept else None
     if packages:
         found = closures.filled(place.index, found, os.environ, before)
     elif before:
@@ -175,7 +175,7 @@ def solved(
         # A lock marks what it kept, so that `--check` does not call it stale for being kept.
         kept = [place[:2] for place in _decisive(index, part.request, found)]
         document = answer.document(index, found)
-        environments[name] = make.environment(document, part.words, kept)
+        environments[name] = model.environment(document, part.words, kept)
         for caveat in document["caveats"]:
             if caveat["kind"] == "untested":
                 say(caveat["text"])
@@ -214,7 +214,7 @@ def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Callable[[str], 
 
     names = Names(index)
     moving = {names.component(name.lower()) for name in upgrade}
-    lock = read.read(path)
+    lock = lock_file.read(path)
     held = {
         name
         for environment in lock.environments.values()
@@ -273,7 +273,7 @@ def document(
         "schema": "toolmatrix.locked/1",
         "path": path,
         "status": status,
-        "digest": write.digest(lock),
+        "digest": lock_file.digest(lock),
         "matrix": {"digest": lock.matrix_digest, "date": lock.matrix_date},
         "present_matrix": answer.head(index),
         "environments": {

@@ -10,9 +10,9 @@ from toolmatrix.api import files, harvests
 from toolmatrix.api.builds import Built
 from toolmatrix.api.harvests import HarvestedFile
 from toolmatrix.facts.index import Index
-from toolmatrix.harvest import built, written
-from toolmatrix.harvest.built import ImageBuild
-from toolmatrix.lock import write
+from toolmatrix.harvest import runs, written
+from toolmatrix.harvest.runs import ImageBuild
+from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import Lock, LockedEnvironment
 from toolmatrix.outputs import os_errors_as, replace_files
 from toolmatrix.recipes import read as recipes
@@ -92,7 +92,7 @@ def row(index: Index, lock: Lock, image: Built, seen: SeenBuild) -> ImageBuild |
         recipe=os.path.basename(recipe),
         base=_base(lock, held["base-image"].version),
         engine=seen.engine,
-        lock=write.digest(lock).partition(":")[2][:_DIGITS],
+        lock=lock_file.digest(lock).partition(":")[2][:_DIGITS],
         day=seen.day,
         seconds=image.seconds,
         check="" if image.exit_code else seen.checked,
@@ -109,8 +109,8 @@ def put(builds: Sequence[ImageBuild], path: str) -> HarvestedFile:
     """
     with harvests.locked(os.path.dirname(path) or "."):
         # Read while nobody else writes: their rows stay.
-        made = built.document(path, builds)
-        text = written.text(made, built.ABOUT, "toolmatrix build --write")
+        made = runs.builds_document(path, builds)
+        text = written.text(made, runs.ABOUT_BUILDS, "toolmatrix build --write")
         file = harvests.compared("builds", path, text)
         replace_files({path: text} if file.changed and made["tables"] else {})
     return file

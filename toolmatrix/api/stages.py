@@ -242,22 +242,18 @@ class Stages(Printed):
 
     def script(self) -> str:
         """A POSIX shell script that replays the plan."""
-        from toolmatrix.stages import scripts
-
-        return scripts.script(self.replay())
+        return replaying.script(self.replay())
 
     def ninja(self, jobs: int = 0) -> str:
         """A Ninja file that replays the plan, with at most `jobs` of the stages that need much memory at once."""
-        from toolmatrix.stages import scripts
-
-        return scripts.ninja(self.replay(), depth=jobs)
+        return replaying.ninja(self.replay(), depth=jobs)
 
     def cost(self, path: str, note: Callable[[str], None] = lambda _: None) -> Costed:
         """The cost of the plan by the CSV of `nvcc -time`, or the JSON of a run. Raises LogError, UsageError."""
-        from toolmatrix.stages import cost, timing
+        from toolmatrix.stages import cost
 
         made = self.replay()
-        seconds, peaks, basis = timing.seconds_of(path, made.steps, note)
+        seconds, peaks, basis = cost.seconds_of(path, made.steps, note)
         return Costed(self.plan(), made, cost.cost(made.steps, seconds, peaks, basis=basis))
 
     def run(self, jobs: int = 0, *, verify: bool = False, timeout: float | None = None) -> Ran:
@@ -363,7 +359,7 @@ def stages(
     """
     from toolmatrix.api import stage_answers
     from toolmatrix.api.requests import open_matrix
-    from toolmatrix.stages import saved
+    from toolmatrix.stages import log_file
 
     def index() -> Index:
         return open_matrix(matrix).index
@@ -386,7 +382,7 @@ def stages(
             lock, *asked, targets=split_words(target), index=index, wanted=wanted
         )
     path, lines = log_of(log)
-    read = saved.read(path) if path else saved.parse(lines)
+    read = log_file.read(path) if path else log_file.parse(lines)
     found = Stages(read, index, where=path or "log", wanted=wanted)
     return found if lock is None else stage_answers.of_log(found, lock, split_words(target))
 
@@ -408,7 +404,7 @@ def ask(
     Raises ToolMissing, UsageError.
     """
     from toolmatrix.stages.drivers import dry_run, installed
-    from toolmatrix.stages.log import parse_log
+    from toolmatrix.stages.log_file import parse_log
 
     dry = dry_run.dry_run(
         sources,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os.path
 
 from toolmatrix.api import files, harvests, recorded, this_day
-from toolmatrix.lock import read
-from toolmatrix.logs.proof import Proof
+from toolmatrix.lock import lock_file
+from toolmatrix.logs.log import Proof
 from toolmatrix.outputs import os_errors_as
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api.builds import Built
     from toolmatrix.cli.context import Context
-    from toolmatrix.harvest.built import ImageBuild
+    from toolmatrix.harvest.runs import ImageBuild
 
     Asked = Callable[[tuple[str, ...]], str]
     """What a program printed, nothing where it failed."""
@@ -64,4 +64,6 @@ def _row(context: Context, image: Built, engine: str, asked: Asked) -> ImageBuil
         packed=bool(size) and _PACKED in asked(("docker", "info", "--format", "{{.DriverStatus}}")),
         day=this_day(context.env).isoformat(),
     )
-    return recorded.row(context.index(), read.read(os.path.join(folder, files.LOCK)), image, seen)
+    return recorded.row(
+        context.index(), lock_file.read(os.path.join(folder, files.LOCK)), image, seen
+    )

@@ -7,7 +7,7 @@ from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ALL, EXIT_CODE, PLATFORM, STORES, targets
 from toolmatrix.commands._subjects import stdin_of, store_of, targets_of
 from toolmatrix.judge import validation
-from toolmatrix.lock import read
+from toolmatrix.lock import lock_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,5 +65,5 @@ def run(context: Context) -> int:
 
 def _lock(context: Context, argument: str) -> Lock:
     if argument == "-":
-        return read.parse(context.piped.read("a lock", read.LARGEST + 1), "stdin")
-    return read.read(context.path(argument))
+        return lock_file.parse(context.piped.read("a lock", lock_file.LARGEST + 1), "stdin")
+    return lock_file.read(context.path(argument))

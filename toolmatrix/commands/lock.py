@@ -11,7 +11,7 @@ from toolmatrix.command import command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import CHECK, ONLINE
 from toolmatrix.errors import LockError, UsageError
-from toolmatrix.lock import compare, read, write
+from toolmatrix.lock import compare, lock_file
 from toolmatrix.lock.model import DEFAULT
 from toolmatrix.opener import opened
 from toolmatrix.outputs import replace_file, replace_files
@@ -119,13 +119,13 @@ def _write(context: Context, index: Index, harvested: Sequence[str]) -> int:
     )
     if options.packages:
         keeping = options.upgrade or options.keep
-        earlier = read.read(options.keep or options.lock) if keeping else None
+        earlier = lock_file.read(options.keep or options.lock) if keeping else None
         lock = _packaged(context, index, lock, earlier)
     # `--output -` is the default, and can be said all the same: then the lock itself is the result.
     if options.format == "text" and (
         context.origins["output"].kind != "default" or options.lock == "-"
     ):
-        context.write(write.text(lock))
+        context.write(lock_file.text(lock))
         said = "" if options.output == "-" else f"wrote {options.output}: "
         context.say_after(said + _counted(lock))
         return 0
@@ -137,7 +137,7 @@ def _write(context: Context, index: Index, harvested: Sequence[str]) -> int:
     if not options.packages:
         kept = packages.keep_packages(index, lock, before)
         lock, note = kept.lock, kept.note
-    text = write.text(lock)
+    text = lock_file.text(lock)
     same = _is_there(path, text)
     facts = locks.beside(path, harvested)
     old = None if same else before
@@ -165,7 +165,7 @@ def _write(context: Context, index: Index, harvested: Sequence[str]) -> int:
 
 
 def _check(context: Context, index: Index) -> int:
-    held = read.read(context.options.lock)
+    held = lock_file.read(context.options.lock)
     # What the lock says it was made to keep is kept again: without, an answer that is as it was would be called stale.
     wanted = environments(context, index, held)
     fresh = solved(index, wanted, lambda name: locks.marked(held, name))
@@ -342,15 +342,15 @@ def _lock_to_renew(context: Context) -> Lock | None:
         return None
     if not os.path.exists(context.options.lock):
         raise _no_request()
-    return read.read(context.options.lock)
+    return lock_file.read(context.options.lock)
 
 
 def _previous(path: str) -> Lock | None:
     # A lock that is broken may be replaced; a file that never was one is somebody else's.
     try:
-        return read.read(path)
+        return lock_file.read(path)
     except LockError:
-        if read.may_be_replaced(path):
+        if lock_file.may_be_replaced(path):
             return None
         raise
 

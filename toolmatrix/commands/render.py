@@ -16,7 +16,7 @@ from toolmatrix.command.options import CHECK, ONLINE
 from toolmatrix.commands import lock as locking
 from toolmatrix.errors import CannotSay, LockError, UsageError
 from toolmatrix.facts.index import Index
-from toolmatrix.lock import read
+from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import Lock
 from toolmatrix.outputs import replace_files
 from toolmatrix.recipes import read as recipes
@@ -190,7 +190,7 @@ def _kept_lock(context: Context, path: str) -> Lock | None:
     if not os.path.exists(path):
         return None
     try:
-        return read.read(path)
+        return lock_file.read(path)
     except LockError:
         if context.options.force and path != _answered_by(context):
             return None
@@ -201,7 +201,7 @@ def _recalled(path: str, option: Option, words: str | tuple[str, ...]) -> object
     try:
         value = option.accept(words if isinstance(words, str) else list(words))
     except BadValue as bad:
-        raise read.odd(path, ("render", option.key), bad.expected, bad.found) from None
+        raise lock_file.odd(path, ("render", option.key), bad.expected, bad.found) from None
     # The path of a recipe is relative to the lock.
     moved = option.name == "recipe" and recipes.is_path(value)
     return os.path.join(os.path.dirname(path), value) if moved else value
@@ -212,7 +212,7 @@ def _rendered(context: Context, index: Index) -> tuple[Rendered, int]:
     # The targets of a request are those of its lock: of one that has no answer there is nothing to write.
     targets = () if context.arguments else options.target
     path = _answered_by(context)
-    held = None if context.arguments else read.read(path)
+    held = None if context.arguments else lock_file.read(path)
     context = context if options.recipe else _with_recipe(context, index, held)
     wanted = files.RenderOptions(
         recipe=context.options.recipe,
@@ -276,13 +276,13 @@ def _named(context: Context) -> list[str]:
     # Without arguments a lock is rendered, of which the matrix has to have what was harvested for it.
     if not context.options.online or context.arguments:
         return [*context.arguments]
-    return locking.named_in(read.read(_answered_by(context)))
+    return locking.named_in(lock_file.read(_answered_by(context)))
 
 
 def _with_packages(context: Context, index: Index, lock: Lock) -> Lock:
     path = _beside(context)
     try:
-        held = read.read(path) if os.path.exists(path) else None
+        held = lock_file.read(path) if os.path.exists(path) else None
     # Where files are written it is refused, or replaced.
     except LockError:
         return lock

@@ -15,7 +15,7 @@ from toolmatrix.command.option import option
 from toolmatrix.command.options import EXIT_CODE, JOBS, only
 from toolmatrix.commands._subjects import targets_of
 from toolmatrix.errors import UsageError
-from toolmatrix.lock import read
+from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import DEFAULT, Lock
 
 # The first word of `stages diff OLD NEW`; a file that is called so is `./diff`.
@@ -149,7 +149,7 @@ def _lock(context: Context) -> Lock | None:
     """The answer that plans are for: the lock that the command line names, or that of the requests of `--for`."""
     options, named = context.options, context.origins["lock"].kind == "flag"
     if not options.for_:
-        return read.read(options.lock) if named else None
+        return lock_file.read(options.lock) if named else None
     if named:
         raise UsageError("`--for` and `--lock` contradict each other", help="leave out one of them")
     index = context.index()
@@ -192,10 +192,10 @@ def _wanted(context: Context) -> api.Wanted:
 
 
 def _read(context: Context, path: str) -> Stages:
-    from toolmatrix.stages import saved
+    from toolmatrix.stages import log_file
 
-    log = saved.read(path, context.stdin)
-    return api.Stages(log, context.index, where=saved.called(path), wanted=_wanted(context))
+    log = log_file.read(path, context.stdin)
+    return api.Stages(log, context.index, where=log_file.called(path), wanted=_wanted(context))
 
 
 def _answered(context: Context, lock: Lock) -> Stages:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from toolmatrix.report import terminal
 from toolmatrix.report.stage_words import StageProse, prose_of, sentence
 from toolmatrix.report.terminal import Terminal
-from toolmatrix.stages.fold import own_name, role
+from toolmatrix.stages.compare import own_name, role
 from toolmatrix.stages.model import Plan, Stage
 from toolmatrix.value import Value
 

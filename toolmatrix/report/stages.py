@@ -8,7 +8,7 @@ from toolmatrix.report import terminal
 from toolmatrix.report.stage_table import FileNames, products, sources, table
 from toolmatrix.report.stage_words import prose_of
 from toolmatrix.report.terminal import Terminal
-from toolmatrix.stages.fold import host_compiler
+from toolmatrix.stages.compare import host_compiler
 from toolmatrix.stages.model import Diagnostic, Log, Plan
 
 # So many files are named in a heading.
