@@ -18,7 +18,7 @@ from _measure import Spread, spread
 from resolve import tell
 
 from tests.engine import bases, mutations
-from toolmatrix.lock import read
+from toolmatrix.lock import lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ COUNTED: Mapping[str, Mapping[str, str]] = {
 
 def questions(work: Path) -> dict[str, Any]:
     """What is promised as somebody who knows the image asks goss, which has no word for labels and configurations."""
-    target = read.read(str(work / "toolmatrix.lock")).environments["default"].targets["x86"]
+    target = lock_file.read(str(work / "toolmatrix.lock")).environments["default"].targets["x86"]
     version = {name: part.version for name, part in target.components.items()}
     begins = {name: rf"/^(Python )?{re.escape(text)}\b/" for name, text in version.items()}
     major, minor = mutations.RUNTIME

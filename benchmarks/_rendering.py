@@ -20,8 +20,8 @@ from _measure import spread
 from toolmatrix import __version__
 from toolmatrix.errors import NoImage
 from toolmatrix.facts.store import open_index
-from toolmatrix.lock import make as locks
-from toolmatrix.lock import write
+from toolmatrix.lock import lock_file
+from toolmatrix.lock import model as locks
 from toolmatrix.lock.model import DEFAULT, Lock
 from toolmatrix.recipes import read as recipes
 from toolmatrix.render import dockerfile, formats, make
@@ -65,7 +65,7 @@ def cells(index: Index, rules: make.Rules) -> Iterator[Lock]:
 
 def job(lock: Lock, rules: make.Rules) -> Job:
     """What the command does between a lock and the formats."""
-    return make.job(lock, write.digest(lock), rules, version=__version__)
+    return make.job(lock, lock_file.digest(lock), rules, version=__version__)
 
 
 def theirs(lock: Lock) -> str:

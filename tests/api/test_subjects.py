@@ -14,7 +14,7 @@ from tests.cli.test_validate import BAD, DOUBTFUL, GOOD, LOCK
 from toolmatrix.api import subjects
 from toolmatrix.cli.main import main
 from toolmatrix.errors import LockError, NothingMatched, UsageError
-from toolmatrix.lock import write
+from toolmatrix.lock import lock_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name, inventory in HELD.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(inventory.to_json()))
-    (tmp_path / "the.lock").write_text(write.text(LOCK))
+    (tmp_path / "the.lock").write_text(lock_file.text(LOCK))
     return tmp_path
 
 

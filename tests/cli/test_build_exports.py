@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.test_build import NO_BUILDX, calls, engine, refused
 from tests.cli.test_documents import validated
-from toolmatrix.lock import read
+from toolmatrix.lock import lock_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,7 @@ def test_a_reproducible_build_has_one_time_and_says_its_digest(
 ) -> None:
     path = engine(here, "docker", METADATA)
     outcome = real("build", "out", "--target", "x86", "--reproducible", PATH=path)
-    day = datetime.fromisoformat(read.read(str(out / "toolmatrix.lock")).matrix_date)
+    day = datetime.fromisoformat(lock_file.read(str(out / "toolmatrix.lock")).matrix_date)
     epoch = int(day.replace(tzinfo=timezone.utc).timestamp())
     assert words(here) == [
         [

@@ -181,15 +181,15 @@ def test_a_lock_that_is_none_is_refused(diff: Cli, here: Path) -> None:
 
 def test_facts_that_the_matrix_lacks_are_told_by_nothing(diff: Cli, here: Path, cli: Cli) -> None:
     """A lock of another matrix: values still compare, reasons are left out."""
-    from toolmatrix.lock import read, write
+    from toolmatrix.lock import lock_file
 
-    lock = read.read(str(here / "new.lock"))
+    lock = lock_file.read(str(here / "new.lock"))
     default = lock.environments["default"]
     x86 = default.targets["x86"]
     strange = {name: part.replace(facts=("no/such",)) for name, part in x86.components.items()}
     targets = {"x86": x86.replace(components=strange)}
     made = lock.replace(environments={"default": default.replace(targets=targets)})
-    (here / "strange.lock").write_text(write.text(made))
+    (here / "strange.lock").write_text(lock_file.text(made))
     outcome = diff("old.lock", "strange.lock")
     assert outcome.code == 0
     lines = outcome.out.splitlines()

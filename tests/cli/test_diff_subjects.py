@@ -14,7 +14,7 @@ from tests.inventory import machines
 from tests.judge.test_images import ARM
 from toolmatrix.cli.main import main
 from toolmatrix.inventory import host
-from toolmatrix.lock import write
+from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import (
     Lock,
     LockedComponent,
@@ -84,7 +84,7 @@ def image(arch: str, flags: str = "", **versions: str) -> dict[str, Any]:
         platform=f"linux/{arch}",
         Env=["PATH=/usr/bin", *([f"CFLAGS={flags}"] if flags else [])],
         Labels={
-            "io.github.toolmatrix.lock.digest": write.digest(LOCK),
+            "io.github.toolmatrix.lock.digest": lock_file.digest(LOCK),
             "io.github.toolmatrix.target": {"amd64": "x86", "arm64": "arm"}[arch],
             "org.opencontainers.image.base.name": f"local/debian:bookworm-{arch}",
         },
@@ -97,7 +97,7 @@ def shelf(here: Path) -> Path:
     """An x86 and an arm64 image of one lock, and the lock."""
     (here / "x86.tar").write_bytes(images.tar(image("amd64")))
     (here / "arm.tar").write_bytes(images.tar(image("arm64", " ".join(ARM_FLAGS))))
-    (here / "a.lock").write_text(write.text(LOCK))
+    (here / "a.lock").write_text(lock_file.text(LOCK))
     return here
 
 

@@ -11,7 +11,7 @@ from tests.inventory.machines import Captured
 from tests.judge.test_machine import FILES, OUTPUTS, X86, changed
 from toolmatrix.inventory import host
 from toolmatrix.judge.machine import CHECKS
-from toolmatrix.lock import write
+from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import Lock, LockedEnvironment
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def test_a_ready_machine_is_told_line_by_line(real: Cli) -> None:
 
 
 def test_a_lock_makes_a_lack_wrong(real: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (here / "toolmatrix.lock").write_text(write.text(LOCK))
+    (here / "toolmatrix.lock").write_text(lock_file.text(LOCK))
     assert real("doctor", SOURCE_DATE_EPOCH=EPOCH).code == 0
     monkeypatch.setattr(host, "HERE", changed("python3 --version", "Python 3.12.1"))
     run = real("doctor", "--json", SOURCE_DATE_EPOCH=EPOCH)
@@ -59,7 +59,7 @@ def test_a_lock_makes_a_lack_wrong(real: Cli, here: Path, monkeypatch: pytest.Mo
 def test_what_decides_may_be_unknown(
     real: Cli, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (here / "other.lock").write_text(write.text(LOCK))
+    (here / "other.lock").write_text(lock_file.text(LOCK))
     monkeypatch.setattr(host, "HERE", changed("python3 --version", "Python 3"))
     assert real("doctor", "--lock", "other.lock").code == 4
     assert real("doctor", "--lock", "none.lock").code == 2

@@ -23,7 +23,7 @@ from toolmatrix.api import driver_wheels
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.commands.fetch import fetch
 from toolmatrix.errors import IndexFailed
-from toolmatrix.lock import read
+from toolmatrix.lock import lock_file
 from toolmatrix.stages.drivers import installed
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def test_wheels_of_a_lock_are_all_that_pip_needs(
     run("lock", *REQUEST, "--packages")
     assert run("render", "--output", "out", "--fetched", "away").code == 0
     assert run("fetch", "out").code == 0
-    closure = read.read("out/toolmatrix.lock").targets["arm"].closure
+    closure = lock_file.read("out/toolmatrix.lock").targets["arm"].closure
     assert closure is not None
     wheels = here / "out/away/wheels/arm"
     held = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in wheels.iterdir()}

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.test_documents import validated
 from tests.golden import assert_golden
-from toolmatrix.lock import read, write
+from toolmatrix.lock import lock_file
 from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def lock(cli: Cli, cache: str) -> Cli:
 
 
 def held(here: Path, name: str = "toolmatrix.lock") -> Lock:
-    return read.read(str(here / name))
+    return lock_file.read(str(here / name))
 
 
 def versions(here: Path, target: str = "x86", name: str = "toolmatrix.lock") -> dict[str, str]:
@@ -68,7 +68,7 @@ def test_golden_lock_of_three_targets(lock: Cli, here: Path) -> None:
     count = sum(len(target.components) for target in found.targets.values())
     told = f"wrote toolmatrix.lock: 3 targets, {count} components\n"
     assert outcome == (0, told, "")
-    assert_golden("three-targets.lock", write.text(found.replace(matrix_digest="sha256:0")))
+    assert_golden("three-targets.lock", lock_file.text(found.replace(matrix_digest="sha256:0")))
     with open(schema_path("lock"), encoding="utf-8") as file:
         jsonschema.validate(tomllib.loads((here / "toolmatrix.lock").read_text()), json.load(file))
 

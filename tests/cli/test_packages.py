@@ -15,7 +15,7 @@ from tests.images import hostile
 from toolmatrix.api import packages
 from toolmatrix.api.locks import Locked
 from toolmatrix.commands.lock import lock
-from toolmatrix.lock import read, write
+from toolmatrix.lock import lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +80,7 @@ def run(real: Cli, server: Server) -> Cli:
 
 def closure(path: str = "toolmatrix.lock", target: str = "arm") -> LockedClosure:
     """All packages of a target of a lock."""
-    found = read.read(path).targets[target].closure
+    found = lock_file.read(path).targets[target].closure
     assert found
     return found
 
@@ -161,7 +161,7 @@ def test_a_lock_written_anew_keeps_the_packages_of_the_same_answer(
         "the packages of arm were those of another answer and are left out: "
         "`toolmatrix lock --packages` asks for them\n"
     )
-    assert read.read("toolmatrix.lock").targets["arm"].closure is None
+    assert lock_file.read("toolmatrix.lock").targets["arm"].closure is None
 
 
 def test_locks_are_compared_package_by_package(run: Cli, server: Server) -> None:
@@ -381,7 +381,7 @@ def test_packages_that_are_the_same_are_the_same_file(run: Cli, here: Path) -> N
     before = (here / "out/arm.requirements.txt").read_bytes()
     text = (here / "toolmatrix.lock").read_text().rpartition("# seal")[0]
     moved = text.replace("2026-", "2027-")
-    (here / "toolmatrix.lock").write_text(write.sealed(moved))
+    (here / "toolmatrix.lock").write_text(lock_file.sealed(moved))
     outcome = run("render", "--lock", "toolmatrix.lock", "--output", "new")
     assert outcome.code == 0
     assert (here / "new/arm.requirements.txt").read_bytes() == before

@@ -12,7 +12,7 @@ from tests.render.jobs import FIXTURES
 from toolmatrix.cli.main import main
 from toolmatrix.command import COMMANDS
 from toolmatrix.errors import OutputError
-from toolmatrix.lock import read, write
+from toolmatrix.lock import lock_file
 from toolmatrix.outputs import replace_files
 from toolmatrix.render import formats
 from toolmatrix.render.pinning import PINNED_BY
@@ -105,7 +105,7 @@ def test_a_directory_remembers_its_mirrors(real: Cli, here: Path) -> None:
 def test_a_directory_remembers_the_day_of_its_packages(real: Cli, here: Path) -> None:
     said = ("--snapshot", "2026-11-20", "--format", "dockerfile")
     assert real("render", *DEBIAN, *said, "--output", "out").code == 0
-    assert read.read("out/toolmatrix.lock").render["snapshot"] == "2026-11-20"
+    assert lock_file.read("out/toolmatrix.lock").render["snapshot"] == "2026-11-20"
     before = (here / "out/x86.Dockerfile").read_text()
     assert "/archive/debian/20261120T000000Z/ bookworm main" in before
     assert real("render", "--output", "out").code == 0
@@ -399,8 +399,8 @@ def test_a_lock_written_anew_keeps_how_its_directory_is_rendered(real: Cli, here
     assert path.read_text() == before
     assert real(*lock, *DEBIAN, "--with", "python==3.11").code == 0
     assert 'dialect = "classic"' in path.read_text()
-    digest = write.digest(read.read(str(path)))
-    assert digest == write.digest(read.read(str(path)).replace(render={}))
+    digest = lock_file.digest(lock_file.read(str(path)))
+    assert digest == lock_file.digest(lock_file.read(str(path)).replace(render={}))
 
 
 def test_a_lock_of_elsewhere_is_rendered_as_its_directory_was(real: Cli, here: Path) -> None:
@@ -448,7 +448,7 @@ def reseal(path: Path, old: str, new: str) -> None:
     """Let a lock say something else under a seal that holds."""
     body = path.read_text().partition("# seal ")[0]
     assert old in body
-    path.write_text(write.sealed(body.replace(old, new)))
+    path.write_text(lock_file.sealed(body.replace(old, new)))
 
 
 def test_stdout_takes_the_files_and_nothing_is_written(real: Cli, here: Path) -> None:
@@ -551,7 +551,7 @@ def test_a_lock_without_a_recipe_can_be_rendered(real: Cli, here: Path, line: st
     assert real("lock", *line.split(), "--check").code == 0
     assert real("render", "--output", "out").code == 0
     # What was requested is as new as it would be without an image.
-    held = read.read(str(here / "toolmatrix.lock")).targets["x86"].components
+    held = lock_file.read(str(here / "toolmatrix.lock")).targets["x86"].components
     name = line.split(maxsplit=1)[0]
     assert held[name].version == plain[name]["version"]
 
@@ -634,7 +634,7 @@ def of_another_matrix(real: Cli, here: Path, old: str = "", new: str = "") -> st
     """A lock as an earlier matrix made it, which may have known what this one does not; what is said of it."""
     real("lock", *HELD)
     path = here / "toolmatrix.lock"
-    held = read.read("toolmatrix.lock")
+    held = lock_file.read("toolmatrix.lock")
     reseal(path, f'"{held.matrix_date}"', '"2025-01-02"')
     reseal(path, f'"{held.matrix_digest}"', '"sha256:0"')
     reseal(path, old, new)

@@ -22,7 +22,7 @@ from tests.stages.real import program
 from toolmatrix.cli.main import READER_GONE, main
 from toolmatrix.cli.parser import parse
 from toolmatrix.resources import schema_path
-from toolmatrix.stages import saved
+from toolmatrix.stages import log_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -194,9 +194,7 @@ def test_names_that_are_no_utf_8_survive(real: Cli, here: Path) -> None:
 def test_a_line_without_end_takes_no_memory(
     real: Cli, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from toolmatrix.stages import log
-
-    monkeypatch.setattr(log, "LONGEST", 1000)
+    monkeypatch.setattr(log_file, "LONGEST", 1000)
     (here / "x.log").write_bytes(members()[f"{SEED}.log"] + b"#$ " + b"x" * 100_000)
     outcome = real("stages", "--from-log", "x.log")
     assert outcome.code == 0
@@ -426,4 +424,4 @@ def test_help_golden(real: Cli) -> None:
 
 
 def test_a_log_is_called_what_its_reader_calls_it() -> None:
-    assert (saved.called("-"), saved.called("a/b.log")) == ("stdin", "a/b.log")
+    assert (log_file.called("-"), log_file.called("a/b.log")) == ("stdin", "a/b.log")

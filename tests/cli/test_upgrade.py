@@ -11,7 +11,7 @@ import pytest
 from tests.amount import sampled
 from tests.cli.test_documents import validated
 from tests.cli.transcript import check, check_without
-from toolmatrix.lock import read
+from toolmatrix.lock import lock_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +85,7 @@ def test_every_command_writes_what_was_told(real: Cli, here: Path, line: str) ->
             assert program == "toolmatrix"
             outcome = real(*words)
             assert outcome.code == 0, (component, outcome.err)
-            (held,) = read.read(str(here / "toolmatrix.lock")).environments.values()
+            (held,) = lock_file.read(str(here / "toolmatrix.lock")).environments.values()
             for target in one["held"]:
                 assert held.targets[target].chosen[component] == move["version"]
             for change in move["changes"]:

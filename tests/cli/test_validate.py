@@ -17,7 +17,7 @@ from tests.judge.test_images import ARM, good, seen, with_component, with_featur
 from toolmatrix.inventory import subjects
 from toolmatrix.inventory.model import LOCK as LOCK_INSIDE
 from toolmatrix.judge.expectations import DIGEST
-from toolmatrix.lock import write
+from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import Lock, LockedComponent, LockedEnvironment, LockedFlags
 from toolmatrix.render.dockerfile import FOLDER
 
@@ -37,7 +37,7 @@ LOCK = Lock(
         )
     },
 )
-GOOD = with_feature(good(), "label:" + DIGEST, *seen(write.digest(LOCK)))
+GOOD = with_feature(good(), "label:" + DIGEST, *seen(lock_file.digest(LOCK)))
 BAD = with_component(GOOD, "numpy", *seen("1.24.4", layer="sha256:numpy"))
 DOUBTFUL = with_component(GOOD, "cuda", *seen("11.2"))
 SIZES = {"good": GOOD, "bad": BAD, "doubtful": DOUBTFUL}
@@ -50,7 +50,7 @@ def test_the_lock_is_looked_for_where_it_is_put() -> None:
 @pytest.fixture
 def images(here: Path) -> Path:
     """A folder with a lock and saved inventories."""
-    (here / "toolmatrix.lock").write_text(write.text(LOCK))
+    (here / "toolmatrix.lock").write_text(lock_file.text(LOCK))
     for name, inventory in SIZES.items():
         save(here, name, inventory)
     (here / "broken.json").write_text('{"schema": "toolmatrix.inventory/1"')
@@ -193,7 +193,10 @@ def test_every_form_says_the_same(real: Cli, images: Path) -> None:
 def rendered(lock: Lock, label: str) -> dict[str, bytes]:
     """An archive of an image as Dockerfiles are rendered: the lock lies inside, and a label has its digest."""
     made = image_files.image(
-        {"etc/os-release": b"ID=debian\nVERSION_ID=12\n", LOCK_INSIDE: write.text(lock).encode()},
+        {
+            "etc/os-release": b"ID=debian\nVERSION_ID=12\n",
+            LOCK_INSIDE: lock_file.text(lock).encode(),
+        },
         platform="linux/arm64",
         Labels={DIGEST: label},
     )
@@ -236,9 +239,9 @@ RENDERED = SMALL.replace(render={"recipe": "toolchain"})
 def test_the_lock_inside_is_what_an_image_says_of_itself(
     real: Cli, here: Path, inside: Lock, label: Lock, against: Lock | None, wrong: list[Any]
 ) -> None:
-    image_files.put(here / "layout", rendered(inside, write.digest(label)))
+    image_files.put(here / "layout", rendered(inside, lock_file.digest(label)))
     if against:
-        (here / "toolmatrix.lock").write_text(write.text(against))
+        (here / "toolmatrix.lock").write_text(lock_file.text(against))
     run = real("validate", "layout", "--json")
     found = run.json()
     failed = [(one["code"], one["name"]) for one in found["verdicts"] if one["verdict"] == "FAIL"]
@@ -247,7 +250,7 @@ def test_the_lock_inside_is_what_an_image_says_of_itself(
 
 
 def test_what_only_another_lock_wants_is_told_apart(real: Cli, here: Path) -> None:
-    image_files.put(here / "layout", rendered(SMALL, write.digest(SMALL)))
+    image_files.put(here / "layout", rendered(SMALL, lock_file.digest(SMALL)))
     target = SMALL.held["arm"]
     newer = target.replace(
         components={"distro": LockedComponent(version="debian13", evidence="stated", facts=())}
@@ -255,7 +258,7 @@ def test_what_only_another_lock_wants_is_told_apart(real: Cli, here: Path) -> No
     lock = OTHER.replace(
         environments={"default": LockedEnvironment(request=("gcc",), targets={"arm": newer})}
     )
-    (here / "toolmatrix.lock").write_text(write.text(lock))
+    (here / "toolmatrix.lock").write_text(lock_file.text(lock))
     found = real("validate", "layout", "--json").json()["verdicts"]
     distro = next(one for one in found if one["name"] == "distro")
     assert (distro["verdict"], distro["help"]) == ("FAIL", None)
@@ -263,7 +266,7 @@ def test_what_only_another_lock_wants_is_told_apart(real: Cli, here: Path) -> No
 
 
 def test_a_lock_inside_that_was_edited_is_refused(real: Cli, here: Path) -> None:
-    files = {LOCK_INSIDE: write.text(SMALL).replace("debian12", "debian13").encode()}
+    files = {LOCK_INSIDE: lock_file.text(SMALL).replace("debian12", "debian13").encode()}
     image_files.put(here / "root", files)
     run = real("validate", "root")
     assert (run.code, run.err.splitlines()[0]) == (

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.test_documents import validated
 from tests.cli.test_validate import GOOD, LOCK, save
 from tests.judge.test_images import seen, with_feature
-from toolmatrix.lock import write
+from toolmatrix.lock import lock_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ WARNED = with_feature(
 
 @pytest.fixture
 def images(here: Path) -> Path:
-    (here / "toolmatrix.lock").write_text(write.text(LOCK))
+    (here / "toolmatrix.lock").write_text(lock_file.text(LOCK))
     save(here, "good", GOOD)
     save(here, "warned", WARNED)
     return here

@@ -32,7 +32,7 @@ from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layers import FILE, Entry, Layer, LayerReader, Tree
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.streams import Section
-from toolmatrix.inventory import elf, layers, offload, rpm, subject_lists, subjects
+from toolmatrix.inventory import elf, layers, rpm, subjects
 from toolmatrix.inventory.observe import Look, observe
 from toolmatrix.judge import validation
 from toolmatrix.logs import log, signatures
@@ -303,7 +303,7 @@ def _plans() -> Iterator[bytes]:
 def _list(data: bytes) -> None:
     for name in ("a.yaml", "a"):
         with suppress(UsageError):
-            subject_lists.read_subjects(name, lambda: data)
+            subjects.read_subjects(name, lambda: data)
 
 
 def _lists() -> Iterator[bytes]:
@@ -361,7 +361,7 @@ def _elves() -> Iterator[bytes]:
         yield plain.ljust(4096)
         yield test_offload.compressed(2, 0, zlib.compress(plain), len(plain)).ljust(4096)
     inside = test_offload.image(2, 90, 40, 1 << 20) + test_offload.image(1, 90, 40)
-    yield offload.FATBIN + struct.pack("<HHQ", 1, 16, len(inside)) + inside
+    yield elf.FATBIN + struct.pack("<HHQ", 1, 16, len(inside)) + inside
 
 
 _PATHS = (

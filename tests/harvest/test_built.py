@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from tests.engine.commands import ROOT
-from toolmatrix.harvest import built, run_tables, written
-from toolmatrix.harvest.built import ImageBuild
+from toolmatrix.harvest import runs, written
+from toolmatrix.harvest.runs import ImageBuild
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +32,8 @@ BUILD = ImageBuild(
 
 def rows(path: Path, *builds: ImageBuild) -> list[tuple[str, str, str]]:
     """The ids of the rows of the one table, with what they say came of it, after more builds were written."""
-    document = built.document(str(path), builds)
-    path.write_text(written.text(document, built.ABOUT, "toolmatrix build --write"))
+    document = runs.builds_document(str(path), builds)
+    path.write_text(written.text(document, runs.ABOUT_BUILDS, "toolmatrix build --write"))
     (table,) = document["tables"]
     return [(row["id"], row.get("check", row.get("missing")), row["day"]) for row in table["rows"]]
 
@@ -62,22 +62,22 @@ def test_a_table_of_an_earlier_release_lists_builds_from_now_on(tmp_path: Path) 
     path = tmp_path / "builds.yaml"
     rows(path, BUILD)
     path.write_text(path.read_text().replace("    lists: builds\n", ""))
-    assert "lists" not in run_tables.tables(str(path))["app-builds"]
+    assert "lists" not in runs.read_tables(str(path))["app-builds"]
     rows(path, BUILD)
-    assert run_tables.tables(str(path))["app-builds"]["lists"] == "builds"
+    assert runs.read_tables(str(path))["app-builds"]["lists"] == "builds"
 
 
 def test_a_row_says_what_it_was_built_of(tmp_path: Path) -> None:
     path = tmp_path / "builds.yaml"
     rows(path, BUILD)
-    (row,) = run_tables.tables(str(path))["app-builds"]["rows"]
+    (row,) = runs.read_tables(str(path))["app-builds"]["rows"]
     told = (row["app"], row["beside"], row["seconds"], row["size"])
     assert told == ("===1.0", "gcc 12; lib 2.0", "61", "1235 MB")
 
 
 def test_the_page_tells_every_build_of_the_file() -> None:
     text = PAGE.read_text()
-    for table in run_tables.tables(str(FACTS)).values():
+    for table in runs.read_tables(str(FACTS)).values():
         assert table["lists"] == "builds"
         for row in table["rows"]:
             way = f" from {row['from']}" if "from" in row else ""

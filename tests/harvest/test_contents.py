@@ -13,8 +13,8 @@ import yaml
 
 from toolmatrix.errors import HarvestRefused, MatrixError
 from toolmatrix.facts import yamlfile
-from toolmatrix.harvest import contents
-from toolmatrix.harvest.contents import WheelCell
+from toolmatrix.harvest import wheels
+from toolmatrix.harvest.wheels import WheelCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -52,15 +52,15 @@ class LocalWheel:
                 yield piece
 
 
-def rules(*said: dict[str, Any]) -> list[contents.Rule]:
+def rules(*said: dict[str, Any]) -> list[wheels.Rule]:
     node = yamlfile.parse(yaml.safe_dump(list(said)).encode(), "families.yaml")
-    return contents.rules(node.sequence("rules"))
+    return wheels.rules(node.sequence("rules"))
 
 
 def told(members: Mapping[str, bytes | str], **rule: Any) -> WheelCell | None:
     """What one rule reads out of a wheel with these members."""
     data = {name: one.encode() if isinstance(one, str) else one for name, one in members.items()}
-    return contents.read(LocalWheel(data), rules({"cell": "x", **rule})).get("x")
+    return wheels.read_cells(LocalWheel(data), rules({"cell": "x", **rule})).get("x")
 
 
 def text(members: Mapping[str, bytes | str], **rule: Any) -> str:
@@ -144,7 +144,7 @@ def test_of_rules_for_one_cell_the_first_that_finds_something_tells() -> None:
         {"cell": "cuda", "member": name, "assigned": "cuda"}
         for name in ("gone.py", "new.py", "old.py")
     ]
-    assert contents.read(wheel, rules(*said))["cuda"].text == "13.0"
+    assert wheels.read_cells(wheel, rules(*said))["cuda"].text == "13.0"
 
 
 ARCHS = b"sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"
@@ -161,13 +161,13 @@ def test_a_text_in_a_library_is_found_wherever_a_piece_ends(before: bytes, place
 
 def test_reading_stops_where_the_text_was_found() -> None:
     wheel = LocalWheel({"big.so": bytes(STEP) + ARCHS + b"\0" + bytes(100 * STEP)})
-    found = contents.read(wheel, rules({"cell": "x", "member": "big.so", "text": LIST}))
+    found = wheels.read_cells(wheel, rules({"cell": "x", "member": "big.so", "text": LIST}))
     assert found["x"].text == ARCHS.decode()
     assert wheel.streamed["big.so"] <= 2 * STEP
 
 
 def test_a_text_beyond_the_budget_is_not_found() -> None:
-    data = bytes(contents.MEBIBYTE + STEP) + ARCHS + b"\0"
+    data = bytes(wheels.MEBIBYTE + STEP) + ARCHS + b"\0"
     assert text({"big.so": data}, member="big.so", text=LIST, mebibytes=1) == ""
     assert text({"big.so": data}, member="big.so", text=LIST, mebibytes=2) == ARCHS.decode()
 
@@ -181,14 +181,14 @@ def test_device_code_read_to_the_end_is_all_there_is() -> None:
 
 def test_an_early_stop_gives_a_lower_bound() -> None:
     # As in vLLM: most kernels are for all archs, one far behind is for a new device alone.
-    data = fatbin((2, 80), (2, 90)) + bytes(2 * contents.MEBIBYTE) + fatbin((2, 120))
+    data = fatbin((2, 80), (2, 90)) + bytes(2 * wheels.MEBIBYTE) + fatbin((2, 120))
     found = told({"_moe_C.so": data}, member="*.so", archs="device", mebibytes=1)
     assert found is not None
     assert (found.text, found.partly) == ("sm_80 sm_90", True)
 
 
 def test_of_several_libraries_one_that_was_not_read_whole_leaves_the_answer_open() -> None:
-    members = {"a.so": fatbin((2, 80)), "b.so": fatbin((2, 90)) + bytes(2 * contents.MEBIBYTE)}
+    members = {"a.so": fatbin((2, 80)), "b.so": fatbin((2, 90)) + bytes(2 * wheels.MEBIBYTE)}
     found = told(members, member="*.so", archs="device", mebibytes=1)
     assert found == WheelCell(text="sm_80 sm_90", members=("a.so", "b.so"), partly=True)
 
@@ -221,7 +221,7 @@ def test_libraries_tell_what_they_need_and_were_compiled_with(tmp_path: Path) ->
 
 
 def test_a_library_above_the_budget_is_not_read() -> None:
-    data = b"\x7fELF" + bytes(contents.MEBIBYTE)
+    data = b"\x7fELF" + bytes(wheels.MEBIBYTE)
     assert told({"a.so": data}, member="*.so", needed="lib", mebibytes=1) is None
 
 
@@ -231,7 +231,7 @@ HOSTILE = [
     ({"v.py": "cuda = '12.4\n"}, {"member": "v.py", "assigned": "cuda"}, "SyntaxError"),
     ({"v.py": "cuda = '12.4\\n  - {id: x}'\n"}, {"member": "v.py", "assigned": "cuda"}, r"'12.4\n  - {id: x}'"),
     ({"v.py": f"cuda = '{'1' * 1000}'\n"}, {"member": "v.py", "assigned": "cuda"}, f"'{'1' * 80}'"),
-    ({"v.py": "#" * (contents.LARGEST_TEXT + 1)}, {"member": "v.py", "assigned": "cuda"}, "1048577 bytes"),
+    ({"v.py": "#" * (wheels.LARGEST_TEXT + 1)}, {"member": "v.py", "assigned": "cuda"}, "1048577 bytes"),
     ({"v.json": "[" * 100_000}, {"member": "v.json", "json": "a.b"}, ""),
     ({"v.json": "{'a': 1}"}, {"member": "v.json", "json": "a"}, ""),
     ({"a.so": b"#!/bin/sh\n"}, {"member": "a.so", "needed": "lib"}, "a.so begins with b'#!/b'"),

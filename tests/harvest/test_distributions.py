@@ -14,7 +14,7 @@ import pytest
 
 from tests.harvest.tools import family, harvested
 from toolmatrix.errors import HarvestRefused, UsageError
-from toolmatrix.harvest import package_lists
+from toolmatrix.harvest import distributions
 
 HERE = Path(__file__).parent.parent / "fixtures" / "harvest" / "lists"
 MAIN = Path("dists/bookworm/main/binary-amd64/Packages")
@@ -155,7 +155,7 @@ def test_what_is_no_list_is_refused(text: str, place: Path) -> None:
 
 
 def test_a_list_that_is_too_large_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(package_lists, "_LARGEST", 10_000)
+    monkeypatch.setattr(distributions, "_LARGEST", 10_000)
     assert refused(place).found == "more than 10000 bytes"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harvest.gitrepo import PATH, GitRepo
-from toolmatrix.harvest.source_check import CANNOT_SAY, FOUND, NOT_FOUND, SourceQuestion, reopened
+from toolmatrix.harvest.source_tree import CANNOT_SAY, FOUND, NOT_FOUND, SourceQuestion, reopened
 
 pytestmark = pytest.mark.process
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
 from toolmatrix.facts.versions import Scale, sort
-from toolmatrix.harvest import metadata
-from toolmatrix.harvest.metadata import Metadata
-from toolmatrix.harvest.project import Wheel
+from toolmatrix.harvest import project
+from toolmatrix.harvest.project import Metadata, Wheel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +30,7 @@ def required(
         wheel=WHEEL,
         requires=tuple((name if name != "app" else "", line) for name, line in named),
     )
-    return metadata.required(told, machine, python, extras)
+    return project.required(told, machine, python, extras)
 
 
 @pytest.mark.parametrize(

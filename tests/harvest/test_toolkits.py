@@ -15,8 +15,8 @@ from tests.harvest.test_headers import header, math
 from tests.harvest.tools import family, harvested
 from tests.stages import real
 from toolmatrix.errors import HarvestRefused, MatrixError, ToolMissing
-from toolmatrix.harvest import archs
-from toolmatrix.harvest.archs import KnownArchs
+from toolmatrix.harvest import toolkits
+from toolmatrix.harvest.toolkits import KnownArchs
 
 pytestmark = pytest.mark.process
 
@@ -228,7 +228,7 @@ def test_releases_without_nvcc_are_refused(place: Path) -> None:
 def test_the_driver_says_what_it_lists() -> None:
     nvcc = "#!/bin/sh\ncase $1 in *code) echo sm_90; echo sm_75;; *) echo compute_90;; esac\n"
     files = {"ptxas": PTXAS, "nvcc": nvcc, "nvcc.profile": ""}
-    found = archs.known_archs({name: text.encode() for name, text in files.items()}, "")
+    found = toolkits.known_archs({name: text.encode() for name, text in files.items()}, "")
     assert found == KnownArchs(
         archs=("sm_75", "sm_90", "sm_90a", "sm_100", "compute_90"), listed=("sm_90", "sm_75")
     )
@@ -236,10 +236,10 @@ def test_the_driver_says_what_it_lists() -> None:
 
 def test_programs_that_cannot_be_asked_are_refused() -> None:
     with pytest.raises(HarvestRefused) as refused:
-        archs.known_archs({"ptxas": b"#!/bin/sh\necho nothing\n"}, "the wheel")
+        toolkits.known_archs({"ptxas": b"#!/bin/sh\necho nothing\n"}, "the wheel")
     assert refused.value.what == "ptxas takes no arch that it names"
     with pytest.raises(ToolMissing):
-        archs.known_archs({"ptxas": b"\x7fELF of nothing"}, "the wheel")
+        toolkits.known_archs({"ptxas": b"\x7fELF of nothing"}, "the wheel")
 
 
 def test_an_installed_toolkit_is_read_where_it_lies(place: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolmatrix.harvest.environments import ImportOutcome
-from toolmatrix.harvest.imported import UpperBound, search
+from toolmatrix.harvest.runs import UpperBound, search
 
 MANY = [str(number) for number in range(100)]
 RAN = ImportOutcome(state="ran")

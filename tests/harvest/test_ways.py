@@ -6,9 +6,9 @@ import pytest
 
 from toolmatrix.errors import HarvestRefused, MatrixError
 from toolmatrix.facts import yamlfile
-from toolmatrix.harvest import extractors, families, reading
-from toolmatrix.harvest.extractors import Unread
+from toolmatrix.harvest import families, reading
 from toolmatrix.harvest.families import FAMILIES
+from toolmatrix.harvest.reading import Unread
 
 
 def node(text: str) -> yamlfile.YamlNode:
@@ -86,17 +86,17 @@ def test_a_family_that_is_written_wrongly_is_refused(written: str, message: str)
     ],
 )
 def test_a_key_of_each_format(path: str, text: str) -> None:
-    assert extractors.key(text, path, node("[project, requires]")) == [">=3", "<4"]
+    assert reading.key(text, path, node("[project, requires]")) == [">=3", "<4"]
     with pytest.raises(Unread, match="no key `wants`"):
-        extractors.key(text, path, node("[project, wants]"))
+        reading.key(text, path, node("[project, wants]"))
     with pytest.raises(Unread, match="something else than text"):
-        extractors.key(text, path, node("project"))
+        reading.key(text, path, node("project"))
 
 
 @pytest.mark.parametrize("text", ["{", "[" * 100_000, '{"a": 1'])
 def test_what_is_no_json_is_unread(text: str) -> None:
     with pytest.raises(Unread, match="no JSON"):
-        extractors.key(text, "p.json", node("a"))
+        reading.key(text, "p.json", node("a"))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_is_no_json_is_unread(text: str) -> None:
 )
 def test_what_is_no_toml_or_yaml_is_refused(path: str, text: str) -> None:
     with pytest.raises(HarvestRefused):
-        extractors.key(text, path, node("a"))
+        reading.key(text, path, node("a"))
 
 
 PYTHON = """\
@@ -129,7 +129,7 @@ _LATE = compute()
     ],
 )
 def test_literals_that_python_assigns(name: str, found: list[str]) -> None:
-    assert extractors.assignment(PYTHON, "configure.py", node(name)) == found
+    assert reading.assignment(PYTHON, "configure.py", node(name)) == found
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_literals_that_python_assigns(name: str, found: list[str]) -> None:
 )
 def test_what_python_does_not_assign_is_unread(text: str, found: str) -> None:
     with pytest.raises(Unread, match=found):
-        extractors.assignment(text, "configure.py", node("_MIN"))
+        reading.assignment(text, "configure.py", node("_MIN"))
 
 
 DOCKERFILE = """\
@@ -170,7 +170,7 @@ FROM scratch
     ],
 )
 def test_what_a_dockerfile_says(word: str, found: list[str]) -> None:
-    assert extractors.dockerfile(DOCKERFILE, "Dockerfile", node(word)) == found
+    assert reading.dockerfile(DOCKERFILE, "Dockerfile", node(word)) == found
 
 
 CSV = """\
@@ -182,7 +182,7 @@ Library,1.2,N/A
 
 
 def test_a_table_whose_columns_are_records() -> None:
-    assert extractors.grid(CSV, "m.csv", columns=True, after="") == [
+    assert reading.grid(CSV, "m.csv", columns=True, after="") == [
         {"Version": ["6.3"], "Systems": ["Ubuntu 24.04, 22.04", "RHEL 9"], "Library": ["1.2"]},
         {"Version": ["6.2"], "Systems": ["Ubuntu 22.04", ""], "Library": ["N/A"]},
     ]
@@ -214,11 +214,11 @@ HTML = """\
 
 
 def test_a_table_of_a_page_behind_a_heading() -> None:
-    assert extractors.grid(MARKDOWN, "R.md", columns=False, after="^## Matrix") == [
+    assert reading.grid(MARKDOWN, "R.md", columns=False, after="^## Matrix") == [
         {"Version": ["2.3"], "CUDA": ["CUDA 11.8"]},
         {"Version": ["2.2"]},
     ]
-    assert extractors.grid(HTML, "source.md", columns=False, after="^#### GPU") == [
+    assert reading.grid(HTML, "source.md", columns=False, after="^#### GPU") == [
         {"Version": ["lib-2.3"], "CUDA": ["11.8 or 12"]}
     ]
 
@@ -234,15 +234,15 @@ def test_a_table_of_a_page_behind_a_heading() -> None:
 )
 def test_a_page_without_its_table_is_unread(text: str, path: str, after: str, found: str) -> None:
     with pytest.raises(Unread) as caught:
-        extractors.grid(text, path, columns=False, after=after)
+        reading.grid(text, path, columns=False, after=after)
     assert str(caught.value) == found
 
 
 def test_a_column_is_the_one_whose_label_fits() -> None:
     record = {"CUDA": ["11.8", ""], "CUDNN": ["8"]}
-    assert extractors.column(record, "CUDA") == ["11.8"]
+    assert reading.column(record, "CUDA") == ["11.8"]
     with pytest.raises(Unread, match=r"2 columns that fit `CUD\.\*`, among CUDA, CUDNN"):
-        extractors.column(record, "CUD.*")
+        reading.column(record, "CUD.*")
 
 
 def test_families_of_trees_are_written_well() -> None:

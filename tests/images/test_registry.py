@@ -21,7 +21,7 @@ from toolmatrix.errors import (
 from toolmatrix.images import registry as registry_images
 from toolmatrix.images import transport
 from toolmatrix.inventory import subjects
-from toolmatrix.inventory.subject_lists import read_subjects
+from toolmatrix.inventory.subjects import read_subjects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

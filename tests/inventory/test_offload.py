@@ -18,7 +18,7 @@ from tests.amount import sampled
 from tests.images import images
 from tests.stages.real import nvcc, program
 from toolmatrix.images.limits import Budget
-from toolmatrix.inventory import elf, offload
+from toolmatrix.inventory import elf
 from toolmatrix.inventory.observe import Look
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def looked(path: Path) -> Elf:
 
 def archs(data: bytes, step: int = 1 << 20) -> tuple[set[str], set[str]]:
     """What a scan tells of bytes that come in pieces."""
-    scan = offload.Scan()
+    scan = elf.Scan()
     for start in range(0, len(data), step):
         scan.add(data[start : start + step])
     scan.finish()
@@ -119,15 +119,15 @@ def image(kind: int, arch: int, size: int, flags: int = 0) -> bytes:
 def test_images_are_found_however_large_they_are_and_the_file_is_cut(step: int) -> None:
     size = (2 << 20) if step > 64 else 5000
     inside = image(2, 80, size) + image(2, 90, size, 1 << 20) + image(1, 90, 40)
-    fatbin = offload.FATBIN + struct.pack("<HHQ", 1, 16, len(inside)) + inside
+    fatbin = elf.FATBIN + struct.pack("<HHQ", 1, 16, len(inside)) + inside
     data = b"x" * 1000 + fatbin + b"x" * 1000 + fatbin
     assert archs(data, step)[0] == {"sm_80", "sm_90a", "compute_90"}
 
 
 def test_headers_beyond_reason_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offload, "_MOST_HEADERS", 10)
+    monkeypatch.setattr(elf, "_MOST_HEADERS", 10)
     inside = image(2, 80, 0) * 20
-    data = offload.FATBIN + struct.pack("<HHQ", 1, 16, len(inside)) + inside
+    data = elf.FATBIN + struct.pack("<HHQ", 1, 16, len(inside)) + inside
     assert archs(data) == ({"sm_80"}, {"there are more than 10 headers of device code"})
 
 
@@ -197,7 +197,7 @@ def test_what_could_not_be_told_is_a_skip() -> None:
     }
 
 
-PIECES = [offload.FATBIN, image(2, 80, 9), bundle(b"gfx906"), b"CCOB\1\0\0\0", b"\1\0", BUNDLE[:60]]
+PIECES = [elf.FATBIN, image(2, 80, 9), bundle(b"gfx906"), b"CCOB\1\0\0\0", b"\1\0", BUNDLE[:60]]
 
 
 @given(st.lists(st.sampled_from(PIECES) | st.binary()), st.sampled_from([7, 64, 1 << 20]))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolmatrix.errors import ToolmatrixError, UsageError
-from toolmatrix.inventory import subject_lists
-from toolmatrix.inventory.subject_lists import read_subjects
+from toolmatrix.inventory import subjects
+from toolmatrix.inventory.subjects import read_subjects
 
 PODS = b"""
 apiVersion: apps/v1
@@ -167,7 +167,7 @@ def test_aliases_of_aliases_cost_what_they_take_to_write() -> None:
 
 
 def test_merged_keys_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subject_lists, "_MOST_MERGED", 10)
+    monkeypatch.setattr(subjects, "_MOST_MERGED", 10)
     with pytest.raises(UsageError, match="merges too much"):
         read("a.yaml", b"a: &a {b: 1, c: 1, d: 1}\ne: [{<<: *a}, {<<: *a}, {<<: *a}]\n")
 

@@ -13,7 +13,7 @@ import yaml
 
 from tests.golden import VARIABLE
 from tests.inventory import machines
-from toolmatrix.inventory import host, readings, subjects, system
+from toolmatrix.inventory import host, subjects, system
 from toolmatrix.resources import machine_path, schema_path
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def test_of_the_environment_only_listed_names_are_read() -> None:
     document = json.dumps(system.observe(machine).to_json())
     assert "AWS_SECRET_ACCESS_KEY" in XEON.variables
     assert "wJalrXUtnFEMI" not in document
-    assert set(asked) == set(readings.load().environment)
+    assert set(asked) == set(host.load_readings().environment)
 
 
 def test_what_cannot_be_seen_is_a_skip_with_its_reason() -> None:
@@ -104,7 +104,7 @@ def test_what_cannot_be_seen_is_a_skip_with_its_reason() -> None:
     assert reasons["thp"] == "no /sys/kernel/mm/transparent_hugepage/enabled"
     assert reasons["cpu-model"] == "no lscpu, no /proc/cpuinfo"
     assert reasons["python packages"] == "no python3 shows its import path"
-    every = {one.name.removesuffix(":{name}") for one in readings.load().readings}
+    every = {one.name.removesuffix(":{name}") for one in host.load_readings().readings}
     assert every <= set(reasons)
 
 
@@ -178,7 +178,7 @@ def test_the_data_keeps_its_schema() -> None:
 
 
 def test_each_reading_says_why_it_matters() -> None:
-    book = readings.load()
+    book = host.load_readings()
     assert book.why("sysctl:vm.swappiness")[0].startswith("how soon memory")
     assert book.why("limit:open files")[0].startswith("a program that needs more")
     assert book.why("env:PATH")[0].startswith("it decides which compiler")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.amount import examples
 from tests.inventory import machines
 from tests.judge.test_images import ARM
-from toolmatrix.inventory import readings, system
+from toolmatrix.inventory import host, system
 from toolmatrix.inventory.model import (
     EXPECTED,
     SUSPICIOUS,
@@ -31,7 +31,7 @@ from toolmatrix.lock.model import LockedComponent, LockedFlags
 from toolmatrix.resources import porting_path, schema_path
 
 BOOK = comparison.load()
-WHY = readings.load().why
+WHY = host.load_readings().why
 XEON, ALTRA = (system.observe(machines.load(name)) for name in ("xeon", "altra"))
 
 
@@ -274,7 +274,7 @@ def test_the_data_keeps_its_schema() -> None:
 
 
 def test_every_reading_is_of_some_kind() -> None:
-    for reading in readings.load().readings:
+    for reading in host.load_readings().readings:
         name = reading.name.replace("{name}", "a.so.1")
         assert BOOK.kind(f"component:{name}" if reading.component else name), name
 

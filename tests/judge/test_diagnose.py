@@ -11,14 +11,14 @@ from tests.logs import captured as logs
 from toolmatrix.facts.store import open_index
 from toolmatrix.judge.diagnose import diagnose
 from toolmatrix.logs import log, signatures
-from toolmatrix.logs.diagnosis import Fix
+from toolmatrix.logs.log import Fix
 from toolmatrix.report.rules import load_rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.logs.diagnosis import Diagnosis
+    from toolmatrix.logs.log import Diagnosis
 
 BOOK = signatures.load()
 

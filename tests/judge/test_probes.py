@@ -9,7 +9,7 @@ import pytest
 from toolmatrix.facts.store import open_index
 from toolmatrix.inventory.model import Inventory, Seen
 from toolmatrix.judge import validation
-from toolmatrix.recipes import read, variables
+from toolmatrix.recipes import fields, read
 
 if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
@@ -45,7 +45,7 @@ def test_every_probe_of_a_recipe_is_asked_that_needs_no_answer(index: Index) -> 
     asked = {one.run for one in validation.probes_of(index)}
     for provision in read.provisions(index).provisions:
         for probe in provision.probes:
-            named = {name for word in probe.run for name, _ in variables.names(word)}
+            named = {name for word in probe.run for name, _ in fields.names(word)}
             run = tuple(word.replace("{component}", provision.component) for word in probe.run)
             assert (run in asked) == (named <= {"component"} and not probe.wanted), run
 

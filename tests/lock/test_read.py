@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolmatrix.errors import LockError
-from toolmatrix.lock import read, write
+from toolmatrix.lock import lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ ANEW = "write it again with `toolmatrix lock`, or restore it from version contro
 
 def refused(data: str | bytes) -> LockError:
     with pytest.raises(LockError) as caught:
-        read.parse(data.encode() if isinstance(data, str) else data, "x.lock")
+        lock_file.parse(data.encode() if isinstance(data, str) else data, "x.lock")
     assert caught.value.exit_code == 2
     assert caught.value.help
     return caught.value
@@ -39,7 +39,7 @@ def resealed(text: str, old: str, new: str) -> str:
     """A lock that says something else under a seal that holds."""
     body = text[: text.index("# seal ")]
     assert old in body
-    return write.sealed(body.replace(old, new, 1))
+    return lock_file.sealed(body.replace(old, new, 1))
 
 
 def with_marks(text: str) -> str:
@@ -60,7 +60,7 @@ EDITED = "the lock was edited since it was written"
 def test_every_line_that_is_deleted_doubled_or_moved_is_an_edit(
     small: Lock, written: Callable[[str], str]
 ) -> None:
-    lines = written(write.text(small)).splitlines()
+    lines = written(lock_file.text(small)).splitlines()
     sealed = next(place for place, line in enumerate(lines) if line.startswith("# seal sha256:"))
     for place in range(sealed):
         for changed in (
@@ -73,7 +73,7 @@ def test_every_line_that_is_deleted_doubled_or_moved_is_an_edit(
 
 
 def test_every_changed_letter_is_an_edit(small: Lock) -> None:
-    text = write.text(small)
+    text = lock_file.text(small)
     for place, letter in enumerate(text):
         error = refused(text[:place] + ("y" if letter == "x" else "x") + text[place + 1 :])
         damaged = place >= text.index("\n# seal ")
@@ -83,7 +83,7 @@ def test_every_changed_letter_is_an_edit(small: Lock) -> None:
 
 @given(st.data())
 def test_a_replaced_or_inserted_line_is_an_edit(small: Lock, data: st.DataObject) -> None:
-    lines = write.text(small).splitlines()
+    lines = lock_file.text(small).splitlines()
     place = data.draw(st.integers(0, len(lines) - 2))
     new = data.draw(st.text(st.characters(codec="utf-8", exclude_characters="\n\r")))
     for changed in (
@@ -95,9 +95,9 @@ def test_a_replaced_or_inserted_line_is_an_edit(small: Lock, data: st.DataObject
 
 
 def test_a_lock_with_marks_of_its_lines_is_read_as_before(small: Lock) -> None:
-    text = with_marks(write.text(small))
+    text = with_marks(lock_file.text(small))
     assert text.count("# seal ") > 4
-    assert read.parse(text.encode(), "x.lock") == small
+    assert lock_file.parse(text.encode(), "x.lock") == small
     error = refused(text.replace('"3.9"', '"3.8"'))
     assert (error.what, str(error.where)) == (EDITED, "x.lock")
     assert refused(text + "[matrix]\n").what == EDITED
@@ -106,7 +106,7 @@ def test_a_lock_with_marks_of_its_lines_is_read_as_before(small: Lock) -> None:
 
 def test_every_cut_is_named(small: Lock) -> None:
     """Cut anywhere, it is said that the file ends too early, and where it ends."""
-    text = write.text(small)
+    text = lock_file.text(small)
     for length in range(1, len(text)):
         error = refused(text[:length])
         begun = 'schema = "toolmatrix.lock/1"' in text[:length]
@@ -117,21 +117,21 @@ def test_every_cut_is_named(small: Lock) -> None:
 
 
 def test_what_stands_below_the_seal_is_an_edit(small: Lock) -> None:
-    text = write.text(small)
+    text = lock_file.text(small)
     for more in ("\n", "# mine\n", "[matrix]\n", "x"):
         error = refused(text + more)
         assert (error.what, str(error.where)) == (EDITED, "x.lock")
 
 
 def test_an_edit_says_what_to_do(small: Lock) -> None:
-    error = refused(write.text(small).replace('"3.9"', '"3.8"'))
+    error = refused(lock_file.text(small).replace('"3.9"', '"3.8"'))
     assert error.expected == "what `toolmatrix lock` wrote"
     assert error.found == "lines whose digest is not that of its seal"
     assert error.help == ANEW
 
 
 def test_line_ends_converted_by_git_are_called_that(small: Lock) -> None:
-    text = write.text(small)
+    text = lock_file.text(small)
     error = refused(text.replace("\n", "\r\n"))
     assert error.what == "the line ends of the lock were converted"
     assert (str(error.where), error.found) == ("x.lock:1", "CR LF")
@@ -142,7 +142,7 @@ def test_line_ends_converted_by_git_are_called_that(small: Lock) -> None:
 
 def test_another_schema_is_told_before_its_seal(small: Lock) -> None:
     for text in (
-        write.text(small).replace("toolmatrix.lock/1", "toolmatrix.lock/2"),
+        lock_file.text(small).replace("toolmatrix.lock/1", "toolmatrix.lock/2"),
         '# new\nschema = "toolmatrix.lock/2"\n',
     ):
         error = refused(text)
@@ -164,7 +164,7 @@ def test_another_schema_is_told_before_its_seal(small: Lock) -> None:
         (b"a = " + b"[" * 100_000, "the lock is not TOML", "x.lock"),
         (b"a = 1\n\xff\n", "the lock is not text", "x.lock:2"),
         (b"\x00\x01", "the lock is not TOML", "x.lock:1:1"),
-        (b" " * (read.LARGEST + 1), "the lock is too large", "x.lock"),
+        (b" " * (lock_file.LARGEST + 1), "the lock is too large", "x.lock"),
     ],
     ids=lambda value: str(value)[:20],
 )
@@ -199,7 +199,7 @@ def test_what_is_no_lock(data: bytes, what: str, where: str) -> None:
 def test_a_sealed_lock_that_says_something_odd(
     small: Lock, old: str, new: str, where: int, expected: str
 ) -> None:
-    error = refused(resealed(write.text(small), old, new))
+    error = refused(resealed(lock_file.text(small), old, new))
     assert error.what.startswith("the lock has an invalid ")
     assert (line_of(error), error.expected) == (where, expected)
 
@@ -213,16 +213,16 @@ def test_no_bytes_do_harm(data: bytes) -> None:
 
 
 def test_a_byte_order_mark_is_an_edit(small: Lock) -> None:
-    error = refused(b"\xef\xbb\xbf" + write.text(small).encode())
+    error = refused(b"\xef\xbb\xbf" + lock_file.text(small).encode())
     assert error.what == EDITED
 
 
 def test_a_missing_or_unreadable_file(tmp_path: Path) -> None:
     with pytest.raises(LockError, match="there is no lock") as caught:
-        read.read(str(tmp_path / "x.lock"))
+        lock_file.read(str(tmp_path / "x.lock"))
     assert caught.value.help == "`toolmatrix lock` writes one"
     with pytest.raises(LockError, match="cannot read the lock") as caught:
-        read.read(str(tmp_path))
+        lock_file.read(str(tmp_path))
     assert caught.value.found == os.strerror(21)
     with pytest.raises(LockError, match="cannot read the lock"):
-        read.read("a\0b")
+        lock_file.read("a\0b")

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from tests.golden import VARIABLE
 from toolmatrix import resources
 from toolmatrix.facts.evidence import WORDS
-from toolmatrix.lock import model, read, write
+from toolmatrix.lock import lock_file, model
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -21,8 +21,8 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
+    from toolmatrix.lock.lock_file import Fields
     from toolmatrix.lock.model import Lock
-    from toolmatrix.lock.read import Fields
 
 PATH = Path(resources.schema_path("lock"))
 KINDS: dict[str, dict[str, Any]] = {
@@ -75,7 +75,7 @@ def schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": model.SCHEMA,
-        **table(read.FIELDS),
+        **table(lock_file.FIELDS),
         "$defs": KINDS,
     }
 
@@ -86,4 +86,6 @@ def test_the_schema_says_what_the_reader_takes(small: Lock) -> None:
         PATH.write_text(made)
     Draft202012Validator.check_schema(schema())
     assert PATH.read_text() == made
-    assert list(Draft202012Validator(schema()).iter_errors(tomllib.loads(write.text(small)))) == []
+    assert (
+        list(Draft202012Validator(schema()).iter_errors(tomllib.loads(lock_file.text(small)))) == []
+    )

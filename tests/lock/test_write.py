@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolmatrix.facts.evidence import WORDS
-from toolmatrix.lock import make, read, write
+from toolmatrix.lock import lock_file, model
 from toolmatrix.lock.model import (
     Backed,
     Lock,
@@ -87,23 +87,23 @@ LOCK = st.builds(
 @pytest.mark.slow
 @given(LOCK)
 def test_reading_gives_back_what_was_written(lock: Lock) -> None:
-    text = write.text(lock)
-    again = read.parse(text.encode(), "x.lock")
+    text = lock_file.text(lock)
+    again = lock_file.parse(text.encode(), "x.lock")
     assert again == lock
-    assert write.text(again) == text
-    assert text == write.sealed(write.body(lock))
-    assert text.endswith(f"\n# seal {write.digest(lock)}\n")
+    assert lock_file.text(again) == text
+    assert text == lock_file.sealed(lock_file.body(lock))
+    assert text.endswith(f"\n# seal {lock_file.digest(lock)}\n")
 
 
 @pytest.mark.slow
 @given(LOCK)
 def test_order_does_not_matter(lock: Lock) -> None:
     turned = lock.replace(environments=dict(reversed(list(lock.environments.items()))))
-    assert write.text(turned) == write.text(lock)
+    assert lock_file.text(turned) == lock_file.text(lock)
 
 
 def test_the_whole_text(small: Lock) -> None:
-    assert write.body(small) == (
+    assert lock_file.body(small) == (
         "# Written by `toolmatrix lock`. An edit by hand is refused.\n"
         'schema = "toolmatrix.lock/1"\n'
         "\n"
@@ -205,6 +205,6 @@ def test_two_devices_may_ask_for_the_same_arch() -> None:
             }
         },
     }
-    made = make.environment(document, ["cuda"]).targets["x86"]
+    made = model.environment(document, ["cuda"]).targets["x86"]
     assert made.archs == {"sm_80": Backed(evidence="stated", facts=("a", "b"))}
     assert made.evidence == "stated"

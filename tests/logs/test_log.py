@@ -17,7 +17,7 @@ from tests.amount import sampled
 from tests.logs import captured as logs
 from tests.stages import corpus
 from tests.test_lines import PREFIXES
-from toolmatrix.logs import log, matcher, signatures
+from toolmatrix.logs import log, signatures
 from toolmatrix.resources import schema_path, signatures_path
 
 if TYPE_CHECKING:
@@ -105,13 +105,13 @@ def test_lines_are_counted_as_they_stand(lines: list[str]) -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     text = "\n".join([*logs.noise(40), LINES[3][1], *logs.noise(40, 1), LINES[9][1], ""])
     whole = observed(text)
-    monkeypatch.setattr(matcher, "BLOCK", block)
+    monkeypatch.setattr(signatures, "BLOCK", block)
     assert observed(text) == whole
     assert whole.lines == 82
 
 
 def test_a_line_without_end_is_cut() -> None:
-    long = "x" * (3 * matcher.LONGEST) + "\n" + LINES[0][1] + "\n"
+    long = "x" * (3 * signatures.LONGEST) + "\n" + LINES[0][1] + "\n"
     seen = observed(long)
     assert (seen.lines, [match.line for match in seen.matches]) == (2, [2])
 
@@ -139,7 +139,7 @@ def test_what_is_kept_of_a_long_log_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     )
     stream = Endless(text.encode(), 2)
     seen = log.observe(stream, BOOK, "x")
-    assert stream.asked == matcher.BLOCK
+    assert stream.asked == signatures.BLOCK
     assert len(seen.matches) == most
     assert seen.more == 2 * (600 - most)
     assert len(seen.inventory.components) <= components + 1
@@ -353,7 +353,7 @@ def test_a_release_that_is_damaged_is_read_as_far_as_it_goes(release: str) -> No
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", ["a", "1.", "lib.so", "a ", "a'b"])
 def test_no_line_takes_a_pattern_long(piece: str) -> None:
-    line = piece * (matcher.WINDOW // len(piece))
+    line = piece * (signatures.WINDOW // len(piece))
     patterns = [
         *(pattern.line for one in BOOK.signatures for pattern in one.lines),
         *(one.line for one in (*BOOK.witnesses, *BOOK.callers, *BOOK.consequences)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolmatrix.logs.proof import Proof
+from toolmatrix.logs.log import Proof
 
 URL = "https://github.com/bazelbuild/bazel/releases/download/6.1.0/bazel-6.1.0-linux-x86_64"
 RETRY = (

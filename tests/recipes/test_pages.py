@@ -9,7 +9,7 @@ import pytest
 
 from toolmatrix import resources
 from toolmatrix.recipes import fields, model
-from toolmatrix.recipes.variables import FIXED, FORMS
+from toolmatrix.recipes.fields import FIXED, FORMS
 
 PAGE = (Path(resources.matrix_root()) / "docs" / "recipes.md").read_text()
 NAMED = set(re.findall(r"`([^`\n]+)`", PAGE))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from toolmatrix.errors import Position, RecipeError
+from toolmatrix.recipes.fields import put, unknown
 from toolmatrix.recipes.model import BuildStep, Download, Probe, Provision
 from toolmatrix.recipes.pick import Picker
-from toolmatrix.recipes.variables import put, unknown
 
 SCHEMES = {"gcc": "series", "numpy": "pep440", "distro": "names", "arch": "names"}
 ANSWER = {"gcc": ("7",), "numpy": ("1.19.5",), "arch": ("sm_80", "sm_86")}

@@ -13,8 +13,8 @@ from tests.amount import sampled
 from toolmatrix.errors import RecipeError
 from toolmatrix.finding import InstallMethod
 from toolmatrix.judge import sweep
-from toolmatrix.lock import make
-from toolmatrix.recipes import model, read, shell
+from toolmatrix.lock.model import environment
+from toolmatrix.recipes import fields, model, read
 from toolmatrix.recipes.pick import Picker, settled
 from toolmatrix.render import answer as values
 from toolmatrix.report import answer
@@ -59,7 +59,7 @@ def answering(index: Index) -> Answering:
         found = possible(index, request.replace(archs=(arch,) if arch else ()))
         if found is None:
             return None
-        return make.environment(answer.document(index, found), ()).targets[target]
+        return environment(answer.document(index, found), ()).targets[target]
 
     return answered
 
@@ -108,10 +108,10 @@ def test_a_recipe_is_called_as_its_file_and_says_where_it_is_from(
 @pytest.mark.parametrize("name", NAMES)
 def test_lines_are_single_commands(name: str, recipes: dict[str, Recipe]) -> None:
     faults = {
-        line: shell.fault(line)
+        line: fields.shell_fault(line)
         for step in recipes[name].steps
         for line in step.run
-        if shell.fault(line)
+        if fields.shell_fault(line)
     }
     assert faults == {}
 

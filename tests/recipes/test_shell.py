@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolmatrix.recipes import shell
+from toolmatrix.recipes import fields
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from toolmatrix.recipes import shell
     ],
 )
 def test_a_command_is_taken(line: str) -> None:
-    assert shell.fault(line) == ""
+    assert fields.shell_fault(line) == ""
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_a_command_is_taken(line: str) -> None:
     ],
 )
 def test_what_reaches_beyond_its_end_is_refused(line: str, why: str) -> None:
-    assert shell.fault(line) == why
+    assert fields.shell_fault(line) == why

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests import matrix
-from toolmatrix.lock import read as locks
-from toolmatrix.lock import write
+from toolmatrix.lock import lock_file
+from toolmatrix.lock import lock_file as locks
 from toolmatrix.recipes import read as recipes
 from toolmatrix.render import dockerfile, make
 from toolmatrix.render.model import Choices
@@ -60,7 +60,7 @@ def job(
     rules = make.Rules(made, book(), index(), chosen)
     return make.job(
         held,
-        write.digest(held),
+        lock_file.digest(held),
         rules,
         targets=targets,
         version="0",

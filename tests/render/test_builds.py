@@ -16,9 +16,9 @@ import pytest
 
 from tests.engine import company, docker
 from tests.engine.commands import ROOT, ran
-from toolmatrix.harvest import run_tables
-from toolmatrix.inventory import offload
-from toolmatrix.lock import read, write
+from toolmatrix.harvest import runs
+from toolmatrix.inventory import elf
+from toolmatrix.lock import lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +75,7 @@ class Built(NamedTuple):
 
     def image(self, target: str) -> str:
         """The image of a target, found by its labels alone."""
-        digest = write.digest(read.read(str(self.folder / "toolmatrix.lock")))
+        digest = lock_file.digest(lock_file.read(str(self.folder / "toolmatrix.lock")))
         labels = (f"lock.digest={digest}", f"target={target}")
         filters = [f"--filter=label=io.github.toolmatrix.{label}" for label in labels]
         found = self.engine.done("images", "--quiet", "--no-trunc", *filters).split()
@@ -149,7 +149,7 @@ def _commands(section: str) -> list[str]:
 
 def _remove(engine: Engine, folder: Path) -> None:
     """Remove what was built; layers in the build cache are the engine's own affair."""
-    digest = write.digest(read.read(str(folder / "toolmatrix.lock")))
+    digest = lock_file.digest(lock_file.read(str(folder / "toolmatrix.lock")))
     label = f"label=io.github.toolmatrix.lock.digest={digest}"
     found = engine.done("images", "--quiet", "--filter", label).split()
     if found:
@@ -184,7 +184,7 @@ def test_a_binary_of_the_arm_image_tells_its_own_flags(built: Built) -> None:
 
 
 def test_hipcc_makes_code_for_the_resolved_arch_and_no_other(built: Built) -> None:
-    lock = read.read(str(built.folder / "toolmatrix.lock"))
+    lock = lock_file.read(str(built.folder / "toolmatrix.lock"))
     held = lock.targets["amd"]
     script = f"cat > k.hip; hipcc {' '.join(held.flags.hipcc)} -c k.hip -o k.o; cat k.o"
     made = built.shell("amd", script, KERNEL).encode("latin-1")
@@ -235,7 +235,7 @@ print(json.dumps([numpy.__version__, tags, brought, made["name"], made["version"
 
 
 def test_numpy_was_built_from_its_source_by_the_resolved_compiler(numpy: Built) -> None:
-    held = read.read(str(numpy.folder / "toolmatrix.lock")).targets["x86"].components
+    held = lock_file.read(str(numpy.folder / "toolmatrix.lock")).targets["x86"].components
     said = numpy.shell("x86", 'python -c "$(cat)"', SEEN)
     version, tags, brought, compiler, by = json.loads(said)
     assert version == held["numpy"].version
@@ -268,13 +268,13 @@ def test_the_runtime_image_of_numpy_has_no_compiler_and_passes_its_check(numpy: 
 
 
 def _row(built: Built) -> dict[str, str]:
-    (table,) = run_tables.tables(str(built.folder / "builds.yaml")).values()
+    (table,) = runs.read_tables(str(built.folder / "builds.yaml")).values()
     (row,) = table["rows"]
     return {name: str(text) for name, text in row.items()}
 
 
 def _archs(code: str) -> set[str]:
-    scan = offload.Scan()
+    scan = elf.Scan()
     scan.add(code.encode("latin-1"))
     scan.finish()
     assert not scan.unread
@@ -282,7 +282,7 @@ def _archs(code: str) -> set[str]:
 
 
 def test_nvcc_makes_code_for_the_archs_of_the_lock_without_being_told(cuda: Built) -> None:
-    held = read.read(str(cuda.folder / "toolmatrix.lock")).targets["x86"]
+    held = lock_file.read(str(cuda.folder / "toolmatrix.lock")).targets["x86"]
     kernel = KERNEL.replace("#include <hip/hip_runtime.h>\n", "")
     made = cuda.shell("x86", "cd /tmp; cat > k.cu; nvcc -c k.cu -o k.o; cat k.o", kernel)
     assert _archs(made) == set(held.archs)
@@ -308,7 +308,7 @@ print(json.dumps({one.project_name.lower().replace("_", "-"): one.version for on
 def test_an_old_release_is_installed_by_a_pip_that_resolves_and_its_sources_are_built(
     tensorflow: Built,
 ) -> None:
-    held = read.read(str(tensorflow.folder / "toolmatrix.lock")).targets["x86"]
+    held = lock_file.read(str(tensorflow.folder / "toolmatrix.lock")).targets["x86"]
     assert held.closure is not None
     assert held.closure.sources == ("gast", "wrapt")
     assert {"setuptools", "wheel"} <= held.closure.builders.keys()
@@ -332,7 +332,7 @@ print(json.dumps([held.version, torch.__version__, torch.version.cuda, tags]))
 
 
 def test_an_extension_is_built_from_its_source_against_the_wheel_of_torch(extension: Built) -> None:
-    held = read.read(str(extension.folder / "toolmatrix.lock")).targets["x86"]
+    held = lock_file.read(str(extension.folder / "toolmatrix.lock")).targets["x86"]
     version, torch, toolkit, tags = json.loads(extension.shell("x86", 'python -c "$(cat)"', INSIDE))
     assert version == held.components["torch-scatter"].version
     assert torch.partition("+")[0] == held.components["torch"].version

@@ -13,7 +13,7 @@ import pytest
 from tests.engine import docker
 from tests.engine.commands import ran
 from tests.images import hostile
-from toolmatrix.lock import write
+from toolmatrix.lock import lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +112,7 @@ def test_a_later_matrix_does_not_run_the_steps_of_a_recipe_again(
     text = (tmp_path / "one/toolmatrix.lock").read_text().rpartition("# seal")[0]
     later = re.sub(r'(?m)^(digest = "sha256:).{4}', r"\g<1>0000", text)
     assert later != text
-    (tmp_path / "later.lock").write_text(write.sealed(later))
+    (tmp_path / "later.lock").write_text(lock_file.sealed(later))
     ran(engine, tmp_path, f"{render} --lock later.lock --output two")
     made = []
     for name in ("one", "two"):

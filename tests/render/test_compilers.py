@@ -11,7 +11,7 @@ import pytest
 from tests.render.jobs import job
 from toolmatrix.cli.main import main
 from toolmatrix.errors import NoImage
-from toolmatrix.lock import read
+from toolmatrix.lock import lock_file
 from toolmatrix.render import formats
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def answer(
     errors = io.StringIO()
     code = main(said, {"XDG_CACHE_HOME": cache}, io.StringIO(), io.StringIO(), errors)
     assert code in (0, 1), errors.getvalue()
-    return None if code else read.read(path)
+    return None if code else lock_file.read(path)
 
 
 @pytest.mark.parametrize(("target", "accelerator"), TARGETS.items())

@@ -16,7 +16,7 @@ from tests.stages import real
 from tests.stages.corpus import cases, log, members
 from toolmatrix.lock.model import LockedFlags
 from toolmatrix.render import dockerfile, formats
-from toolmatrix.stages.fold import host_compiler
+from toolmatrix.stages.compare import host_compiler
 
 if TYPE_CHECKING:
     from pathlib import Path

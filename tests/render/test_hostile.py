@@ -22,7 +22,7 @@ from tests.render import hostile, parsers
 from tests.render.jobs import index, job, lock
 from toolmatrix.errors import RecipeError, RenderError, ToolmatrixError
 from toolmatrix.facts import yamlfile
-from toolmatrix.lock import write
+from toolmatrix.lock import lock_file
 from toolmatrix.recipes import read
 from toolmatrix.render import formats, mirrors
 from toolmatrix.render.dockerfile import DIALECTS
@@ -128,7 +128,7 @@ def test_any_text_stays_in_its_place(place: tuple[str, str], pick: int, text: st
 @pytest.fixture
 def _one_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every lock has one digest, so that files differ only where a text stands."""
-    monkeypatch.setattr(write, "digest", lambda _lock: "sha256:" + "0" * 64)
+    monkeypatch.setattr(lock_file, "digest", lambda _lock: "sha256:" + "0" * 64)
 
 
 def judged(make: Callable[[str], Job], text: str) -> list[str]:

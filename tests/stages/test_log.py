@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.stages import corpus
-from toolmatrix.stages import Log, Plan, log, parse, parse_log
+from toolmatrix.stages import Log, Plan, log_file, parse, parse_log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -196,10 +196,10 @@ def test_a_driver_without_its_commands_stays_beside_a_run_with_a_warning() -> No
 
 
 def test_no_line_is_longer_than_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "LONGEST", 100)
-    monkeypatch.setattr(log, "_BLOCK", 60)
+    monkeypatch.setattr(log_file, "LONGEST", 100)
+    monkeypatch.setattr(log_file, "_BLOCK", 60)
     text = "#$ gcc " + "x" * 500 + '\n#$ gcc -E "a.cu"\n' + "y" * 102 + "\n" + "z" * 300
-    lines = list(log.lines_of(io.StringIO(text)))
+    lines = list(log_file.lines_of(io.StringIO(text)))
     assert [line[:6] for line in lines] == ["#$ gcc", "#$ gcc", "yyyyyy", "zzzzzz"]
     assert max(map(len, lines)) <= 160
     found = parse_log(lines)
@@ -211,8 +211,8 @@ def test_no_line_is_longer_than_what_is_read(monkeypatch: pytest.MonkeyPatch) ->
 @given(st.text(st.sampled_from("ab\n")), st.integers(1, 9))
 def test_lines_of_a_file_are_all_of_it(text: str, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log, "_BLOCK", block)
-        lines = list(log.lines_of(io.StringIO(text)))
+        patch.setattr(log_file, "_BLOCK", block)
+        lines = list(log_file.lines_of(io.StringIO(text)))
     assert lines == text.split("\n")[: -1 if text.endswith("\n") or not text else None]
 
 

@@ -11,8 +11,7 @@ from tests.stages.laws.outputs import broken
 from tests.stages.real import nvcc, program
 from toolmatrix.stages import parse_log
 from toolmatrix.stages.drivers.dry_run import dry_run
-from toolmatrix.stages.replay import replay
-from toolmatrix.stages.scripts import ninja
+from toolmatrix.stages.replay import ninja, replay
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,12 +14,10 @@ import pytest
 from tests.amount import sampled
 from tests.stages.real import SOURCES, nvcc, program
 from toolmatrix.stages import parse, parse_log
-from toolmatrix.stages.cost import from_run
+from toolmatrix.stages.cost import from_run, match_times, read_times
 from toolmatrix.stages.drivers.dry_run import DryRun, build, dry_run
 from toolmatrix.stages.execute import run
-from toolmatrix.stages.replay import Replay, replay
-from toolmatrix.stages.scripts import ninja, script
-from toolmatrix.stages.timing import match, read
+from toolmatrix.stages.replay import Replay, ninja, replay, script
 from toolmatrix.stages.verify import verify
 
 if TYPE_CHECKING:
@@ -263,8 +261,8 @@ def test_the_times_that_nvcc_tells_go_to_the_stages_of_its_plan(tmp_path: Path) 
     driver, name = nvcc(), source(tmp_path, "saxpy.cu")
     _, made = planned(tmp_path, driver, [name], [*TWO_SM, "-c"])
     subprocess.run([driver, "-time", "t.csv", *TWO_SM, "-c", name], cwd=tmp_path, check=True)
-    phases = read((tmp_path / "t.csv").read_text().splitlines(), "t.csv")
-    seconds, unknown = match(phases, made.steps)
+    phases = read_times((tmp_path / "t.csv").read_text().splitlines(), "t.csv")
+    seconds, unknown = match_times(phases, made.steps)
     assert set(seconds) == {step.id for step in made.steps}
     assert {one.name for one in unknown} <= {"nvcc (driver)"}
 

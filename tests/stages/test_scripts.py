@@ -18,8 +18,7 @@ from tests.stages.plans import EXTERNAL, plan, random_plans, stage
 from tests.stages.real import program
 from toolmatrix.errors import UsageError
 from toolmatrix.stages.execute import run
-from toolmatrix.stages.replay import order, replay
-from toolmatrix.stages.scripts import ninja, script
+from toolmatrix.stages.replay import ninja, order, replay, script
 
 if TYPE_CHECKING:
     from toolmatrix.stages import Plan, Stage

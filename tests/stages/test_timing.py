@@ -7,14 +7,14 @@ import pytest
 from tests.stages.corpus import case
 from toolmatrix.errors import UsageError
 from toolmatrix.stages import parse_log
+from toolmatrix.stages.cost import HEADER, match_times, read_times
 from toolmatrix.stages.replay import replay
-from toolmatrix.stages.timing import HEADER, match, read
 
 HEAD = " , ".join([*HEADER, "tool", "metric", "unit"])
 
 
 def test_a_real_table_is_read() -> None:
-    phases = read(case("nvcc-13.0.88__time-stdout-real").text.splitlines(), "t.csv")
+    phases = read_times(case("nvcc-13.0.88__time-stdout-real").text.splitlines(), "t.csv")
     assert [(one.kind, one.arch, one.output) for one in phases] == [
         ("preprocess", "", "saxpy.cpp4.ii"),
         ("cudafe", "compute_90", "saxpy.compute_90.cudafe1.cpp"),
@@ -36,7 +36,7 @@ def test_a_table_of_the_same_compile_goes_to_its_stages() -> None:
     log = case("nvcc-13.0.88__time-stdout-dryrun").text.splitlines()
     (plan,) = parse_log(log).plans
     made = replay(plan, work="w")
-    seconds, unknown = match(read(log, "log"), made.steps)
+    seconds, unknown = match_times(read_times(log, "log"), made.steps)
     assert set(seconds) == {step.id for step in made.steps}
     assert [one.name for one in unknown] == ["nvcc (driver)"]
 
@@ -46,12 +46,12 @@ def test_a_phase_without_its_file_goes_by_kind_and_arch() -> None:
     made = replay(plan, work="w")
     step = next(one for one in made.steps if one.kind == "ptxas")
     rows = [HEAD, f"k.cu , ptxas , , other.cubin , {step.arch} , nvcc , 2 , s"]
-    assert match(read(rows, "t.csv"), made.steps) == ({step.id: 2.0}, ())
+    assert match_times(read_times(rows, "t.csv"), made.steps) == ({step.id: 2.0}, ())
 
 
 def test_the_kind_of_time_is_read() -> None:
     rows = [HEAD, *(f"k , cicc , , , , nvcc , 5 , {unit}" for unit in ("s", "ms", "us", "ns"))]
-    assert [one.seconds for one in read(rows, "t")] == pytest.approx([5, 5e-3, 5e-6, 5e-9])
+    assert [one.seconds for one in read_times(rows, "t")] == pytest.approx([5, 5e-3, 5e-6, 5e-9])
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,6 @@ def test_the_kind_of_time_is_read() -> None:
 )
 def test_what_is_no_table_is_refused(rows: list[str], what: str, where: str) -> None:
     with pytest.raises(UsageError) as error:
-        read(rows, "t.csv")
+        read_times(rows, "t.csv")
     assert error.value.what == what
     assert str(error.value.where) == where

@@ -10,7 +10,7 @@ from toolmatrix.api import Report
 from toolmatrix.api.caller import caller
 from toolmatrix.api.locks import LockRequest, Unsolved, beside, solved
 from toolmatrix.errors import OutputError, Position, ToolmatrixError, Unpinned, UsageError
-from toolmatrix.lock import read, write
+from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import DEFAULT, Lock
 from toolmatrix.opener import opened
 from toolmatrix.outputs import os_errors_as, replace_files
@@ -146,7 +146,7 @@ class Rendered(dict[str, str]):
         super().__init__({**formats.files(job, wanted), LOCK: self._lock(os.curdir)})
 
     def _lock(self, folder: str) -> str:
-        return write.text(self.job.lock.replace(render=self.options.kept(folder)))
+        return lock_file.text(self.job.lock.replace(render=self.options.kept(folder)))
 
     @property
     def excluded(self) -> tuple[tuple[str, str], ...]:
@@ -369,7 +369,7 @@ def rendered(
     """
     from toolmatrix.render import make
 
-    job = make.job(lock, write.digest(lock), rules, targets=tuple(targets), version=__version__)
+    job = make.job(lock, lock_file.digest(lock), rules, targets=tuple(targets), version=__version__)
     job = job.replace(excluded=(*job.excluded, *refused))
     _used(job)
     if strict and (loose := _loose(job)):
@@ -423,7 +423,7 @@ def moved(lock: Lock, path: str, index: Index) -> list[str]:
     """What to say of a lock that another matrix made: it is rendered from what it holds. Raises LockError."""
     # A lock out of a solver holds what its matrix knows.
     own = lock.matrix_digest == index.header["digest"]
-    unheard = read.unheard(lock, path, index) if path or not own else []
+    unheard = lock_file.unheard(lock, path, index) if path or not own else []
     if own:
         return []
     days = f"{lock.matrix_date}, this is {index.header['date']}"
@@ -462,7 +462,7 @@ def _kept(held: Mapping[str, str | None], changed: Iterable[str]) -> dict[str, s
             continue
         # A lock has another seal than the files that are rendered from it.
         if os.path.basename(path) == LOCK:
-            as_written, is_ours = read.is_intact(text), read.may_be_replaced(path)
+            as_written, is_ours = lock_file.is_intact(text), lock_file.may_be_replaced(path)
         else:
             as_written, is_ours = marker.is_unchanged(text), marker.is_ours(text)
         if not as_written:

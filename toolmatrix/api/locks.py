@@ -16,7 +16,7 @@ from toolmatrix.documents import (
     TypedDict,
 )
 from toolmatrix.errors import CannotSay, LockError, NothingMatched
-from toolmatrix.lock import compare, make, read, write
+from toolmatrix.lock import compare, lock_file, model
 from toolmatrix.lock.model import Lock
 from toolmatrix.opener import opened
 from toolmatrix.report.terminal import plural
@@ -107,11 +107,11 @@ class Locked(Printed):
     @property
     def digest(self) -> str:
         """The digest that files and images made from it name it by."""
-        return write.digest(self.lock)
+        return lock_file.digest(self.lock)
 
     def text(self, screen: Terminal = PLAIN) -> str:  # noqa: ARG002 - a file has no width
         """The lock as a file holds it."""
-        return write.text(self.lock)
+        return lock_file.text(self.lock)
 
     def to_json(self, path: str = "toolmatrix.lock") -> LockedDocument:
         """The document `toolmatrix.locked/1` of a lock that is written to a path for the first time."""
@@ -148,7 +148,7 @@ class Locked(Printed):
         if not packages:
             kept = keep_packages(self.index, made, before)
             made, note = kept.lock, kept.note
-        text = write.text(made)
+        text = lock_file.text(made)
         same = _is_there(lock, text)
         facts = beside(lock, self.harvested)
         old = None if same else before
@@ -201,9 +201,9 @@ def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
 def _previous(path: str) -> Lock | None:
     # A lock that is broken may be replaced; a file that never was one is somebody else's.
     try:
-        return read.read(path)
+        return lock_file.read(path)
     except LockError:
-        if read.may_be_replaced(path):
+        if lock_file.may_be_replaced(path):
             return None
         raise
 
@@ -264,7 +264,7 @@ def solved(
         # A lock marks what it kept, so that `--check` does not call it stale for being kept.
         kept = [place[:2] for place in _decisive(index, part.request, found)]
         document = answer.document(index, found)
-        environments[name] = make.environment(document, part.words, kept)
+        environments[name] = model.environment(document, part.words, kept)
         for caveat in document["caveats"]:
             if caveat["kind"] == "untested":
                 say(caveat["text"])
@@ -303,7 +303,7 @@ def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Callable[[str], 
 
     names = Names(index)
     moving = {names.component(name.lower()) for name in upgrade}
-    lock = read.read(path)
+    lock = lock_file.read(path)
     held = {
         name
         for environment in lock.environments.values()
@@ -362,7 +362,7 @@ def document(
         "schema": "toolmatrix.locked/1",
         "path": path,
         "status": status,
-        "digest": write.digest(lock),
+        "digest": lock_file.digest(lock),
         "matrix": {"digest": lock.matrix_digest, "date": lock.matrix_date},
         "present_matrix": answer.head(index),
         "environments": {

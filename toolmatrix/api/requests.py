@@ -158,7 +158,7 @@ def request_context(matrix: Matrix = None, keep: Path = "") -> RequestContext:
 
 def read_kept_releases(path: str) -> Kept:
     """The releases of a lock of one environment. Raises LockError, and UsageError for one of several."""
-    from toolmatrix.lock.read import read
+    from toolmatrix.lock.lock_file import read
 
     held = read(path)
     if held.environments and not held.targets:

@@ -273,22 +273,18 @@ class Stages(Printed):
 
     def script(self) -> str:
         """A POSIX shell script that replays the plan."""
-        from toolmatrix.stages import scripts
-
-        return scripts.script(self.replay())
+        return replaying.script(self.replay())
 
     def ninja(self, jobs: int = 0) -> str:
         """A Ninja file that replays the plan, with at most `jobs` of the stages that need much memory at once."""
-        from toolmatrix.stages import scripts
-
-        return scripts.ninja(self.replay(), depth=jobs)
+        return replaying.ninja(self.replay(), depth=jobs)
 
     def cost(self, path: str, note: Callable[[str], None] = lambda _: None) -> Costed:
         """The cost of the plan by the CSV of `nvcc -time`, or the JSON of a run. Raises LogError, UsageError."""
-        from toolmatrix.stages import cost, timing
+        from toolmatrix.stages import cost
 
         made = self.replay()
-        seconds, peaks, basis = timing.seconds_of(path, made.steps, note)
+        seconds, peaks, basis = cost.seconds_of(path, made.steps, note)
         return Costed(self.plan(), made, cost.cost(made.steps, seconds, peaks, basis=basis))
 
     def run(self, jobs: int = 0, *, verify: bool = False, timeout: float | None = None) -> Ran:
@@ -442,7 +438,7 @@ class Compared(Printed):
 def ask(call: DriverCall, index: Callable[[], Index], wanted: Wanted) -> Stages:
     """Ask a driver, and say what was chosen or left out for it. Raises ToolMissing, UsageError."""
     from toolmatrix.stages.drivers import dry_run, installed
-    from toolmatrix.stages.log import parse_log
+    from toolmatrix.stages.log_file import parse_log
 
     dry = dry_run.dry_run(
         call.sources,

@@ -10,9 +10,9 @@ from toolmatrix.codes.matrix import (
     UnresolvedPins,
     UntriedAnswer,
 )
-from toolmatrix.harvest import imported
+from toolmatrix.harvest import runs
 from toolmatrix.harvest.environments import FAILED, RAISED, RAN, Environment, ImportOutcome
-from toolmatrix.harvest.imported import Break, RanTogether, Trial
+from toolmatrix.harvest.runs import Break, RanTogether, Trial
 from toolmatrix.judge import sweep
 from toolmatrix.judge.audit import machine
 from toolmatrix.judge.audit import machine as machine_of
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import InstallMethod
     from toolmatrix.harvest.environments import Bench, Operation
-    from toolmatrix.harvest.imported import UpperBound
     from toolmatrix.harvest.resolver import Interpreter
+    from toolmatrix.harvest.runs import UpperBound
     from toolmatrix.judge.sweep import Release
     from toolmatrix.solve.resolve import Resolution
 
@@ -157,7 +157,7 @@ class _Trying:
 
             newest, _ = uv.pins([*others, package], self.python)
             allowed = dict(pin.split("==") for pin in newest).get(package, "")
-            found = imported.search(
+            found = runs.search(
                 self._versions(component, package, allowed),
                 tried,
                 works=self.outcome.state == RAN,

@@ -7,10 +7,10 @@ import re
 
 from toolmatrix.api import files, harvests, this_day
 from toolmatrix.commands._image_exports import output_of
-from toolmatrix.harvest import built, written
-from toolmatrix.harvest.built import ImageBuild
-from toolmatrix.lock import read, write
-from toolmatrix.logs.proof import Proof
+from toolmatrix.harvest import runs, written
+from toolmatrix.harvest.runs import ImageBuild
+from toolmatrix.lock import lock_file
+from toolmatrix.logs.log import Proof
 from toolmatrix.outputs import os_errors_as, replace_files
 from toolmatrix.recipes import read as recipes
 from toolmatrix.render import marker
@@ -56,8 +56,8 @@ def put(context: Context, seen: Iterable[tuple[Built, str]], path: str) -> None:
         return
     with harvests.locked(os.path.dirname(path) or "."):
         # Read while nobody else writes: their rows stay.
-        document = built.document(path, rows)
-        text = written.text(document, built.ABOUT, "toolmatrix build --write")
+        document = runs.builds_document(path, rows)
+        text = written.text(document, runs.ABOUT_BUILDS, "toolmatrix build --write")
         file = harvests.compared("builds", path, text)
         replace_files({path: text} if file.changed and document["tables"] else {})
     context.say_after(harvests.describe_changes(file).removesuffix("\n"))
@@ -67,7 +67,7 @@ def _row(context: Context, image: Built, engine: str) -> ImageBuild | str:
     """The row of a build, or why there is none."""
     folder, name = os.path.split(image.file.removesuffix(".Dockerfile"))
     index, proof = context.index(), _proof(image.log)
-    lock = read.read(os.path.join(folder, files.LOCK))
+    lock = lock_file.read(os.path.join(folder, files.LOCK))
     if not image.exit_code and not proof.checked:
         return "its check was not run, because the engine had the whole build in its cache"
     if image.exit_code and not proof.missing:
@@ -112,7 +112,7 @@ def _row(context: Context, image: Built, engine: str) -> ImageBuild | str:
         recipe=os.path.basename(recipe),
         base=_base(lock, held["base-image"].version),
         engine=f"{engine} {output_of(engine, *_VERSIONS[engine]).strip()}",
-        lock=write.digest(lock).partition(":")[2][:_DIGITS],
+        lock=lock_file.digest(lock).partition(":")[2][:_DIGITS],
         day=this_day(context.env).isoformat(),
         seconds=image.seconds,
         check="" if image.exit_code else proof.checked,

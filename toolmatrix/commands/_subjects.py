@@ -10,7 +10,7 @@ from toolmatrix.cli.context import Context
 from toolmatrix.cli.progress import summarize
 from toolmatrix.errors import Position, UsageError
 from toolmatrix.finding import Judged
-from toolmatrix.inventory import subject_lists
+from toolmatrix.inventory.subjects import read_subjects
 from toolmatrix.opener import opened
 from toolmatrix.report import verdicts
 from toolmatrix.wording import plural
@@ -36,7 +36,7 @@ def listed_subjects(context: Context, lists: Iterable[str]) -> list[str]:
     found: dict[str, None] = {}
     for name in lists:
         read = partial(read_file, context, name, "subjects", LARGEST_LIST)
-        found |= dict.fromkeys(subject_lists.read_subjects("stdin" if name == "-" else name, read))
+        found |= dict.fromkeys(read_subjects("stdin" if name == "-" else name, read))
     if lists and not found:
         raise UsageError(
             "no subjects found",

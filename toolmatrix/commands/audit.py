@@ -17,7 +17,7 @@ from toolmatrix.command.option import option
 from toolmatrix.command.options import EXECUTOR, JOBS, WRITE
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.facts.store import cache_folder
-from toolmatrix.harvest import environments, families, imported, project, written
+from toolmatrix.harvest import environments, families, project, runs, written
 from toolmatrix.harvest.environments import Bench
 from toolmatrix.harvest.resolver import Uv
 from toolmatrix.harvest.transport import Session
@@ -288,7 +288,7 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
 
     Raises HarvestRefused, ToolMissing, and NothingMatched where no clone of a source is there.
     """
-    from toolmatrix.harvest.source_check import NOT_FOUND, SourceQuestion, reopened
+    from toolmatrix.harvest.source_tree import NOT_FOUND, SourceQuestion, reopened
 
     asked: dict[str, list[tuple[Claim, SourceQuestion]]] = {}
     for claim in matrix.claims.values():
@@ -365,8 +365,8 @@ def _tried(
 def _put(found: ImportedReleases, path: str) -> HarvestedFile:
     with harvests.locked(os.path.dirname(path) or "."):
         # Read while nobody else writes: their rows stay.
-        made = imported.document(path, found.together, found.breaks)
-        text = written.text(made, imported.ABOUT, "toolmatrix audit --import --write")
+        made = runs.imports_document(path, found.together, found.breaks)
+        text = written.text(made, runs.ABOUT_IMPORTS, "toolmatrix audit --import --write")
         file = harvests.compared("imports", path, text)
         replace_files({path: text} if file.changed and made["tables"] else {})
     return file

@@ -23,7 +23,7 @@ from toolmatrix.command.options import JOBS, WRITE, resume, targets
 from toolmatrix.commands import _image_exports as image_exports
 from toolmatrix.commands._image_exports import ARCHIVE
 from toolmatrix.errors import NothingMatched, Position, ToolMissing, UsageError
-from toolmatrix.lock import read
+from toolmatrix.lock import lock_file
 from toolmatrix.logs.steps import Steps
 from toolmatrix.outputs import KeptLines, os_errors_as
 from toolmatrix.render.common import bake_name
@@ -114,7 +114,7 @@ def run(context: Context) -> int:
     if jobs < 1:
         raise UsageError("--jobs must be at least 1", expected="1 or more", found=str(jobs))
     # A directory that is none is told whether or not something here can build.
-    locks = {folder: read.read(os.path.join(folder, _LOCK)) for folder in folders}
+    locks = {folder: lock_file.read(os.path.join(folder, _LOCK)) for folder in folders}
     engine = _engine(context)
     builds = [build for folder, lock in locks.items() for build in engine(context, folder, lock)]
     with BuildResults(context.path(context.options.resume)) as results:

@@ -12,13 +12,12 @@ from toolmatrix.api.requests import open_matrix, request_context
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
 from toolmatrix.judge import diagnose as judge
-from toolmatrix.lock.read import read
+from toolmatrix.lock.lock_file import read
 from toolmatrix.logs import signatures
-from toolmatrix.logs.diagnosis import Fix
-from toolmatrix.logs.log import observe
+from toolmatrix.logs.log import Fix, observe
 from toolmatrix.report.annotations import sarif
 from toolmatrix.report.diagnosis import DiagnosisReport
-from toolmatrix.stages import saved
+from toolmatrix.stages import log_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def diagnose(
     path, lines = log_of(log)
     calling = caller()
     text = calling.stdin if path else io.StringIO("\n".join(lines))
-    name = saved.called(path) if path else "log"
+    name = log_file.called(path) if path else "log"
     seen = observe_log(calling.path(path) if path else "-", text, name)
     return diagnosed(seen, os.fspath(lock), limit, matrix)
 
@@ -106,5 +105,5 @@ def diagnosed(log: ObservedLog, lock: str, limit: int, matrix: Matrix) -> Report
 
 def observe_log(path: str, piped: TextIO | None, name: str) -> ObservedLog:
     """The log at a path, with `-` the one `piped` in, as its name is reported. Raises LogError."""
-    with closing(saved.unpacked(path, piped, _HELP)) as stream, saved.readable(name, _HELP):
-        return observe(saved.as_utf8(stream), signatures.load(), name)
+    with closing(log_file.unpacked(path, piped, _HELP)) as stream, log_file.readable(name, _HELP):
+        return observe(log_file.as_utf8(stream), signatures.load(), name)

@@ -20,11 +20,11 @@ from toolmatrix.command.options import (
     targets,
 )
 from toolmatrix.errors import NothingMatched, UsageError
-from toolmatrix.inventory import readings
+from toolmatrix.inventory import host
 from toolmatrix.inventory.model import SUSPICIOUS
 from toolmatrix.judge import comparison, validation
 from toolmatrix.judge.validation import Baseline
-from toolmatrix.lock import compare, read
+from toolmatrix.lock import compare, lock_file
 from toolmatrix.report import claims, differences, port
 from toolmatrix.report import comparison as report
 
@@ -94,8 +94,8 @@ def _path(word: str, directory: str) -> str:
 
 def _lock(word: str, directory: str) -> Lock:
     if word == "-":
-        return read.parse(caller().piped("a lock", read.LARGEST + 1), "stdin")
-    return read.read(_path(word, directory))
+        return lock_file.parse(caller().piped("a lock", lock_file.LARGEST + 1), "stdin")
+    return lock_file.read(_path(word, directory))
 
 
 def _locks(index: Index, held: Sequence[Named], said: Sequence[str]) -> Report:
@@ -191,7 +191,7 @@ def _subjects(
         for word, place in zip(subjects, platforms, strict=True)
     )
     targets, says = _explaining(lock, said, (one, other)) if lock else ((), None)
-    found = comparison.compare(one, other, comparison.load(), readings.load().why, says)
+    found = comparison.compare(one, other, comparison.load(), host.load_readings().why, says)
     return Report(
         words=partial(report.text, found, everything=everything),
         document=partial(report.document, found, lock, targets),

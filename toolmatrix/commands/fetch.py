@@ -23,7 +23,7 @@ from toolmatrix.errors import IndexFailed, NothingMatched, OutputError, Position
 from toolmatrix.facts.store import cache_folder
 from toolmatrix.harvest import families, project
 from toolmatrix.harvest.transport import Session
-from toolmatrix.lock import read
+from toolmatrix.lock import lock_file
 from toolmatrix.outputs import file_digest, os_errors_as
 from toolmatrix.render import mirrors as placing
 from toolmatrix.report.terminal import plural, printable
@@ -149,7 +149,7 @@ def fetch(subject: str = ".", *, matrix: Matrix = None) -> Fetched:
 
 def _downloads(folder: str, index: Index) -> Fetched:
     path = os.path.join(folder, files.LOCK)
-    lock = read.read(path)
+    lock = lock_file.read(path)
     options = files.options_of(lock, path, index)
     named = options.fetched
     job = files.rendered(lock, options, files.rules(index, options), targets=options.target).job

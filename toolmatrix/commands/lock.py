@@ -14,7 +14,7 @@ from toolmatrix.command import command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import CHECK, ONLINE
 from toolmatrix.errors import UsageError
-from toolmatrix.lock import compare, read
+from toolmatrix.lock import compare, lock_file
 from toolmatrix.lock.model import DEFAULT
 from toolmatrix.report import differences
 from toolmatrix.report.terminal import plural
@@ -102,7 +102,7 @@ def lock(
     named = tuple(filter(None, map(str.strip, arguments.words(*wanted))))
     inside = caller().environments(lambda _, *asked: _online(*asked))
     # Without a request in this call those of the lock are asked again.
-    held = read.read(path) if check else None if named or inside else _lock_to_renew(path)
+    held = lock_file.read(path) if check else None if named or inside else _lock_to_renew(path)
     said = [*named, *(word for words in inside.values() for word in words)]
     opened = with_online_packages(said or named_in(held), options, online=online)
     index, note = opened.index, caller().note
@@ -122,9 +122,9 @@ def lock(
         place = request_context(options.get("matrix"), options.get("keep", ""))
         return NoAnswer(place, refused.refusal)
     if packages:
-        made = _filled(index, made, read.read(keep) if keep else None)
+        made = _filled(index, made, lock_file.read(keep) if keep else None)
     elif keep and not path:
-        made = closures.keep_packages(index, made, read.read(keep)).lock
+        made = closures.keep_packages(index, made, lock_file.read(keep)).lock
     return locks.Locked(index, made, opened.harvested, held)
 
 
@@ -201,7 +201,7 @@ def _lock_to_renew(path: str) -> Lock:
         arguments.request((), "lock")
     if not os.path.exists(path):
         raise _no_request()
-    return read.read(path)
+    return lock_file.read(path)
 
 
 def _no_request() -> UsageError:

@@ -15,7 +15,7 @@ from toolmatrix.command.option import option
 from toolmatrix.command.options import CHECK, ONLINE
 from toolmatrix.commands.lock import named_in, requests
 from toolmatrix.errors import CannotSay, LockError, NoImage, UsageError
-from toolmatrix.lock import read
+from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import Lock
 from toolmatrix.recipes import read as recipes
 from toolmatrix.report.terminal import columns
@@ -225,7 +225,7 @@ def _job(
         beside = os.path.join(folder, files.LOCK)
         # The default of `--lock` gives way to the lock that lies beside the files.
         path = beside if caller().is_default("lock") and os.path.exists(beside) else path
-        held = read.read(path)
+        held = lock_file.read(path)
     opened = with_online_packages(asked or named_in(held), options, online=online)
     notes = files.moved(held, path, opened.index) if held else ()
     for note in notes:
@@ -275,7 +275,7 @@ def _recalled(job: _Job, *, force: bool) -> dict[str, Any]:
 def _beside(path: str, *, force: bool = False) -> Lock | None:
     # One that is to be replaced may be broken.
     try:
-        return read.read(path) if os.path.exists(path) else None
+        return lock_file.read(path) if os.path.exists(path) else None
     except LockError:
         if force:
             return None
@@ -286,7 +286,7 @@ def _accepted(path: str, option: Option, words: str | tuple[str, ...]) -> object
     try:
         value = option.accept(words if isinstance(words, str) else list(words))
     except BadValue as bad:
-        raise read.odd(path, ("render", option.key), bad.expected, bad.found) from None
+        raise lock_file.odd(path, ("render", option.key), bad.expected, bad.found) from None
     # The path of a recipe is relative to the lock.
     moved = option.name == "recipe" and recipes.is_path(value)
     return os.path.join(os.path.dirname(path), value) if moved else value

@@ -16,7 +16,7 @@ from toolmatrix.command import options as shared
 from toolmatrix.command.option import option
 from toolmatrix.command.options import EXIT_CODE, JOBS
 from toolmatrix.errors import UsageError
-from toolmatrix.lock import read
+from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import DEFAULT, Lock
 from toolmatrix.request.fields import OPTIONS, Fields
 from toolmatrix.request.read import read as read_request
@@ -99,7 +99,7 @@ def _lock(context: Context) -> Lock | None:
     """The answer that plans are for: the lock that the command line names, or that of the requests of `--for`."""
     options, named = context.options, context.origins["lock"].kind == "flag"
     if not options.for_:
-        return read.read(options.lock) if named else None
+        return lock_file.read(options.lock) if named else None
     if named:
         raise UsageError("`--for` and `--lock` contradict each other", help="leave out one of them")
     index = context.index()
@@ -277,7 +277,7 @@ def stages(
     text of a log, its lines, or its path: a text has a line break in it. With `lock` they are for its answer. Raises
     LogError, ToolMissing, UsageError, CannotSay.
     """
-    from toolmatrix.stages import saved
+    from toolmatrix.stages import log_file
     from toolmatrix.stages.drivers.dry_run import names_archs
 
     def index() -> Index:
@@ -296,8 +296,8 @@ def stages(
     calling, targets = caller(), targets_of(target, matrix) if lock else ()
     if log:
         path, lines = log_of(log)
-        seen = saved.read(path, calling.stdin) if path else saved.parse(lines)
-        where = saved.called(path) if path else "log"
+        seen = log_file.read(path, calling.stdin) if path else log_file.parse(lines)
+        where = log_file.called(path) if path else "log"
         found = Stages(seen, index, where=where, wanted=wanted)
         return stage_answers.of_log(found, lock, targets) if lock else found
     words = split_words(flags)

@@ -39,7 +39,7 @@ def upgrade(lock: Path = "toolmatrix.lock", *, matrix: Matrix = None) -> Report:
     Each is shown with what would move with it and with the command that writes it; nothing is written. Raises
     LockError, and NothingMatched or UsageError where what the lock answers cannot be asked of this matrix.
     """
-    from toolmatrix.lock.read import read
+    from toolmatrix.lock.lock_file import read
     from toolmatrix.report import upgrades as report
 
     path, place = os.fspath(lock), request_context(matrix)

@@ -25,7 +25,7 @@ from toolmatrix.commands._subjects import (
     read_file,
 )
 from toolmatrix.errors import Position, UsageError
-from toolmatrix.inventory import subject_lists
+from toolmatrix.inventory import subjects
 from toolmatrix.judge import validation
 from toolmatrix.judge.pool import Pool, WorkBounds
 from toolmatrix.judge.validation import REGISTRY, Baseline, Validator, expectations_of
@@ -213,7 +213,7 @@ def _baseline(context: Context) -> Baseline:
     words: list[tuple[str, Position | None]] = [(word, None) for word in options.expect]
     path = options.expect_file
     if path:
-        lines = subject_lists.lines(
+        lines = subjects.lines(
             path, read_file(context, path, _EXPECTATION, LARGEST_LIST), _EXPECTATION
         )
         words += [(word, Position(path, line)) for word, line in lines]

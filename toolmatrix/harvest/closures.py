@@ -11,11 +11,11 @@ from urllib.parse import unquote, urlsplit
 
 from toolmatrix import toml
 from toolmatrix.errors import ToolMissing, Unresolved
-from toolmatrix.harvest import metadata
+from toolmatrix.harvest import project
 from toolmatrix.harvest.resolver import Uv
 from toolmatrix.harvest.transport import Session
+from toolmatrix.lock.lock_file import string
 from toolmatrix.lock.model import LockedClosure, LockedPackage
-from toolmatrix.lock.write import string
 
 if TYPE_CHECKING:
     from toolmatrix.lock.model import PackageQuestion
@@ -74,7 +74,7 @@ def closure(
 
 
 def _building(session: Session, name: str, url: str, sha256: str) -> Sequence[str]:
-    text = metadata.of_source(session, name, url, sha256, "pyproject.toml").decode(errors="replace")
+    text = project.of_source(session, name, url, sha256, "pyproject.toml").decode(errors="replace")
     body = toml.parse(text, name, Unresolved, "a source archive")
     return [*map(str, body.get("build-system", {}).get("requires", _BUILDERS))]
 

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolmatrix.facts import pieces, versions
-from toolmatrix.harvest import families, metadata, package_facts, project
+from toolmatrix.harvest import families, package_facts, project
 from toolmatrix.harvest.families import Family, HarvestContext
-from toolmatrix.harvest.metadata import Metadata
 from toolmatrix.harvest.package_facts import BuildLine, Package, PackageRead, ReleaseRead
-from toolmatrix.harvest.project import MACHINES, PublishedRelease, Wheel
+from toolmatrix.harvest.project import MACHINES, Metadata, PublishedRelease, Wheel
 
 if TYPE_CHECKING:
     from toolmatrix.facts.yamlfile import YamlNode
@@ -164,7 +163,7 @@ class _Reader:
     def read(self, wheels: Iterable[Wheel]) -> None:
         wanted = {wheel.name: wheel for wheel in wheels if wheel.name not in self.known}
         told = self.workers.map(
-            lambda wheel: metadata.read(self.context.session, wheel, self.components),
+            lambda wheel: project.read_metadata(self.context.session, wheel, self.components),
             wanted.values(),
         )
         for done, one in enumerate(told, 1):

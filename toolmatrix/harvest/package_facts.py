@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolmatrix.facts.versions import Scale
-from toolmatrix.harvest import metadata
+from toolmatrix.harvest import project
 from toolmatrix.harvest.families import HarvestContext
-from toolmatrix.harvest.metadata import Metadata
-from toolmatrix.harvest.project import MACHINES, PublishedRelease, Wheel
+from toolmatrix.harvest.project import MACHINES, Metadata, PublishedRelease, Wheel
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
@@ -192,7 +191,7 @@ class _Tables:
             for held in one.releases:
                 known = {self.component, *self.required(one.package, held)}
                 for place, told in held.metadata.items():
-                    named = metadata.named(told, *place, one.package.extras)
+                    named = project.named(told, *place, one.package.extras)
                     others |= {
                         package for package, component in named.items() if component not in known
                     }
@@ -206,7 +205,7 @@ class _Tables:
         row: dict[str, Any] = {self.component: release.version, "date": release.date}
         if release.yanked:
             row["yanked"] = True
-        row["requires-python"] = metadata.ordered(release.requires_python)
+        row["requires-python"] = project.ordered(release.requires_python)
         if not self.has_builds:
             row |= self.installed(held)
         if read.package.source and not self.has_builds:
@@ -251,7 +250,7 @@ class _Tables:
             unknown = {"evidence": "unknown"} if release.buildable else {}
             row["machine"] = {"is": machines, **unknown}
         told = {
-            line for place, one in held.metadata.items() for line in metadata.besides(one, *place)
+            line for place, one in held.metadata.items() for line in project.besides(one, *place)
         }
         # Sources say what they require only since PKG-INFO has a field for it.
         if release.source is not None and not any(one.requires for one in held.metadata.values()):
@@ -276,7 +275,7 @@ class _Tables:
     def required(self, package: Package, held: ReleaseRead) -> dict[str, Any]:
         """A cell for each component that METADATA requires."""
         told = {
-            place: metadata.required(one, *place, package.extras)
+            place: project.required(one, *place, package.extras)
             for place, one in held.metadata.items()
         }
         wanted = {name for one in told.values() for name in one}

@@ -1,26 +1,323 @@
 """Families of kind `toolkits`: what the headers and programs of CUDA toolkits take, one row for each toolkit.
 
 A toolkit is read in the wheels of its packages at the index, in wheels of a directory, or unpacked as it is installed;
-docs/harvest-tools.md describes the keys.
+docs/harvest-tools.md describes the keys. Codegen archs are those that its programs list or, asked one by one, take.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolmatrix.errors import HarvestRefused, MatrixError, Position
 from toolmatrix.facts import pieces, yamlfile
-from toolmatrix.harvest import archs, headers
+from toolmatrix.harvest import families, headers, programs, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.headers import GlibcCeiling, HostCompilers
-from toolmatrix.harvest.toolkit_files import HOST_CONFIG as _GUARD
-from toolmatrix.harvest.toolkit_files import MATH_FUNCTIONS as _MATH
-from toolmatrix.harvest.toolkit_files import ToolkitFiles, at_index, below
+from toolmatrix.harvest.wheel import RemoteWheel
+from toolmatrix.outputs import file_digest
 from toolmatrix.value import Value
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    class _Files(Protocol):
+        name: str
+
+        def names(self) -> list[str]: ...
+
+        def read(self, name: str, limit: int) -> bytes: ...
+
+
+PTXAS = "ptxas"
+DRIVER = ("nvcc", "nvcc.profile")
+"""The driver, and the file beside it without which it does not start."""
+# PTX of the first version that has 64 bits; later archs take code for earlier ones.
+_NOTHING = ".version 3.0\n.target sm_20\n.address_size 64\n"
+_NAME = re.compile(r"'(sm_(\d+)[a-z]?)'")
+_LISTED = re.compile(r"(?:sm|compute)_\d+[a-z]?")
+_ARCH = re.compile(r"([a-z]+)_(\d+)([a-z]?)")
+
+
+class KnownArchs(Value):
+    """The archs of one toolkit."""
+
+    # The `sm_` names that ptxas takes, and after them the `compute_` names of nvcc.
+    archs: tuple[str, ...]
+    # What `nvcc --list-gpu-code` prints, in its order; empty where there is no nvcc.
+    listed: tuple[str, ...] = ()
+
+
+def known_archs(files: Mapping[str, bytes], shown: str) -> KnownArchs:
+    """The archs that programs take, given as their bytes by name: ptxas, and the driver where it is there.
+
+    Raises HarvestRefused for a ptxas that takes none of the archs that it names, and ToolMissing where one cannot run.
+    """
+    with tempfile.TemporaryDirectory(prefix="toolmatrix-") as folder:
+        for name, data in files.items():
+            path = os.path.join(folder, name)
+            with open(path, "wb") as file:
+                file.write(data)
+            os.chmod(path, 0o700)
+        # Help and behaviour have differed, so what is named has to work as well.
+        taken = _taken(folder)
+        if not taken:
+            raise HarvestRefused(
+                "ptxas takes no arch that it names",
+                where=Position(shown),
+                expected="`--help` with names of archs, and code made for them",
+            )
+        if set(DRIVER) <= files.keys():
+            listed = _list(folder, "--list-gpu-code")
+            virtual = _list(folder, "--list-gpu-arch")
+        else:
+            # Every arch has a virtual one of its number, which nvcc names without a suffix.
+            listed = ()
+            virtual = tuple(
+                f"compute_{name.partition('_')[2]}" for name in taken if name[-1].isdigit()
+            )
+    return KnownArchs(
+        archs=(*sorted(taken, key=_order), *sorted(virtual, key=_order)), listed=listed
+    )
+
+
+def _taken(folder: str) -> list[str]:
+    """The names in ptxas' help that it takes as well."""
+    program = os.path.join(folder, PTXAS)
+    with open(os.path.join(folder, "nothing.ptx"), "w", encoding="ascii") as file:
+        file.write(_NOTHING)
+    named = dict.fromkeys(name for name, _ in _NAME.findall(programs.ask([program, "--help"]).text))
+    # With nothing to compile it is the name that fails, and never an instruction which an arch does not have.
+    asked = [program, "nothing.ptx", "-o", os.devnull, "-arch"]
+    return [name for name in named if not programs.ask([*asked, name], folder).status]
+
+
+def _list(folder: str, option: str) -> tuple[str, ...]:
+    said = programs.ask([os.path.join(folder, DRIVER[0]), option], folder)
+    return tuple(_LISTED.findall(said.text)) if not said.status else ()
+
+
+def _order(name: str) -> tuple[int, str]:
+    # By numbers, as in the order of letters `sm_100` stands before `sm_75`.
+    found = _ARCH.fullmatch(name)
+    return (int(found[2]), found[3]) if found else (0, name)
+
+
+HOST_CONFIG = "crt/host_config.h"
+MATH_FUNCTIONS = "crt/math_functions.h"
+_WHEEL = re.compile(
+    r"(?P<package>[\w.]+)-(?P<version>[\w.]+)-py\w+-none-(?:\w+\.)*?\w*?(?P<machine>x86_64|aarch64)\.whl"
+)
+_SAID = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
+_LARGEST_HEADER = 4 << 20
+_LARGEST_PROGRAM = 256 << 20
+_MOST_FILES = 200_000
+_ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
+"""Numbers of ELF, e_machine."""
+
+
+class ToolkitFiles(Value):
+    """What is read of one toolkit for one machine."""
+
+    # The version of its nvcc, which tells releases apart.
+    nvcc: str
+    machine: str
+    name: str
+    # The key of its source, that source's title and place, and what rows say of the file.
+    source: str
+    title: str
+    at: str
+    where: str
+    # The day of its upload, "" where that is not known.
+    uploaded: str = ""
+    host_config: bytes = b""
+    math: bytes = b""
+    programs: Callable[[], Mapping[str, bytes]] | None = None
+
+    def described(self, day: date) -> dict[str, Any]:
+        """The source as fact files declare it."""
+        return {"title": self.title, "at": self.at, "read": day}
+
+
+def at_index(packages: Iterable[str], context: HarvestContext) -> list[ToolkitFiles]:
+    """The toolkits in the wheels of some packages at the index. Raises ToolmatrixError."""
+    indexes = families.indexes(context.env)
+    context.session.trust(indexes.certificates, indexes.proxy)
+    found = []
+    for package in packages:
+        for release in project.releases(context.session, indexes.urls, package):
+            for wheel in release.wheels:
+                files = RemoteWheel(context.session, wheel.url, wheel.sha256)
+                found += _of_wheel(files, wheel.sha256, release.date)
+    return found
+
+
+def below(place: str, context: HarvestContext) -> list[ToolkitFiles]:
+    """The toolkits in a wheel, in the wheels of a directory, or unpacked in it. Raises ToolmatrixError."""
+    wheels = [place] if place.endswith(".whl") else sorted(_wheels(place))
+    if wheels:
+        found = [
+            toolkit
+            for path in wheels
+            for toolkit in _of_wheel(
+                RemoteWheel(context.session, f"file://{os.path.abspath(path)}"),
+                file_digest(path),
+                "",
+            )
+        ]
+    else:
+        found = _unpacked(place)
+    if not found:
+        raise HarvestRefused(
+            "there is no CUDA toolkit",
+            where=Position(place),
+            expected=f"`{HOST_CONFIG}` or `bin/{PTXAS}` below it, or wheels that hold them",
+        )
+    return found
+
+
+def _wheels(place: str) -> Iterator[str]:
+    try:
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if entry.name.endswith(".whl"):
+                    yield entry.path
+    except OSError as error:
+        raise HarvestRefused(
+            "the toolkit cannot be read", where=Position(place), found=error.strerror or ""
+        ) from None
+
+
+def _of_wheel(files: _Files, sha256: str, uploaded: str) -> list[ToolkitFiles]:
+    """The toolkit of a wheel; none where it is for another system or holds nothing that is asked for."""
+    named = _WHEEL.fullmatch(files.name)
+    if named is None:
+        return []
+    package = named["package"].replace("_", "-")
+    return _toolkit(
+        files,
+        ToolkitFiles(
+            nvcc=named["version"],
+            machine=named["machine"],
+            name=files.name,
+            source=f"toolkit-{package}",
+            title=f"wheels of {package} at the package index",
+            at=f"package {package}, the file that the row names",
+            where=f"{files.name} (sha256 {sha256})",
+            uploaded=uploaded,
+        ),
+    )
+
+
+def _toolkit(files: _Files, bare: ToolkitFiles) -> list[ToolkitFiles]:
+    names = files.names()
+
+    def one(end: str) -> str:
+        found = [name for name in names if f"/{name}".endswith(f"/{end}")]
+        return min(found, key=len, default="")
+
+    held = {name: path for name in (PTXAS, *DRIVER) if (path := one(f"bin/{name}"))}
+    host_config, math = one(HOST_CONFIG), one(MATH_FUNCTIONS)
+    # From CUDA 13 on headers and programs come in packages of their own.
+    if not host_config and PTXAS not in held:
+        return []
+
+    # Called where they can be run and nowhere else: ptxas alone takes 5 to 12 MB of a wheel.
+    def programs() -> dict[str, bytes]:
+        return {name: files.read(path, _LARGEST_PROGRAM) for name, path in held.items()}
+
+    return [
+        bare.replace(
+            host_config=files.read(host_config, _LARGEST_HEADER) if host_config else b"",
+            math=files.read(math, _LARGEST_HEADER) if math else b"",
+            programs=programs if PTXAS in held else None,
+        )
+    ]
+
+
+class _Folder:
+    """A directory, read as a wheel is."""
+
+    def __init__(self, place: str) -> None:
+        self.name = place
+
+    def names(self) -> list[str]:
+        found: list[str] = []
+        for folder, _, names in os.walk(self.name):
+            inside = os.path.relpath(folder, self.name)
+            found += (os.path.normpath(os.path.join(inside, name)) for name in names)
+            if len(found) > _MOST_FILES:
+                raise HarvestRefused(
+                    "the directory is too large for a toolkit",
+                    where=Position(self.name),
+                    expected=f"at most {_MOST_FILES} files",
+                )
+        return sorted(found)
+
+    def read(self, name: str, limit: int) -> bytes:
+        path = os.path.join(self.name, name)
+        try:
+            with open(path, "rb") as file:
+                data = file.read(limit + 1)
+        except OSError as error:
+            raise self._refusal(path, error.strerror or "an error") from None
+        if len(data) > limit:
+            raise self._refusal(path, f"more than {limit} bytes")
+        return data
+
+    def _refusal(self, path: str, found: str) -> HarvestRefused:
+        return HarvestRefused("the toolkit cannot be read", where=Position(path), found=found)
+
+
+def _unpacked(place: str) -> list[ToolkitFiles]:
+    files = _Folder(place)
+    names = files.names()
+    program = next((name for name in names if f"/{name}".endswith(f"/bin/{PTXAS}")), "")
+    version = next((name for name in names if os.path.basename(name) == "version.json"), "")
+    if not program:
+        return []
+    # e_machine of the ELF header. Files are read before a program is asked, which may be one for another machine.
+    machine = _ELF_MACHINES.get(
+        int.from_bytes(files.read(program, _LARGEST_PROGRAM)[18:20], "little"), ""
+    )
+    nvcc = _stated(files.read(version, _LARGEST_HEADER)) if version else ""
+    nvcc = nvcc or _printed(os.path.join(place, program))
+    if not machine or not nvcc:
+        raise HarvestRefused(
+            "the toolkit does not say its version",
+            where=Position(os.path.join(place, program)),
+            expected="version.json, or a ptxas of this machine that prints it",
+        )
+    bare = ToolkitFiles(
+        nvcc=nvcc,
+        machine=machine,
+        name=place,
+        source=f"toolkit-{nvcc}-{machine}",
+        title=f"CUDA toolkit with nvcc {nvcc} as installed",
+        at=f"CUDA toolkit with nvcc {nvcc}, {machine}",
+        where="installed",
+    )
+    return _toolkit(files, bare)
+
+
+def _stated(data: bytes) -> str:
+    """The version of nvcc in version.json, "" where it says none."""
+    try:
+        found = json.loads(data)["cuda_nvcc"]["version"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    return found if isinstance(found, str) and re.fullmatch(r"[\d.]+", found) else ""
+
+
+def _printed(program: str) -> str:
+    found = _SAID.search(programs.ask([os.path.abspath(program), "--version"]).text)
+    return found[1] if found else ""
+
 
 _SERIES = re.compile(r"\d+\.\d+")
 _MACHINES = ("x86_64", "aarch64")
@@ -233,7 +530,7 @@ class _Rows:
         rows = []
         for one in toolkits:
             if one.programs is not None and one.machine == platform.machine():
-                known = archs.known_archs(one.programs(), one.name)
+                known = known_archs(one.programs(), one.name)
                 lists = "; nvcc --list-gpu-code; nvcc --list-gpu-arch" if known.listed else ""
                 cells = {"arch": " ".join(known.archs), "list-gpu-code": " ".join(known.listed)}
                 rows.append(self._row("cuda-archs", one, cells, f"ptxas -arch{lists}"))
@@ -254,7 +551,7 @@ class _Rows:
                     "guard": found.guard,
                     "override": found.override,
                 }
-                rows.append(self._row("cuda-host-compilers", one, cells, _GUARD, one.machine))
+                rows.append(self._row("cuda-host-compilers", one, cells, HOST_CONFIG, one.machine))
             self._progress()
         return rows
 
@@ -265,7 +562,7 @@ class _Rows:
             found = self._guard(one)
             if found is not None and found.msvc and one.nvcc not in rows:
                 cells = {"msvc": found.msvc, "override": found.override}
-                rows[one.nvcc] = self._row("cuda-msvc", one, cells, _GUARD)
+                rows[one.nvcc] = self._row("cuda-msvc", one, cells, HOST_CONFIG)
         return list(rows.values())
 
     def glibc(self, toolkits: Iterable[ToolkitFiles]) -> list[dict[str, Any]]:
@@ -285,7 +582,7 @@ class _Rows:
                 "guards": " ".join(found.guards) or "none",
             }
             other = one.machine if any(nvcc == one.nvcc for nvcc, _ in rows) else ""
-            rows[one.nvcc, found] = self._row("cuda-glibc", one, cells, _MATH, other)
+            rows[one.nvcc, found] = self._row("cuda-glibc", one, cells, MATH_FUNCTIONS, other)
         return list(rows.values())
 
     def _ceiling(self, one: ToolkitFiles) -> GlibcCeiling:

@@ -12,10 +12,9 @@ from typing import Any, NoReturn
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.facts import versions
 from toolmatrix.facts.yamlfile import YamlNode
-from toolmatrix.harvest import extractors, reading, source_tree
-from toolmatrix.harvest.extractors import Unread
+from toolmatrix.harvest import reading, source_tree
 from toolmatrix.harvest.families import Family, HarvestContext
-from toolmatrix.harvest.reading import CellReading, FileReading, GridReading
+from toolmatrix.harvest.reading import CellReading, FileReading, GridReading, Unread
 from toolmatrix.harvest.source_tree import Found, GitTree, Snapshot, UnpackedTree
 from toolmatrix.value import Value
 
@@ -228,7 +227,7 @@ class _Reader:
         self, told: FileReading, grid: GridReading, page: _Page
     ) -> Iterator[tuple[str, _Page]]:
         try:
-            records = extractors.grid(page.text, page.path, columns=grid.columns, after=grid.after)
+            records = reading.grid(page.text, page.path, columns=grid.columns, after=grid.after)
         except Unread as found:
             self._moved(page, "a table", str(found))
         for record in records:
@@ -264,9 +263,9 @@ class _Reader:
                 return [page.at.date] if page.at.date else []
             if cell.way == "column":
                 # An empty cell of a table says nothing.
-                texts = extractors.column(page.record, cell.node.string("column"))
+                texts = reading.column(page.record, cell.node.string("column"))
                 return cell.values(texts) if texts else []
-            find = extractors.EXTRACTORS.get(cell.way)
+            find = reading.EXTRACTORS.get(cell.way)
             texts = find(page.text, page.path, cell.node) if find else [page.text]
             return cell.values(texts, page.given)
         except Unread as found:

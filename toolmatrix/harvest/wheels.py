@@ -1,22 +1,414 @@
 """Kind `wheels`: what is inside the wheels of a package of an index, of one wheel for each release and machine.
 
 What a wheel says is a row about the build that it is, or about its release where that has no builds. It names the file,
-its sha256 and the members that were read.
+its sha256 and the members that were read. Members are read as data: Python files by their syntax tree, of which
+assignments of literals count, and libraries by their headers. Everything is bounded, and a stream ends where the answer
+was found. Raises HarvestRefused for a member that is not what a rule says, and MatrixError for a rule that is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import ast
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Protocol
 
+from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.facts import pieces, variants, versions
 from toolmatrix.facts.yamlfile import YamlNode
-from toolmatrix.harvest import contents, families, listing, project
-from toolmatrix.harvest.contents import Rule, WheelCell
+from toolmatrix.harvest import families, listing, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.project import MACHINES, PublishedRelease, Wheel
 from toolmatrix.harvest.wheel import RemoteWheel
+from toolmatrix.inventory import elf
+from toolmatrix.value import Value
+
+if TYPE_CHECKING:
+
+    class Archive(Protocol):
+        """A wheel, as `RemoteWheel` and files are."""
+
+        name: str
+
+        def names(self) -> list[str]:
+            """The names of its members."""
+
+        def size(self, name: str) -> int:
+            """Bytes of a member, unpacked."""
+
+        def read(self, name: str, limit: int) -> bytes:
+            """A whole member."""
+
+        def stream(self, name: str) -> Iterator[bytes]:
+            """A member from its beginning."""
+
+
+LARGEST_TEXT = 1 << 20
+"""Bytes of a member that is read as text; the largest known has 60 kB."""
+MEBIBYTE = 1 << 20
+_BUDGET = 32
+"""MiB that are read of a member where a rule says nothing else."""
+_MOST_MEMBERS = 200
+"""Members of a wheel that one rule reads."""
+# Bytes that are searched again with the next piece, so that no text is cut in two.
+_OVERLAP = 4 << 10
+_LONGEST = 400
+# Whole numbers, `sm_90a`, versions, words: what may get into a cell of facts.
+_VALUE = re.compile(r"[\w.+:*<>=,!| -]*")
+_PYTORCH_ARCH = re.compile(r"(\d+)\.(\d)([af]?)(\+PTX)?")
+_TENSORFLOW_ARCH = re.compile(r"(sm_|compute_)?(\d+)\.?(\d)([af]?)")
+
+
+class Rule(Value):
+    """One thing that a wheel tells: the cell it goes to, where it stands, and how it is read there."""
+
+    cell: str
+    # A pattern of names of members, "" for the names themselves.
+    member: str
+    how: str
+    # The words of `how`: a name, a path into JSON, a regular expression.
+    what: str
+    # What is taken of a text that was read: a regular expression, of which `form` takes groups (`\\1.\\2`).
+    match: str
+    form: str
+    mebibytes: int
+    node: YamlNode
+
+
+class WheelCell(Value):
+    """What a wheel tells for a cell; `partly` where not all of the members was read, so that there may be more."""
+
+    text: str
+    members: tuple[str, ...]
+    partly: bool = False
+
+
+def rules(nodes: Iterable[YamlNode]) -> list[Rule]:
+    """The rules under `inside:` of a family."""
+    return [_rule(node) for node in nodes]
+
+
+def _rule(node: YamlNode) -> Rule:
+    ways = tuple(_WAYS)
+    fields = node.only("a rule", ("cell", "member", "match", "form", "mebibytes", *ways), ("cell",))
+    named = [way for way in ways if way in fields]
+    if len(named) != 1 or ("member" in fields) == (named == ["names"]):
+        node.fail(
+            "a rule does not say what it reads",
+            expected=f"`member:` and one of {', '.join(way for way in ways if way != 'names')}, or `names:` alone",
+            found=", ".join(fields),
+        )
+    made = Rule(
+        cell=pieces.text(fields, "cell"),
+        member=pieces.text(fields, "member"),
+        how=named[0],
+        what=pieces.text(fields, named[0]),
+        match=pieces.text(fields, "match"),
+        form=pieces.text(fields, "form"),
+        mebibytes=fields["mebibytes"].integer("mebibytes") if "mebibytes" in fields else _BUDGET,
+        node=node,
+    )
+    for key in ("match", *(key for key in named if key in _PATTERNS)):
+        _compiled(pieces.text(fields, key), fields.get(key, node))
+    if made.form and made.form not in _FORMS:
+        taken = made.what if made.how == "names" else made.match
+        # Nothing is matched by the empty alternative: it shows whether the groups are there.
+        _compiled(f"(?:{taken})|", fields["form"], made.form)
+    return made
+
+
+def _compiled(pattern: str, node: YamlNode, form: str = "") -> None:
+    try:
+        re.sub(pattern, form, "")
+    except (re.error, IndexError) as error:
+        node.fail(
+            "a pattern cannot be read",
+            expected="a regular expression, and a form of its groups",
+            found=str(error),
+        )
+
+
+def read_cells(wheel: Archive, wanted: Sequence[Rule]) -> dict[str, WheelCell]:
+    """What a wheel tells, by cell; of several rules for one cell the first that finds something."""
+    found: dict[str, WheelCell] = {}
+    names = wheel.names()
+    for rule in wanted:
+        if rule.cell not in found:
+            told = _WAYS[rule.how](wheel, rule, names)
+            if told is not None and told.text:
+                found[rule.cell] = _checked(wheel, rule, told)
+    return found
+
+
+def _checked(wheel: Archive, rule: Rule, told: WheelCell) -> WheelCell:
+    # Anybody may publish a wheel: what it says is bounded before it gets into a file of facts.
+    if len(told.text) > _LONGEST or not _VALUE.fullmatch(told.text):
+        raise _refusal(wheel, rule, "a value of a fact", repr(told.text[:80]))
+    return told
+
+
+def _refusal(wheel: Archive, rule: Rule, expected: str, found: str) -> HarvestRefused:
+    return HarvestRefused(
+        f"a wheel does not have `{rule.cell}` in the form that its family describes",
+        where=Position(f"{wheel.name}:{rule.member}" if rule.member else wheel.name),
+        expected=expected,
+        found=found,
+        help=f"the rule is at {rule.node.where}",
+    )
+
+
+def _members(rule: Rule, names: Sequence[str]) -> list[str]:
+    return [name for name in names if fnmatchcase(name, rule.member)][:_MOST_MEMBERS]
+
+
+def _taken(rule: Rule, texts: Iterable[str]) -> str:
+    """The values of a rule in the texts that it reads, each once."""
+    values: dict[str, None] = {}
+    for text in texts:
+        if rule.form in _FORMS:
+            values |= dict.fromkeys(_FORMS[rule.form](text))
+        elif not rule.match:
+            values[text] = None
+        else:
+            values |= dict.fromkeys(_filled(rule, match) for match in re.finditer(rule.match, text))
+    return " ".join(value for value in values if value)
+
+
+def _filled(rule: Rule, match: re.Match[str]) -> str:
+    if rule.form:
+        return match.expand(rule.form)
+    return match[1] or "" if match.re.groups else match[0]
+
+
+def _pytorch_archs(text: str) -> Iterator[str]:
+    """The archs of TORCH_CUDA_ARCH_LIST, as torch.utils.cpp_extension reads it: PTX where it says so."""
+    for major, minor, letter, ptx in _PYTORCH_ARCH.findall(text):
+        yield f"sm_{major}{minor}{letter}"
+        if ptx:
+            yield f"compute_{major}{minor}{letter}"
+
+
+def _tensorflow_archs(text: str) -> Iterator[str]:
+    """The archs of TF_CUDA_COMPUTE_CAPABILITIES, as TensorFlow's configure.py asks for it.
+
+    `sm_80` is machine code, `compute_80` and `8.0` are machine code and PTX.
+    """
+    for kind, major, minor, letter in _TENSORFLOW_ARCH.findall(text):
+        yield f"sm_{major}{minor}{letter}"
+        if kind != "sm_":
+            yield f"compute_{major}{minor}{letter}"
+
+
+# Lists of archs in the words of build systems.
+_FORMS = {"torch-archs": _pytorch_archs, "tensorflow-archs": _tensorflow_archs}
+
+
+def _texts(wheel: Archive, rule: Rule, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for name in _members(rule, names):
+        if wheel.size(name) > LARGEST_TEXT:
+            raise _refusal(
+                wheel, rule, f"at most {LARGEST_TEXT} bytes", f"{wheel.size(name)} bytes"
+            )
+        yield name, wheel.read(name, LARGEST_TEXT).decode("utf-8", "replace")
+
+
+def _assigned(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
+    """A name that a Python file assigns a literal to, or a key of it: `build_info.cuda_version`."""
+    name, *path = rule.what.split(".")
+    for member, text in _texts(wheel, rule, names):
+        try:
+            value = _literal(ast.parse(text), name)
+        # Deep nesting ends Python's own parser in three of these ways.
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise _refusal(
+                wheel, rule, f"a literal that `{name}` is given", type(error).__name__
+            ) from None
+        return _of_document(rule, member, value, path)
+    return None
+
+
+def _literal(tree: ast.Module, name: str) -> Any:
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        value = getattr(node, "value", None)
+        if value is None or not any(
+            isinstance(one, ast.Name) and one.id == name for one in targets
+        ):
+            continue
+        # An OrderedDict of a list of pairs is read as the pairs; nothing is called.
+        if isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "OrderedDict":
+            return dict(ast.literal_eval(value.args[0]))
+        return ast.literal_eval(value)
+    return None
+
+
+def _json(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
+    """A value of a JSON document, by its keys: `version.torch`."""
+    for member, text in _texts(wheel, rule, names):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise _refusal(wheel, rule, "a JSON document", str(error)[:80]) from None
+        return _of_document(rule, member, value, rule.what.split("."))
+    return None
+
+
+def _of_document(rule: Rule, member: str, value: Any, path: Sequence[str]) -> WheelCell | None:
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    values = value if isinstance(value, list) else [value]
+    texts = [f"{one}" for one in values if isinstance(one, (str, int, float)) and one != ""]
+    return WheelCell(text=_taken(rule, texts), members=(member,)) if texts else None
+
+
+def _text(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
+    """The first place of a member, text or not, at which a regular expression matches."""
+    pattern = re.compile(rule.what.encode())
+    for name in _members(rule, names):
+        match = _first(pattern, _within(wheel.stream(name), rule.mebibytes * MEBIBYTE))
+        if match is not None:
+            taken = match[1] if pattern.groups else match[0]
+            return WheelCell(text=_taken(rule, [taken.decode("utf-8", "replace")]), members=(name,))
+    return None
+
+
+def _first(pattern: re.Pattern[bytes], pieces: Iterable[bytes]) -> re.Match[bytes] | None:
+    held = b""
+    for piece in pieces:
+        held = held[-_OVERLAP:] + piece
+        match = pattern.search(held)
+        # What ends with the piece may go on in the next one.
+        if match is not None and match.end() < len(held):
+            return match
+    return pattern.search(held)
+
+
+def _within(stream: Iterable[bytes], budget: int) -> Iterator[bytes]:
+    for piece in stream:
+        yield piece
+        budget -= len(piece)
+        if budget <= 0:
+            return
+
+
+def _names(_wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
+    """Names of members that a regular expression matches."""
+    # Some wheels say it nowhere else: bitsandbytes has a library for each toolkit, and only names tell which.
+    fitting = [name for name in names if re.search(rule.what, name)][:_MOST_MEMBERS]
+    found = _taken(rule.replace(match=rule.what), sorted(fitting))
+    return WheelCell(text=found, members=tuple(fitting[:1])) if fitting else None
+
+
+def _archs(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
+    """The codegen archs of the device code in members, of so many MiB of each from its beginning."""
+    archs: set[str] = set()
+    read = _members(rule, names)
+    partly = False
+    for name in read:
+        # Mostly all archs of a library stand near its beginning, but some kernels are for one arch alone: `_moe_C` of
+        # vllm shows sm_120f at 7.9 MB, and seven others before 1.3. What an early stop has seen is a lower bound.
+        scan = elf.Scan()
+        count = 0
+        for piece in _within(wheel.stream(name), rule.mebibytes * MEBIBYTE):
+            scan.add(piece)
+            count += len(piece)
+        scan.finish()
+        archs |= scan.archs
+        partly = partly or count < wheel.size(name) or bool(scan.unread)
+    if not archs:
+        return None
+    return WheelCell(
+        text=" ".join(sorted(archs, key=_arch_order)), members=tuple(read), partly=partly
+    )
+
+
+def _arch_order(arch: str) -> tuple[bool, int, str]:
+    digits = re.search(r"\d+", arch)
+    return arch.startswith("compute_"), int(digits[0]) if digits else 0, arch
+
+
+def _needed(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
+    """Sonames that libraries ask the loader for, of which a regular expression matches some."""
+    return _library(wheel, rule, names, lambda _data, held: held.dynamic.needed)
+
+
+def _wants(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
+    """The newest version of a family of symbols (`GLIBC`) that libraries want."""
+    family = rule.what
+
+    def versions(data: bytes, _held: elf.Elf) -> Iterator[str]:
+        found = re.findall(
+            rb"\0" + re.escape(family.encode()) + rb"_(\d{1,3}(?:\.\d{1,3})*)(?=\0)", data
+        )
+        # By numbers: as text `2.9` comes after `2.17`.
+        if found:
+            yield max((one.decode() for one in found), key=_numbers)
+
+    told = _library(wheel, rule, names, versions)
+    return told and told.replace(text=max(told.text.split(), key=_numbers, default=""))
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in version.split(".")]
+
+
+def _compilers(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
+    """Versions in the section `.comment`, where each compiler that had a part in a library leaves its name."""
+
+    def named(data: bytes, _held: elf.Elf) -> Iterator[str]:
+        from elftools.common.exceptions import ELFError
+        from elftools.elf.elffile import ELFFile
+
+        try:
+            # Static libraries leave the names of their compilers here as well: the pattern says which one counts.
+            section = ELFFile(io.BytesIO(data)).get_section_by_name(".comment")
+        except (ELFError, ValueError, KeyError, OverflowError):
+            return
+        comment = section.data()[:MEBIBYTE] if section is not None else b""
+        for text in comment.split(b"\0"):
+            yield from re.findall(rule.what, text.decode("utf-8", "replace"))
+
+    return _library(wheel, rule, names, named)
+
+
+def _library(
+    wheel: Archive,
+    rule: Rule,
+    names: Sequence[str],
+    values: Callable[[bytes, elf.Elf], Iterable[str]],
+) -> WheelCell | None:
+    found: dict[str, None] = {}
+    # What the loader reads stands at the end as often as not: a library is read whole, or not at all.
+    limit = rule.mebibytes * MEBIBYTE
+    read = [name for name in _members(rule, names) if wheel.size(name) <= limit]
+    for name in read:
+        data = wheel.read(name, limit)
+        if not data.startswith(elf.MAGIC):
+            raise _refusal(wheel, rule, "a library (ELF)", f"{name} begins with {data[:4]!r}")
+        held = elf.read(data, io.BytesIO(), len(data), None, debug=False)
+        if held.damaged:
+            raise _refusal(wheel, rule, "a library (ELF)", f"{name}: {held.damaged}")
+        found |= dict.fromkeys(values(data, held))
+    matching = rule if rule.how != "needed" else rule.replace(match=rule.what)
+    return WheelCell(text=_taken(matching, found), members=tuple(read)) if found else None
+
+
+_WAYS: Mapping[str, Callable[[Archive, Rule, Sequence[str]], WheelCell | None]] = {
+    "assigned": _assigned,
+    "json": _json,
+    "text": _text,
+    "names": _names,
+    "archs": _archs,
+    "needed": _needed,
+    "wants": _wants,
+    "compilers": _compilers,
+}
+_PATTERNS = ("text", "names", "needed", "compilers")
+
 
 THREADS = 8
 _NEEDED = ("kind", "about", "package", "component", "of", "columns", "inside")
@@ -30,7 +422,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """What the wheels of a package hold. Raises ToolmatrixError."""
     fields = family.node.only(f"family `{family.name}`", (*_NEEDED, *_OPTIONAL), _NEEDED)
     package, component = (fields[name].string(name) for name in ("package", "component"))
-    wanted = contents.rules(fields["inside"].sequence("rules"))
+    wanted = rules(fields["inside"].sequence("rules"))
     where = families.indexes(context.env)
     context.session.trust(where.certificates, where.proxy)
     urls = (context.place,) if context.place else where.urls
@@ -108,7 +500,7 @@ def _read(
     found = []
     with ThreadPoolExecutor(THREADS) as workers:
         read = workers.map(
-            lambda one: contents.read(RemoteWheel(context.session, one.url, one.sha256), wanted),
+            lambda one: read_cells(RemoteWheel(context.session, one.url, one.sha256), wanted),
             wheels,
         )
         try:

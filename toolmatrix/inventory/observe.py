@@ -19,7 +19,6 @@ from toolmatrix.images.streams import first
 from toolmatrix.inventory import (
     flags,
     loader,
-    offload,
     packages,
     programs,
     python,
@@ -27,7 +26,7 @@ from toolmatrix.inventory import (
     secrets,
     toolkits,
 )
-from toolmatrix.inventory.elf import MAGIC, Elf, read_code
+from toolmatrix.inventory.elf import BUNDLE, COMPRESSED, FATBIN, MAGIC, Elf, read_code
 from toolmatrix.inventory.elf import read as read_elf
 from toolmatrix.inventory.model import (
     DEFAULT_PLACE,
@@ -63,7 +62,7 @@ _SETTINGS = {
 # An image may hold a thousand damaged files, which nobody reads one by one.
 _MOST_LISTED = 20
 # Archives of objects (ar), and what compilers keep beside them: device code is found in files that are not ELF as well.
-_CODE = (b"!<arch>\n", offload.FATBIN, offload.BUNDLE, offload.COMPRESSED)
+_CODE = (b"!<arch>\n", FATBIN, BUNDLE, COMPRESSED)
 # Debug information takes most of the time of a file, and after the first ones it repeats what they reported.
 _MOST_DEBUG = 200
 # A group that captures; in one pattern made of many the groups of each would shift the numbers of the others.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layers import FILE, Entry, Layer, Tree
 from toolmatrix.images.limits import Budget
-from toolmatrix.inventory import flags, host, packages, python, readings, toolkits
+from toolmatrix.inventory import flags, host, packages, python, toolkits
 from toolmatrix.inventory.host import Machine
 from toolmatrix.inventory.model import Inventory, Seen, Skipped
 from toolmatrix.inventory.record import Record, View, sort_sightings
@@ -46,7 +46,11 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     """The inventory of a machine; the disk is that of `directory`. What cannot be seen is skipped with its reason."""
     found = host.observe(machine, directory)
     sites = [path for path in (machine.run(*_SITES) or "").splitlines() if path.startswith("/")]
-    env = {name: value for name in readings.load().environment if (value := machine.variable(name))}
+    env = {
+        name: value
+        for name in host.load_readings().environment
+        if (value := machine.variable(name))
+    }
     # A tree in memory: observers of images read here the files of the machine, copied in by the same paths.
     settings = {"Env": [f"{name}={value}" for name, value in env.items()]}
     image = ImageMetadata(subject=SUBJECT, config={"config": settings})
@@ -67,7 +71,12 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
         platform=found.platform,
         components=_joined(found.components, sort_sightings(record.components)),
         features=_joined(found.features, sort_sightings(record.features)),
-        skipped=(*found.skipped, *record.skipped, *readings.unseen(machine, read), *_never(sites)),
+        skipped=(
+            *found.skipped,
+            *record.skipped,
+            *host.unseen_readings(machine, read),
+            *_never(sites),
+        ),
     )
 
 
@@ -86,7 +95,7 @@ def _tree(machine: Machine, sites: Sequence[str]) -> Tree:
 # Returned are the names of the readings that found something.
 def _readings(machine: Machine, record: Record) -> frozenset[str]:
     read = set()
-    for reading, name, seen in readings.observe(machine):
+    for reading, name, seen in host.observe_readings(machine):
         put = record.components if reading.component else record.features
         # Not by the methods of a record, which take only so many sightings of one value: a machine has more cores.
         put.setdefault(name, {})[seen] = None

@@ -14,7 +14,7 @@ from toolmatrix.facts import lookups
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import SEVERITIES
 from toolmatrix.judge import stage_facts as facts
-from toolmatrix.logs.diagnosis import Cause, Diagnosis, Involved
+from toolmatrix.logs.log import Cause, Diagnosis, Involved
 from toolmatrix.logs.signatures import major
 
 TYPE_CHECKING = False
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Incompatibility
-    from toolmatrix.logs.diagnosis import Fix
-    from toolmatrix.logs.log import Match, ObservedLog
+    from toolmatrix.logs.log import Fix, Match, ObservedLog
     from toolmatrix.logs.signatures import Signature, SignatureCatalog
 
     Solve = Callable[[Sequence[str]], Fix | None]

@@ -38,12 +38,12 @@ from toolmatrix.inventory.subjects import Scheme, SubjectRequest
 from toolmatrix.judge import expectations, images
 from toolmatrix.judge.expectations import LABEL, Expectation
 from toolmatrix.judge.pool import IndexedWork, Pool
-from toolmatrix.lock import read, write
+from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import Lock, LockedTarget
 from toolmatrix.opener import opened
 from toolmatrix.outputs import KeptLines
+from toolmatrix.recipes import fields
 from toolmatrix.recipes import model as recipe
-from toolmatrix.recipes import variables
 from toolmatrix.recipes.model import Book, Effect, Provision
 from toolmatrix.recipes.read import provisions
 from toolmatrix.value import Value
@@ -99,7 +99,7 @@ def _runs(provision: Provision) -> Iterator[tuple[bool, recipe.Probe, tuple[str,
     """Each probe with its arguments, and whether it stands in for others."""
     for probe in provision.probes:
         try:
-            words = [variables.put(word, {"component": provision.component}) for word in probe.run]
+            words = [fields.put(word, {"component": provision.component}) for word in probe.run]
         except KeyError:
             # It needs a value of an answer, and an image that is only looked at has none.
             continue
@@ -145,7 +145,7 @@ def observe(
     """The inventory of a subject, as `subjects.observe`, of a lock as well. Raises what that raises, and LockError."""
     found = subjects.observe(subject, platform, directory, stdin, SCHEMES, probes, store)
     try:
-        digest = write.digest(embedded(found))
+        digest = lock_file.digest(embedded(found))
     except LockError:
         return found
     # By the digest of its answers, as in labels: how a directory is rendered changes none of them.
@@ -161,7 +161,7 @@ def embedded(inventory: Inventory) -> Lock:
             expected=f"/{LOCK}, as in a rendered image",
             help="name a lock with `--lock FILE`, or requirements with `--expect python==3.11.*`",
         )
-    return read.parse(inventory.lock.encode(), "/" + LOCK)
+    return lock_file.parse(inventory.lock.encode(), "/" + LOCK)
 
 
 def subject_identity(subject: str, directory: str = "") -> str:
@@ -215,7 +215,7 @@ def _seen(value: str, where: str) -> Seen:
 
 def _read(asked: SubjectRequest) -> Inventory:
     path, wanted = _place(asked)
-    held = read.read(os.path.join(asked.directory, path)).held
+    held = lock_file.read(os.path.join(asked.directory, path)).held
     if wanted and wanted not in held:
         raise NothingMatched(
             f"{path} has no target `{wanted}`", expected=", ".join(held), found=f"`{wanted}`"
@@ -266,8 +266,8 @@ class Baseline(Value):
         """This one with the lock at a path, unless that is empty. Raises LockError."""
         if not path:
             return self
-        lock = read.read(path)
-        return self.replace(lock=lock, path=path, digest=write.digest(lock))
+        lock = lock_file.read(path)
+        return self.replace(lock=lock, path=path, digest=lock_file.digest(lock))
 
     def target(self, inventory: Inventory) -> str:
         """The target that an image was made for: the one named, of its label, or of its platform."""
@@ -322,7 +322,7 @@ class Baseline(Value):
         if self.expected or self.lock is not None:
             return self
         lock = embedded(inventory)
-        return self.replace(lock=lock, path=f"/{LOCK}", digest=write.digest(lock))
+        return self.replace(lock=lock, path=f"/{LOCK}", digest=lock_file.digest(lock))
 
 
 def _platform(text: str) -> str:
@@ -488,7 +488,7 @@ def _following(
     part = own.held.get(target)
     if part is None or not any(one.word == FAIL for one in found):
         return found
-    wanted = expectations.of_lock(index, part, write.digest(own), own.requests[target])
+    wanted = expectations.of_lock(index, part, lock_file.digest(own), own.requests[target])
     follows = {
         (one.kind, one.name) for one in images.judge(inventory, wanted, index) if one.word == PASS
     }

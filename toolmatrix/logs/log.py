@@ -1,18 +1,25 @@
-"""Observing a log: the components and versions that show in it, and the lines that known failures leave.
+"""Observing a log: the components, versions and known failures that show in it, and what the log of a build proves.
 
-Only lines that hold one of the texts of the catalog are looked at (toolmatrix/logs/matcher.py). Patterns see them
+Only lines that hold one of the texts of the catalog are looked at (toolmatrix/logs/signatures.py). Patterns see them
 without prefixes and colours, and one that no pattern fits once more between the lines beside it, as it may be wrapped.
+A `Diagnosis` has the causes found, the components involved, and the way out; a judge makes it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
+from toolmatrix.finding import Finding
 from toolmatrix.inventory.model import Inventory, Seen
-from toolmatrix.logs.matcher import MatchedLine, MultiPatternMatcher
+from toolmatrix.logs import signatures
 from toolmatrix.logs.signatures import (
+    QUOTES,
     LinePattern,
+    MatchedLine,
+    MultiPatternMatcher,
     PatternUse,
     Recovery,
     Signature,
@@ -21,9 +28,8 @@ from toolmatrix.logs.signatures import (
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
-    import re
-
-    from toolmatrix.logs.matcher import Stream
+    from toolmatrix.finding import Words
+    from toolmatrix.logs.signatures import Stream
 
 
 # Different failures that are kept; further ones are counted.
@@ -265,3 +271,128 @@ class _LogReader:
             following=self.following,
             more=self.more,
         )
+
+
+class Involved(Value):
+    """One side of a failure: a component or what stands for one, its version where the log tells it, and where.
+
+    `needed` is the library, header or symbol that is asked of it, `wanted` what the lock holds of it, and `bring` the
+    packages that would bring it.
+    """
+
+    component: str
+    version: str = ""
+    where: str = ""
+    needed: str = ""
+    wanted: str = ""
+    bring: str = ""
+
+
+class Fix(Value):
+    """A request that was solved, the releases that it gives, and the commands that install its wheels."""
+
+    request: tuple[str, ...]
+    answer: Mapping[str, str]
+    install: tuple[str, ...] = ()
+
+
+class Cause(Finding):
+    """One diagnosed failure: the components involved, the line of the log, and how to mend it.
+
+    Its code is that of the signature that matched. `allowed` are releases of the first side that the facts let go with
+    the second, as far as they are known. `follows` is the line of what it is a consequence of, 0 for a cause.
+    """
+
+    code: str
+    signature: str
+    what: str
+    between: tuple[Involved, ...]
+    text: str
+    count: int
+    do: str
+    source: str
+    evidence: str
+    fix: Fix | None = None
+    instead: Fix | None = None
+    allowed: tuple[str, tuple[str, ...]] | None = None
+    follows: int = 0
+
+    def sentence(self, _words: Words) -> str:
+        return f"{self.what}: {self.actual}"
+
+    def help(self) -> str:
+        return self.do
+
+
+class Diagnosis(Value):
+    """Causes, the worst and earliest first, then what follows from them; `left` are causes beyond the limit."""
+
+    subject: str
+    lines: int
+    causes: tuple[Cause, ...]
+    followed: Followed | None = None
+    following: int = 0
+    left: int = 0
+    components: Mapping[str, tuple[str, ...]] = {}
+
+
+# The last line of a check (the template `check.sh`).
+_CHECKED = re.compile(r"\b([1-9]\d* checked, 0 failed(?:, \d+ not tried)?)$")
+_URL = re.compile(r"\b(?:https?|git|ftp)://[^\s\"'<>|)\]]+")
+# What the signatures of hosts that have no address, or do not answer, say that it is between.
+_UNREACHED = ("host", "network")
+# pip tries again before it gives up, and then may name the path alone.
+_AGAIN = re.compile(r"Retry\(total=[1-9]")
+_GIVEN_UP = re.compile(
+    r"Retry\(total=0,.*(?:NewConnection|NameResolution)Error\(.*\)': (?P<path>/\S*)"
+)
+# So many addresses are kept while the log is read.
+_MOST = 1000
+
+
+@cache
+def _patterns() -> tuple[tuple[str, LinePattern], ...]:
+    known = (one for one in signatures.load().signatures if one.between == _UNREACHED)
+    return tuple((line.has.lower(), line) for one in known for line in one.lines)
+
+
+class Proof:
+    """Reads the lines of a log: `checked` is what its check said, `missing` the first address that did not answer."""
+
+    def __init__(self) -> None:
+        self.checked = ""
+        self.missing = ""
+        self._addresses: dict[str, str] = {}
+
+    def read(self, line: str) -> None:
+        """The next line."""
+        if checked := _CHECKED.search(line):
+            self.checked = checked[1]
+        for address in _URL.findall(line):
+            if len(self._addresses) < _MOST:
+                self._addresses[_host(address)] = address
+        if self.missing or _AGAIN.search(line):
+            return
+        if host := _unreached(line):
+            # What names the host alone was asked for an address that was printed before.
+            self.missing = self._addresses.get(host, host)
+        elif given_up := _GIVEN_UP.search(line):
+            every = self._addresses.items()
+            under = (url for host, url in every if given_up["path"].startswith(_path(url, host)))
+            self.missing = next(under, "")
+
+
+def _unreached(line: str) -> str:
+    plain = line.translate(QUOTES)
+    lower = plain.lower()
+    found = (pattern.search(plain) for has, pattern in _patterns() if has in lower)
+    hosts = (one["host"] for one in found if one and one.groupdict().get("host"))
+    return next(hosts, "")
+
+
+def _path(address: str, host: str) -> str:
+    return address.partition(host)[2].partition("?")[0] or "/"
+
+
+def _host(address: str) -> str:
+    return re.split(r"[/?#]", address.partition("://")[2])[0].rpartition("@")[2].partition(":")[0]

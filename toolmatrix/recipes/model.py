@@ -1,6 +1,6 @@
 """The parts of a recipe. Every part holds `when`: conditions on the components of an answer, as in the facts.
 
-Texts may name values of the answer in braces, such as `{python}` (see `variables`); `pick` puts them in. What each
+Texts may name values of the answer in braces, such as `{python}` (see `fields`); `pick` puts them in. What each
 part means is described in docs/recipes.md.
 """
 

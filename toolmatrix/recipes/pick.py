@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from toolmatrix.errors import Position, RecipeError
 from toolmatrix.facts.versions import Scale
-from toolmatrix.recipes import variables
+from toolmatrix.recipes import fields
 from toolmatrix.recipes.model import Part
 from toolmatrix.value import Value
 
@@ -139,7 +139,7 @@ def _admits(scheme: str, versions: tuple[str, ...], selector: str) -> bool:
 
 def _put(text: str, values: Mapping[str, str], at: Position | None) -> str:
     try:
-        return variables.put(text, values)
+        return fields.put(text, values)
     except KeyError as error:
         raise RecipeError(
             f"the answer has no {error.args[0]}",

@@ -18,7 +18,7 @@ from toolmatrix.facts.index import Index
 from toolmatrix.facts.versions import SelectorError
 from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.recipes import fields as tables
-from toolmatrix.recipes import model, variables
+from toolmatrix.recipes import model
 
 RECIPE_FILE = yamlfile.NodeKind(
     noun="the recipe",
@@ -222,7 +222,7 @@ class _RecipeReader:
         """One text of a shape, of which every value in braces is known."""
         # A variable may be set to nothing; no other text may be empty.
         text = node.text if shape == "value" and node.text == "" else node.string(name)
-        strange = variables.unknown(text, self.components)
+        strange = tables.unknown(text, self.components)
         if strange:
             node.fail(
                 f"unknown value `{{{strange}}}`",

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from toolmatrix.errors import RenderError
 from toolmatrix.facts import variants
 from toolmatrix.lock.model import LockedTarget
+from toolmatrix.recipes.fields import MACHINES
 from toolmatrix.recipes.model import Distro
-from toolmatrix.recipes.variables import MACHINES
 from toolmatrix.render import quote
 
 # Of all components these alone have slashes and colons in their releases.

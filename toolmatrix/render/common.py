@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from toolmatrix.errors import RenderError
-from toolmatrix.lock import write
+from toolmatrix.lock import lock_file
 from toolmatrix.render import marker, quote
 from toolmatrix.render.model import ImagePlan, Job
 
@@ -129,16 +129,16 @@ def as_toml(texts: Iterable[str], data: Mapping[str, object]) -> str:
 def _tables(keys: tuple[str, ...], data: Mapping[str, object]) -> Iterator[str]:
     plain = {name: part for name, part in data.items() if not _is_table(part)}
     if plain:
-        head = write.header(keys) if keys else ""
-        yield head + "".join(f"{write.key(one)} = {_toml(plain[one])}\n" for one in plain)
+        head = lock_file.header(keys) if keys else ""
+        yield head + "".join(f"{lock_file.key(one)} = {_toml(plain[one])}\n" for one in plain)
     for name, part in data.items():
         if isinstance(part, dict) and name not in plain:
             yield from _tables((*keys, name), part)
         elif isinstance(part, list) and name not in plain:
             # One table of several has its name in two pairs of brackets.
-            head = write.header((*keys, name)).strip()
+            head = lock_file.header((*keys, name)).strip()
             for one in part:
-                lines = "".join(f"{write.key(word)} = {_toml(one[word])}\n" for word in one)
+                lines = "".join(f"{lock_file.key(word)} = {_toml(one[word])}\n" for word in one)
                 yield f"[{head}]\n{lines}"
 
 
@@ -156,11 +156,11 @@ def _toml(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{write.key(one)} = {_toml(value[one])}' for one in value)} }}"
+        return f"{{ {', '.join(f'{lock_file.key(one)} = {_toml(value[one])}' for one in value)} }}"
     if isinstance(value, list):
         several = "".join(f"    {_toml(one)},\n" for one in value)
         return f"[\n{several}]" if len(value) > 1 else f"[{', '.join(map(_toml, value))}]"
-    return write.string(str(value))
+    return lock_file.string(str(value))
 
 
 def _dumper() -> type:

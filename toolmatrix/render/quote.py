@@ -15,7 +15,7 @@ from functools import partial
 from markupsafe import Markup
 
 from toolmatrix.errors import RenderError
-from toolmatrix.recipes import fields, shell
+from toolmatrix.recipes import fields
 
 # The one mark that Jinja keeps on what its own macros and joins make of marked texts.
 Quoted = Markup
@@ -99,7 +99,7 @@ def comment(text: str) -> Quoted:
 
 def line(text: str) -> Quoted:
     """A line of shell out of a recipe; what `recipes.shell` refuses is refused here as well."""
-    found = shell.fault(text)
+    found = fields.shell_fault(text)
     if found:
         raise _refused(text, f"one command on one line: {found}")
     return Quoted(text)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from toolmatrix.documents import Count, Evidence, Literal, Ordinal, TypedDict
 from toolmatrix.facts.index import Index
-from toolmatrix.logs.diagnosis import Cause, Diagnosis, Fix, Involved
+from toolmatrix.logs.log import Cause, Diagnosis, Fix, Involved
 from toolmatrix.report import claims, findings, terminal
 from toolmatrix.report.annotations import Annotation, commands
 from toolmatrix.report.answer import head

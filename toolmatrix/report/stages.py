@@ -14,7 +14,7 @@ from functools import cache
 from toolmatrix.report import terminal
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.resources import load_yaml, stage_words_path
-from toolmatrix.stages.fold import host_compiler, own_name, role
+from toolmatrix.stages.compare import host_compiler, own_name, role
 from toolmatrix.stages.model import Diagnostic, Log, Plan, Stage
 from toolmatrix.value import Value
 from toolmatrix.wording import quoted

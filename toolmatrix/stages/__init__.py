@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.stages.log import parse_log
+from toolmatrix.stages.log_file import parse_log
 from toolmatrix.stages.model import Diagnostic, Log, Plan, Stage
 
 __all__ = ["Diagnostic", "Log", "Plan", "Stage", "parse", "parse_log"]

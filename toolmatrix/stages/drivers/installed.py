@@ -11,6 +11,7 @@ from glob import glob, iglob
 
 from toolmatrix.errors import ToolMissing
 from toolmatrix.stages.drivers import dry_run
+from toolmatrix.stages.expected import same_series
 from toolmatrix.value import Value
 
 # Where toolkits are installed beside PATH: variables that name one (NVIDIA, CUDA installation guide; ROCm, HIP
@@ -83,8 +84,6 @@ def version(family: str, program: str, env: Mapping[str, str]) -> str:
 
 def host_compiler(compiler: str, release: str, env: Mapping[str, str]) -> str:
     """The program of a host compiler of a release's series on PATH; empty where there is none."""
-    from toolmatrix.stages.expected import same_series
-
     name = _COMPILER.get(compiler)
     if not name:
         return ""

@@ -1,0 +1,409 @@
+"""Facts of what was run, in files that runs add to: images that were built, and packages that went together.
+
+What was run before, or on another machine, was run as well and stays. Of newer packages with which a release fails the
+first is found by halving.
+"""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from toolmatrix.facts import pieces, yamlfile
+from toolmatrix.facts.model import BUILDS
+from toolmatrix.facts.yamlfile import YamlNode
+from toolmatrix.value import Value
+
+if TYPE_CHECKING:
+    from toolmatrix.harvest.environments import ImportOutcome
+
+# The keys of a table, in the order in which they are written.
+_TABLE = (
+    *("id", "about", "source", "where", "evidence", "context", "key", "lists", "stands-for"),
+    *("columns", "rows"),
+)
+_NEEDED = ("id", "source", "evidence", "key", "columns", "rows")
+
+
+def read_tables(path: str) -> dict[str, dict[str, Any]]:
+    """The tables of a file by id, {} where there is none. Raises MatrixError."""
+    if not os.path.exists(path):
+        return {}
+    fields = yamlfile.read(path).only(
+        "a file of what was run", ("schema", "sources", "tables"), ("schema",)
+    )
+    found = {}
+    for node in pieces.items(fields, "tables"):
+        # Whatever else is there was put by somebody, and would be lost or break what comes after.
+        own = node.only("a table of what was run", _TABLE, _NEEDED)
+        for row in own["rows"].sequence("rows"):
+            row.only("a row of what was run", tuple(row.mapping("a row")), ("id", "day"))
+        held = _plain(node)
+        found[held["id"]] = held
+    return found
+
+
+def table_of(held: dict[str, dict[str, Any]], id: str, head: Mapping[str, Any]) -> dict[str, Any]:
+    """The table of an id, a new one with this head where there is none."""
+    return held.setdefault(id, {"id": id, **head, "rows": []})
+
+
+def put(table: dict[str, Any], row: dict[str, Any]) -> None:
+    """Put a row in, in the place of the one with its id."""
+    table["rows"] = [one for one in table["rows"] if one["id"] != row["id"]] + [row]
+
+
+def tables_document(
+    held: Mapping[str, Mapping[str, Any]],
+    keys: Callable[[Mapping[str, Any], str], list[str]],
+    title: str,
+    at: str,
+) -> dict[str, Any]:
+    """The facts of tables whose sources are called KIND-COMPONENT, each read on the day of its newest row.
+
+    `keys` has the order of a row, by its subject; `{}` in `at`, which says what was run, is the component.
+    """
+    days: dict[str, str] = {}
+    for one in held.values():
+        last = max(row["day"] for row in one["rows"])
+        days[one["source"]] = max(last, days.get(one["source"], ""))
+    sources = {
+        name: {"title": title, "at": at.format(name.partition("-")[2]), "read": day}
+        for name, day in days.items()
+    }
+    return {"sources": sources, "tables": [_ordered(one, keys) for one in held.values()]}
+
+
+def _ordered(
+    table: Mapping[str, Any], keys: Callable[[Mapping[str, Any], str], list[str]]
+) -> dict[str, Any]:
+    # Whatever was there before and what came now.
+    columns = table["columns"]
+    rows = sorted(table["rows"], key=lambda row: _numbers(row["id"]))
+    told = {
+        **table,
+        "columns": {name: columns[name] for name in sorted(columns)},
+        "rows": [{key: row[key] for key in keys(row, table["key"])} for row in rows],
+    }
+    return {key: told[key] for key in _TABLE if key in told}
+
+
+def _numbers(text: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", text)]
+
+
+def _plain(node: YamlNode) -> Any:
+    if node.items is not None:
+        return [_plain(one) for one in node.items]
+    if node.fields is not None:
+        return {name: _plain(one) for name, one in node.fields.items()}
+    return True if node.text == "true" else node.text or ""
+
+
+ABOUT_BUILDS = "Images that were built, and those that were not because an address was missing."
+
+# Each narrows its row to what was built; the rest tells of it, and nothing here binds or ranks an answer.
+_WHERE = ("machine", "from", "accelerator", "distro", "python")
+_TOLD = (
+    *("build", "beside", "recipe", "base", "missing", "check", "seconds", "size", "engine", "lock"),
+    "day",
+)
+
+
+class ImageBuild(Value):
+    """One image: what it was built of and came to, as a row of facts has it.
+
+    `release` is that of `component`, which was asked for first; `build` is the variant that was installed, if any, and
+    `beside` are the other components of the lock; `check` is what the check said, or `missing` the address that was not
+    to be had. `seconds` are of a build of which some layers may have been there before; `size` is in bytes, 0 where the
+    engine does not say, and `packed` by the archives of its layers.
+    """
+
+    component: str
+    release: str
+    where: Mapping[str, str]
+    beside: Mapping[str, str]
+    recipe: str
+    base: str
+    engine: str
+    lock: str
+    day: str
+    seconds: float
+    build: str = ""
+    check: str = ""
+    missing: str = ""
+    size: int = 0
+    packed: bool = False
+
+    @property
+    def id(self) -> str:
+        """The id of its row."""
+        way = "/".join(self.where[name] for name in _WHERE if name in self.where)
+        return f"{self.component}-builds/{self.release}/{way}"
+
+
+def builds_document(path: str, builds: Iterable[ImageBuild]) -> dict[str, Any]:
+    """The facts with those that a file has already: of one way to build a release the newest build stays."""
+    tables = read_tables(path)
+    for one in builds:
+        table = table_of(tables, f"{one.component}-builds", _head(one.component))
+        # Files of an earlier release do not say it.
+        table["lists"] = BUILDS
+        others = {row["id"]: row for row in table["rows"]}
+        # That an address is missing says where it was built, and nothing against one that was built elsewhere.
+        if not (one.missing and others.get(one.id, {}).get("check")):
+            put(table, _row(one))
+    return tables_document(
+        tables,
+        _build_keys,
+        title="toolmatrix, images that were built",
+        at="builds of {} as each row names them, by `toolmatrix build --write`",
+    )
+
+
+def _head(name: str) -> dict[str, Any]:
+    return {
+        "about": f"{name}: images that were built, and what their check said",
+        "source": f"built-{name}",
+        "where": "the log of each build",
+        "evidence": "ran",
+        "key": name,
+        "lists": BUILDS,
+        "columns": {
+            **{one: {"as": "when"} for one in _WHERE},
+            **{one: {"as": "attribute"} for one in _TOLD},
+        },
+    }
+
+
+def _row(one: ImageBuild) -> dict[str, Any]:
+    told = {
+        "build": one.build,
+        "beside": "; ".join(f"{name} {release}" for name, release in sorted(one.beside.items())),
+        "recipe": one.recipe,
+        "base": one.base,
+        "missing": one.missing,
+        "check": one.check,
+        "seconds": f"{one.seconds:.0f}" if one.check else "",
+        "size": _size(one) if one.size else "",
+        "engine": one.engine,
+        "lock": one.lock,
+        "day": one.day,
+    }
+    return {
+        "id": one.id,
+        # Exactly this one: `1.2` would be 1.2.1 as well.
+        one.component: f"==={one.release}",
+        **one.where,
+        **{name: text for name, text in told.items() if text},
+    }
+
+
+def _size(one: ImageBuild) -> str:
+    return f"{one.size / 1e6:.0f} MB" + (" packed" if one.packed else "")
+
+
+def _build_keys(row: Mapping[str, Any], subject: str) -> list[str]:
+    return [key for key in ("id", subject, *_WHERE, *_TOLD) if key in row]
+
+
+# What a row leaves out was not there, and is not forgotten.
+_RAN_WITH = {"as": "tested", "complete": True, "says": "ran with {subject} {release}"}
+ABOUT_IMPORTS = (
+    "Releases that were imported and used beside others, and newer releases with which they fail."
+)
+
+
+class Trial(Value):
+    """Where and how something was run: Python in full, machine, system, the program by its digest, and the day."""
+
+    python: str
+    machine: str
+    system: str
+    program: str
+    day: str
+
+
+class RanTogether(Value):
+    """A release that ran with others; `also` are newer releases that it runs with, each alone in the place of one."""
+
+    component: str
+    release: str
+    series: str
+    beside: Mapping[str, str]
+    also: Mapping[str, str]
+    trial: Trial
+
+
+class Break(Value):
+    """A release that fails with a newer one of a dependency; `widens` says that the rest of its series does as well."""
+
+    component: str
+    release: str
+    dependency: str
+    bound: UpperBound
+    trial: Trial
+    widens: bool = False
+
+
+def imports_document(
+    path: str, together: Iterable[RanTogether], breaks: Iterable[Break]
+) -> dict[str, Any]:
+    """The facts with those that a file has already: what was run on another machine was run as well."""
+    tables = read_tables(path)
+    for ran in together:
+        name = f"{ran.component}-imports-{ran.trial.machine}"
+        table = table_of(tables, name, _ran_head(ran))
+        table["columns"] |= dict.fromkeys(("python", *ran.beside), _RAN_WITH)
+        put(table, _ran_row(ran))
+    for broken in breaks:
+        # A table for each dependency: what a row of another leaves out would look like something forgotten.
+        name = f"{broken.component}-breaks-{broken.dependency}"
+        table = table_of(tables, name, _break_head(broken))
+        put(table, _break_row(broken))
+    return tables_document(
+        tables,
+        _import_keys,
+        title="toolmatrix, imports that were run",
+        at="imports of {} as each row names them, by `toolmatrix audit --import`",
+    )
+
+
+def _ran_head(ran: RanTogether) -> dict[str, Any]:
+    name = ran.component
+    return {
+        "about": f"{name}: what it was imported and used with",
+        "source": _source(name),
+        "where": f"operations.yaml of toolmatrix, {name}",
+        "evidence": "ran",
+        "context": {"machine": ran.trial.machine, "from": "wheel", "accelerator": "none"},
+        "key": name,
+        "columns": {one: {"as": "attribute"} for one in ("also", "on", "program", "day")},
+    }
+
+
+def _ran_row(ran: RanTogether) -> dict[str, Any]:
+    also = "; ".join(f"{name} {release}" for name, release in sorted(ran.also.items()))
+    return {
+        "id": f"{ran.component}-imports-{ran.trial.machine}/{ran.release}/{ran.series}",
+        # Exactly this one: `1.2` would be 1.2.1 as well.
+        ran.component: f"==={ran.release}",
+        "python": ran.series,
+        **ran.beside,
+        **({"also": also} if also else {}),
+        "on": f"CPython {ran.trial.python}, {ran.trial.system}",
+        "program": ran.trial.program,
+        "day": ran.trial.day,
+    }
+
+
+def _break_head(broken: Break) -> dict[str, Any]:
+    name, dependency = broken.component, broken.dependency
+    limits = {
+        "as": "limits",
+        # Whoever else limits it says it for another reason, and both bind.
+        "topic": f"{dependency}-imported",
+        "says": "runs with {component} {value}",
+    }
+    return {
+        "about": f"{name}: releases of {dependency} that its requirements let through, and with which it fails",
+        "source": _source(name),
+        "evidence": "ran",
+        "key": name,
+        **({"stands-for": ["same-minor"]} if broken.widens else {}),
+        "columns": {dependency: limits, **{one: {"as": "attribute"} for one in ("program", "day")}},
+    }
+
+
+def _break_row(broken: Break) -> dict[str, Any]:
+    bound, trial, name = broken.bound, broken.trial, broken.dependency
+    several = f"{bound.fails} and {bound.newest}" if bound.newest != bound.fails else bound.fails
+    said = bound.outcome.said if bound.outcome else ""
+    return {
+        "id": f"{broken.component}-breaks-{name}/{broken.release}",
+        broken.component: f"==={broken.release}",
+        name: f"<{bound.fails}",
+        "where": f"runs with {name} {bound.works}, fails with {several}: {said}"
+        f" (CPython {trial.python} on {trial.machine}, {trial.system})",
+        "program": trial.program,
+        "day": trial.day,
+    }
+
+
+def _source(component: str) -> str:
+    return f"imported-{component}"
+
+
+def _import_keys(row: Mapping[str, Any], subject: str) -> list[str]:
+    first, last = ("id", subject, "python"), ("also", "where", "on", "program", "day")
+    others = sorted(key for key in row if key not in (*first, *last))
+    return [key for key in (*first, *others, *last) if key in row]
+
+
+class UpperBound(Value):
+    """The newest release that was run, the last that works, and, where one does not, the first such with its outcome.
+
+    `works` is the newest one where all work; `undecided` says why nothing can be said after `tried`.
+    """
+
+    newest: str
+    works: str
+    fails: str = ""
+    outcome: ImportOutcome | None = None
+    undecided: str = ""
+    tried: str = ""
+
+
+def search(
+    versions: Sequence[str],
+    attempt: Callable[[str], ImportOutcome | None],
+    *,
+    works: bool = True,
+) -> UpperBound | None:
+    """The bound among releases in order, of which the first `works`; None where no newer one can be had.
+
+    Where it is not known to, it has to be shown first, by the oldest that can be had; None where that fails as well.
+
+    `attempt` runs one, and gives None for a release that cannot be installed. Between the first that fails and the
+    newest, which fails as well, all are taken to fail.
+    """
+    # Builds are written down without what runs programs in environments.
+    from toolmatrix.harvest.environments import FAILED, RAISED, RAN
+
+    left = list(versions)
+    oldest = RAN if works else ""
+    while left and not oldest:
+        first = attempt(left[0])
+        oldest = first.state if first else ""
+        left = left if first else left[1:]
+    if oldest != RAN:
+        return None
+    low, high = 0, len(left)
+    newest = ""
+    failing: ImportOutcome | None = None
+    while high - low > 1:
+        # The newest first: mostly it works, and then there is no bound.
+        at = (low + high) // 2 if newest else len(left) - 1
+        outcome = attempt(left[at])
+        if outcome is None:
+            del left[at]
+            high -= 1
+            continue
+        newest = newest or left[at]
+        if outcome.state == FAILED:
+            told = outcome.said
+            return UpperBound(newest=newest, works=left[low], undecided=told, tried=left[at])
+        if outcome.state == RAN:
+            low = at
+        elif outcome.state == RAISED:
+            high, failing = at, outcome
+    if not newest:
+        return None
+    return UpperBound(
+        newest=newest,
+        works=left[low],
+        fails=left[high] if failing else "",
+        outcome=failing,
+    )
