@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 
 from toolmatrix.api import Report, as_json
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
+from toolmatrix.codes.manifests import ManifestFinding, short
 from toolmatrix.command import PRINTED, command
-from toolmatrix.errors import ManifestError, NothingMatched
+from toolmatrix.documents import Annotated, Count, FilePlace, MatrixHead, NonEmpty, Pair, TypedDict
+from toolmatrix.errors import ErrorEntry, ManifestError, NothingMatched
+from toolmatrix.facts.index import Index
 from toolmatrix.judge import edits
 from toolmatrix.judge import manifests as judging
 from toolmatrix.manifests import files, read
-from toolmatrix.report.annotations import sarif
-from toolmatrix.report.manifests import OUTCOMES, ManifestReport
-from toolmatrix.request.judgement import JudgedFile
+from toolmatrix.manifests.model import NotRead
+from toolmatrix.report import claims, findings, terminal
+from toolmatrix.report.annotations import Annotation, commands, sarif
+from toolmatrix.report.answer import head
+from toolmatrix.report.terminal import Terminal, printable
+from toolmatrix.request.judgement import (
+    FINE,
+    REFUSED,
+    UNKNOWN,
+    AskedPart,
+    JudgedEnvironment,
+    JudgedFile,
+    JudgedPair,
+    ManifestRefusal,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,3 +108,337 @@ def _judged(index: Index, path: str, folder: str, *, edit: bool) -> JudgedFile:
     # Each edit that is tried is a file to judge.
     mended = edits.smallest(index, result) if edit else None
     return JudgedFile(path=path, judged=result, edit=mended)
+
+
+SCHEMA = "toolmatrix.judged/1"
+OUTCOMES = {"yes": 0, "no": 1, "unknown": 4, "unread": 2}
+"""The outcome of a file, with the exit code of each."""
+NO_EDIT = "no edit resolves every conflict"
+# So many lines of a kind are told; a document has all.
+_MOST = 8
+
+
+class PartEntry(TypedDict):
+    """Something that a file asks for."""
+
+    component: str
+    selector: str
+    text: str
+    kind: str
+    where: FilePlace
+
+
+class NotReadEntry(TypedDict):
+    """Something that was not read, and why."""
+
+    text: str
+    why: str
+    where: FilePlace
+
+
+class PairEntry(TypedDict):
+    """What facts say of two parts."""
+
+    between: Pair[str]
+    says: Annotated[str, FINE, REFUSED, UNKNOWN]
+    evidence: str | None
+    facts: list[str]
+
+
+class JudgedEnvironmentEntry(TypedDict):
+    """What an environment of a file asks for."""
+
+    name: str | None
+    parts: list[PartEntry]
+    unknown: list[NotReadEntry]
+    pairs: list[PairEntry]
+
+
+class AskedEntry(TypedDict):
+    """What is asked for, and where."""
+
+    text: str
+    where: FilePlace
+
+
+class RefusedEntry(findings.FindingHead):
+    """What facts refuse."""
+
+    environment: str | None
+    asked: NonEmpty[AskedEntry]
+
+
+class EditEntry(TypedDict):
+    """The patch with which nothing is refused."""
+
+    patch: str
+    files: NonEmpty[str]
+
+
+class JudgedCounts(TypedDict):
+    """How many findings and pairs there are."""
+
+    refused: Count
+    warnings: Count
+    pairs: Annotated[dict[str, Count], FINE, REFUSED, UNKNOWN]
+
+
+class JudgedFileEntry(TypedDict):
+    """What came of judging a file."""
+
+    path: str
+    kind: str | None
+    outcome: Annotated[str, "yes", "no", "unknown", "unread"]
+    error: ErrorEntry | None
+    environments: list[JudgedEnvironmentEntry]
+    findings: list[RefusedEntry]
+    edit: EditEntry | None
+    unread: list[NotReadEntry]
+    summary: JudgedCounts
+
+
+class JudgedDocument(TypedDict):
+    """What `toolmatrix judge --json` prints: of each file what it asks for by environment (a stage, a service, an
+    extra), what facts say of every two parts of it, what they refuse, the patch with which nothing is refused, what
+    the matrix does not know and what was not read.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    outcome: Annotated[str, "yes", "no", "unknown", "unread"]
+    files: list[JudgedFileEntry]
+
+
+class ManifestReport:
+    """Several files with the index they were judged by."""
+
+    def __init__(self, index: Index, files: Sequence[JudgedFile]) -> None:
+        self.index = index
+        self.files = files
+
+    @property
+    def outcome(self) -> str:
+        """The outcome of all: no if one is, else yes if any is."""
+        found = {file.outcome for file in self.files}
+        return next((word for word in ("no", "yes", "unknown") if word in found), "unread")
+
+    def document(self) -> JudgedDocument:
+        """Everything as JSON values."""
+        return {
+            "schema": SCHEMA,
+            "matrix": head(self.index),
+            "outcome": self.outcome,
+            "files": [self._file(file) for file in self.files],
+        }
+
+    def _file(self, file: JudgedFile) -> JudgedFileEntry:
+        environments = file.judged.environments if file.judged else ()
+        return {
+            "path": file.path,
+            "kind": file.judged.manifest.kind if file.judged else None,
+            "outcome": file.outcome,
+            "error": file.error.to_json()["error"] if file.error else None,
+            "environments": [self._environment(one) for one in environments],
+            "findings": [self._finding(one) for one in file.refusals],
+            "edit": {
+                "patch": file.edit.patch,
+                "files": [path for path, _, _ in file.edit.files],
+            }
+            if file.edit
+            else None,
+            "unread": [_not_read(one) for one in file.unread],
+            "summary": {
+                "refused": len(file.hard),
+                "warnings": len(file.refusals) - len(file.hard),
+                "pairs": {word: file.count(word) for word in (FINE, REFUSED, UNKNOWN)},
+            },
+        }
+
+    def _environment(self, one: JudgedEnvironment) -> JudgedEnvironmentEntry:
+        return {
+            "name": one.name or None,
+            "parts": [_part(part) for part in one.parts],
+            "unknown": [_not_read(part) for part in one.unknown],
+            "pairs": [
+                {
+                    "between": [pair.one.text, pair.other.text],
+                    "says": pair.says,
+                    "evidence": pair.evidence or None,
+                    "facts": list(pair.facts),
+                }
+                for pair in one.pairs
+            ],
+        }
+
+    def _finding(self, one: ManifestRefusal) -> RefusedEntry:
+        found = one.finding
+        return {
+            **self._entry(found),
+            "environment": found.environment or None,
+            "asked": [
+                {"text": text, "where": place.to_json()}
+                for text, place in zip(found.asked, found.places, strict=True)
+            ],
+        }
+
+    def _entry(self, found: ManifestFinding) -> findings.FindingHead:
+        entry = findings.entry(self.index, found)
+        entry["because"] = entry["because"] or [found.reason]
+        return entry
+
+    def text(self, screen: Terminal) -> str:
+        """Everything in words; the last line carries the point."""
+        notes = claims.Notes(self.index)
+        blocks = [block for file in self.files for block in self._file_lines(file, notes, screen)]
+        closing = [self._closing(file, screen) for file in self.files]
+        if len(self.files) > 1:
+            closing.append(self.closing())
+        return terminal.blocks([*blocks, notes.lines(screen.width), closing])
+
+    def _file_lines(
+        self, file: JudgedFile, notes: claims.Notes, screen: Terminal
+    ) -> Iterator[list[str]]:
+        if file.error is not None:
+            yield [f"{printable(str(file.error.where or file.path))}: {file.error.what}"]
+        for one in file.refusals:
+            yield self._refusal(one, notes, screen)
+        if file.hard:
+            yield self._edit(file)
+        yield self._joined(file, notes, screen)
+        yield _listed("the matrix does not know", file.unknown, screen)
+        yield _listed("not read", file.unread, screen)
+
+    def _refusal(self, one: ManifestRefusal, notes: claims.Notes, screen: Terminal) -> list[str]:
+        found = one.finding
+        entry = self._entry(found)
+        mark = screen.style(f"{found.severity}[{found.code}]", findings.COLOURS[found.severity])
+        lines = screen.wrap(f"{mark}: {printable(entry['text'])}")
+        places = [printable(str(place)) for place in found.places]
+        width = max(map(len, places))
+        for place, text in zip(places, found.asked, strict=True):
+            lines.append(f"  --> {place:<{width}}  {printable(text)}")
+        reasons = [
+            f"{reason}{f' ({ground.evidence})' if ground.evidence else ''} {notes.cite(ground.facts)}"
+            for ground, reason in zip(found.grounds, entry["because"], strict=False)
+        ]
+        for reason in reasons or entry["because"]:
+            lines += screen.wrap(reason, "    | ", "    |   ")
+        if entry["help"]:
+            lines += screen.wrap(f"help: {entry['help']}", "", " " * 6)
+        return lines
+
+    def _edit(self, file: JudgedFile) -> list[str]:
+        if file.edit is None:
+            return [NO_EDIT]
+        lines = [printable(line) for line in file.edit.patch.rstrip("\n").split("\n")]
+        return ["the smallest edit found that resolves every conflict:", "", *lines]
+
+    def _joined(self, file: JudgedFile, notes: claims.Notes, screen: Terminal) -> list[str]:
+        pairs = [pair for pair in file.judged.pairs() if pair.says == FINE] if file.judged else []
+        if not pairs:
+            return []
+        more = max(0, len(pairs) - _MOST)
+        rows = [_row(self.index, pair, notes) for pair in pairs[:_MOST]]
+        lines = [f"  {line}" for line in terminal.columns(rows)]
+        tail = [f"  and {more} more (--json)"] if more else []
+        return [screen.style("facts join", "yes"), *lines, *tail]
+
+    def _closing(self, file: JudgedFile, screen: Terminal) -> str:
+        word = file.outcome
+        path = printable(file.path)
+        if word == "unread":
+            return f"{path}: not read"
+        told = [
+            f"{file.count(REFUSED)} refused",
+            f"{file.count(FINE)} fine",
+            f"{file.count(UNKNOWN)} not covered by facts",
+        ]
+        count = sum(file.count(says) for says in (FINE, REFUSED, UNKNOWN))
+        pairs = (
+            f"of {terminal.plural(count, 'pair')} {terminal.listing(told)}"
+            if count
+            else "nothing to judge"
+        )
+        verdict = {
+            "yes": "nothing forbids it",
+            "no": "facts forbid it",
+            "unknown": "cannot say",
+        }[word]
+        style = {"yes": "yes", "no": "no", "unknown": "unknown"}[word]
+        return f"{path}: {screen.style(verdict, style)}; {pairs}"
+
+    def closing(self) -> str:
+        """How many files there are, and what came of them."""
+        words = [file.outcome for file in self.files]
+        told = {
+            "yes": "without a refusal",
+            "no": "refused",
+            "unknown": "unknown",
+            "unread": "not read",
+        }
+        parts = [f"{words.count(word)} {text}" for word, text in told.items() if word in words]
+        return f"{terminal.plural(len(words), 'file')}: {terminal.listing(parts)}"
+
+    def annotations(self) -> list[Annotation]:
+        """The findings, each with its reasons on one line."""
+        found = []
+        for file in self.files:
+            for one in file.refusals:
+                entry = self._entry(one.finding)
+                because = " and ".join(entry["because"])
+                others = terminal.listing([str(place) for place in one.finding.places[1:]])
+                beside = f" ({others})" if others else ""
+                found.append(
+                    Annotation(
+                        severity=one.finding.severity,
+                        code=one.finding.code,
+                        text=printable(f"{entry['text']}{beside}, because {because}"),
+                        where=one.finding.where,
+                        help=entry["help"],
+                        properties={"facts": entry["facts"]},
+                    )
+                )
+        return found
+
+    def github(self) -> str:
+        """Workflow commands, and what was judged."""
+        return commands(self.annotations(), self.closing())
+
+    def patch(self) -> str:
+        """The edits of all files as one patch."""
+        return "".join(file.edit.patch for file in self.files if file.edit)
+
+
+def _row(index: Index, pair: JudgedPair, notes: claims.Notes) -> tuple[str, ...]:
+    marks = notes.mark(record.source for record in index.known(pair.facts))
+    sides = (printable(short(one.text)) for one in (pair.one, pair.other))
+    return (*sides, pair.evidence, marks)
+
+
+def _listed(title: str, found: Sequence[NotRead], screen: Terminal) -> list[str]:
+    if not found:
+        return []
+    rows = [
+        (printable(str(one.where)), printable(f"{one.text.text}: {one.why}"))
+        for one in found[:_MOST]
+    ]
+    width = max(len(place) for place, _ in rows)
+    lines = [title]
+    for place, told in rows:
+        lines += screen.wrap(told, f"  {place:<{width}}  ", " " * (width + 4))
+    more = len(found) - len(rows)
+    return [*lines, f"  and {more} more (--json)"] if more else lines
+
+
+def _part(part: AskedPart) -> PartEntry:
+    return {
+        "component": part.component,
+        "selector": part.asks[0].selector,
+        "text": part.text,
+        "kind": part.item.kind,
+        "where": part.item.where.to_json(),
+    }
+
+
+def _not_read(one: NotRead) -> NotReadEntry:
+    return {"text": one.text.text, "why": one.why, "where": one.where.to_json()}

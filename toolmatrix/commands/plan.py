@@ -9,22 +9,27 @@ from toolmatrix.api.arguments import words
 from toolmatrix.api.requests import read_request, with_online_packages
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ONLINE
+from toolmatrix.documents import Annotated, Evidence, MatrixHead, NonEmpty, NotRequired, TypedDict
 from toolmatrix.errors import CannotSay, UsageError
+from toolmatrix.facts import evidence as evidence_words
+from toolmatrix.report import answer, claims, partners, terminal
 from toolmatrix.request.names import Names
-from toolmatrix.solve import arch_plans
-from toolmatrix.solve.pairs import RequestFacts
+from toolmatrix.solve import arch_plans, flags
+from toolmatrix.solve.pairs import ALLOWED, TESTED, RequestFacts
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from typing_extensions import Unpack
 
     from toolmatrix.api import Wanted
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.facts.index import Index
-    from toolmatrix.report.arch_plan import Framework, Planned
-    from toolmatrix.solve.arch_plans import Runs
+    from toolmatrix.report.terminal import Terminal
+    from toolmatrix.solve.arch_plans import HOW, KINDS, ArchPlan, BuildsOf, NoPlan, Runs
+    from toolmatrix.solve.pairs import Partner
     from toolmatrix.solve.request import Request
 
     Reader = Callable[[Sequence[str], str], Request]
@@ -69,8 +74,6 @@ def plan(
 
 
 def _plan(index: Index, read: Reader, devices: Sequence[str], *, everything: bool) -> Report:
-    from toolmatrix.report import arch_plan as report
-
     if not devices:
         raise UsageError(
             "no device to plan for",
@@ -99,9 +102,9 @@ def _plan(index: Index, read: Reader, devices: Sequence[str], *, everything: boo
         )
         for (toolkit, targets), held in groups.items()
     ]
-    document = report.document(index, found)
+    document = _document(index, found)
     return Report(
-        words=partial(report.text, index, document, everything=everything),
+        words=partial(_text, index, document, everything=everything),
         document=lambda: document,
         # A sure no outweighs what nobody can say, and that a yes; the codes themselves have another order.
         exit_code=max(map(_exit_code, found), key=(0, CannotSay.exit_code, 1).index),
@@ -127,7 +130,6 @@ def _no_archs() -> UsageError:
 def _planned(
     index: Index, read: Reader, toolkit: str, devices: Sequence[Runs], asked: dict[str, str]
 ) -> Planned:
-    from toolmatrix.report.arch_plan import Planned
 
     names = [device.device for device in devices]
     words = [asked[name] for name in names]
@@ -159,7 +161,6 @@ def _framework(
     toolkit: str,
     devices: Sequence[Runs],
 ) -> Framework:
-    from toolmatrix.report.arch_plan import Framework
 
     way, variant = RequestFacts(index, source, name), index.builds_of(name)
     own = RequestFacts(index, wheel, variant) if variant else None
@@ -173,3 +174,353 @@ def _framework(
         toolkit=way.partner(toolkit),
         builds=None if own is None else arch_plans.builds(index, own, devices),
     )
+
+
+SCHEMA = "toolmatrix.arch-plan/1"
+_TITLES = {
+    "exact": "for each its own",
+    "machine code": "fewest with machine code",
+    "fewest": "fewest of all",
+}
+# So many ranges and sources are told unless all are asked for.
+_RANGES, _FEW, _SOURCES = 8, 3, 3
+
+
+class OnTarget(TypedDict):
+    """What is said of a target where the devices imply several."""
+
+    target: NotRequired[str]
+    """The target that its devices imply, where others imply another."""
+
+
+class PlannedDevice(OnTarget):
+    """A device, and the name that it was asked for by."""
+
+    device: str
+    asked: str
+    toolkit: str
+
+
+class PlannedCode(TypedDict):
+    """The code that a device runs, and how well it fits."""
+
+    arch: str
+    how: Annotated[str, HOW]
+
+
+class PlannedReleases(TypedDict):
+    """Releases of the toolkit that make the code, as well known as the word says."""
+
+    evidence: Evidence
+    releases: NonEmpty[str]
+
+
+class PlannedFramework(TypedDict):
+    """Releases of the toolkit that a framework is tested with, or allows."""
+
+    component: str
+    says: Annotated[str, TESTED, ALLOWED]
+    evidence: Evidence
+    releases: NonEmpty[str]
+
+
+class PlannedFlags(TypedDict):
+    """The flags of each compiler."""
+
+    nvcc: list[str]
+    hipcc: list[str]
+
+
+class PlannedRuns(TypedDict):
+    """How well it is known what the devices run."""
+
+    evidence: Evidence
+    facts: NonEmpty[str]
+
+
+class PlanEntry(OnTarget):
+    """The archs to make code for, and what follows."""
+
+    toolkit: str
+    kinds: NonEmpty[Annotated[str, KINDS]]
+    archs: NonEmpty[str]
+    devices: dict[str, PlannedCode]
+    also: dict[str, Annotated[str, HOW]]
+    releases: NonEmpty[PlannedReleases]
+    unknown: list[str]
+    frameworks: list[PlannedFramework]
+    flags: PlannedFlags
+    runs: PlannedRuns
+    facts: NonEmpty[str]
+
+
+class MissingPlan(OnTarget):
+    """A kind of plan that no release of the toolkit can make."""
+
+    open: list[str]
+    kind: Annotated[str, KINDS]
+    toolkit: str
+    devices: dict[str, list[str]]
+
+
+class PlannedBuilds(TypedDict):
+    """The builds of a framework by whether they run on the devices."""
+
+    component: str
+    builds_of: str
+    toolkit: str
+    evidence: Evidence
+    native: list[str]
+    runs: list[str]
+    refused: list[str]
+    unknown: list[str]
+
+
+class ArchPlanDocument(TypedDict):
+    """What `toolmatrix plan --json` prints: the codegen archs to make for some devices, the releases of the toolkit
+    that know them, and the flags.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    devices: NonEmpty[PlannedDevice]
+    plans: list[PlanEntry]
+    missing: list[MissingPlan]
+    builds: list[PlannedBuilds]
+
+
+class Planned(Value):
+    """The plans for the devices of one toolkit, which stand with the names that they were asked for by.
+
+    `target` is the one that these devices imply, where others imply another.
+    """
+
+    toolkit: str
+    devices: tuple[tuple[str, str], ...]
+    plans: tuple[ArchPlan, ...]
+    missing: tuple[NoPlan, ...]
+    frameworks: tuple[Framework, ...] = ()
+    target: str = ""
+
+    @property
+    def placed(self) -> OnTarget:
+        """The target as it stands in a document."""
+        return {"target": self.target} if self.target else {}
+
+
+class Framework(Value):
+    """A framework beside the plans of a toolkit: what is said of the releases of the toolkit, and which builds run."""
+
+    component: str
+    toolkit: Partner
+    builds: BuildsOf | None
+
+
+def _document(index: Index, found: Sequence[Planned]) -> ArchPlanDocument:
+    """The plans as JSON values, with what each device runs, the releases of the toolkit and the flags."""
+    return {
+        "schema": SCHEMA,
+        "matrix": answer.head(index),
+        "devices": [
+            {"device": device, "asked": asked, "toolkit": part.toolkit, **part.placed}
+            for part in found
+            for device, asked in part.devices
+        ],
+        "plans": [_plan_entry(index, part, plan) for part in found for plan in part.plans],
+        "missing": [
+            {
+                "kind": one.kind,
+                "toolkit": part.toolkit,
+                "devices": {
+                    device: index.scale(part.toolkit).named(mask)
+                    for device, mask in one.toolkits.items()
+                },
+                "open": index.scale(part.toolkit).named(one.open),
+                **part.placed,
+            }
+            for part in found
+            for one in part.missing
+        ],
+        "builds": [
+            _builds(index, part.toolkit, one.builds)
+            for part in found
+            for one in part.frameworks
+            if one.builds
+        ],
+    }
+
+
+def _plan_entry(index: Index, part: Planned, plan: ArchPlan) -> PlanEntry:
+    toolkit, archs = part.toolkit, index.scale("arch")
+    scale = index.scale(toolkit)
+    takes = 0
+    for mask in plan.toolkits.values():
+        takes |= mask
+    names = archs.named(plan.archs)
+    return {
+        "toolkit": toolkit,
+        **part.placed,
+        "kinds": list(plan.kinds),
+        "archs": names,
+        "devices": {
+            device: {"arch": archs.named(arch)[0], "how": how}
+            for device, (arch, how) in plan.devices.items()
+        },
+        "also": dict(plan.others),
+        "releases": [
+            {"evidence": word, "releases": scale.named(mask)}
+            for word, mask in plan.toolkits.items()
+        ],
+        "unknown": scale.named(plan.unknown),
+        "frameworks": [
+            {
+                "component": one.component,
+                "says": says,
+                "evidence": word,
+                "releases": scale.named(mask & takes),
+            }
+            for one in part.frameworks
+            for says in (TESTED, ALLOWED)
+            for word, mask, _ in one.toolkit.by_evidence(says)
+            if mask & takes
+        ],
+        "flags": {"nvcc": flags.nvcc(names), "hipcc": flags.hipcc(names)},
+        "runs": _runs(index, [*plan.devices]),
+        "facts": sorted(partners.cited(index, takes, plan.facts)),
+    }
+
+
+def _runs(index: Index, devices: Sequence[str]) -> PlannedRuns:
+    """How well it is known what the devices run, and by which facts."""
+    part, found, known = index.component("device"), set(), evidence_words.WORDS[0]
+    for device in devices:
+        bit = index.scale("device").bit(device)
+        for binding in part.about("arch", bit):
+            if binding.kind == "limits":
+                known = evidence_words.weaker(known, binding.evidence)
+                cites = [cite for cite in index.cites(binding.cites) if cite.touches(bit)]
+                found |= {index.claim(cite.record).id for cite in cites}
+    return {"evidence": known, "facts": sorted(found)}
+
+
+def _builds(index: Index, toolkit: str, builds: BuildsOf) -> PlannedBuilds:
+    names = index.scale(builds.component)
+    run = builds.native | builds.runs
+    return {
+        "component": builds.component,
+        "builds_of": index.header["components"][builds.component]["variant_of"],
+        "toolkit": toolkit,
+        # Without a build that runs nothing is known of one.
+        "evidence": evidence_words.weakest(
+            word for build, word in builds.evidence.items() if build & run
+        )
+        if run
+        else evidence_words.UNKNOWN,
+        "native": names.named(builds.native),
+        "runs": names.named(builds.runs),
+        "refused": names.named(builds.refused),
+        "unknown": names.named(builds.unknown),
+    }
+
+
+def _text(
+    index: Index, held: ArchPlanDocument, screen: Terminal, *, everything: bool = False
+) -> str:
+    """The plans for people: archs, what runs on what, the releases of the toolkit, and the flags."""
+    page = _Page(index, screen, everything)
+    names = [
+        one["device"] if one["asked"] == one["device"] else f"{one['asked']} ({one['device']})"
+        for one in held["devices"]
+    ]
+    blocks = [
+        screen.wrap(f"code for {terminal.listing(names)}"),
+        *(page.plan(plan) for plan in held["plans"]),
+        [line for one in held["missing"] for line in page.missing(one)],
+        *(page.builds(one) for one in held["builds"]),
+        page.notes.lines(screen.width),
+    ]
+    return terminal.blocks(blocks)
+
+
+def _on(entry: OnTarget) -> str:
+    return f"on {entry['target']}, " if "target" in entry else ""
+
+
+class _Page:
+    def __init__(self, index: Index, screen: Terminal, everything: bool) -> None:
+        self.index = index
+        self.screen = screen
+        self.everything = everything
+        self.notes = claims.Notes(index)
+
+    def plan(self, plan: PlanEntry) -> list[str]:
+        toolkit = plan["toolkit"]
+        titles = _on(plan) + ", ".join(_TITLES[kind] for kind in plan["kinds"])
+        lines = [f"{titles}: {' '.join(plan['archs'])}"]
+        run: dict[str, list[str]] = {}
+        for device, code in plan["devices"].items():
+            compiled = " as PTX" if code["how"] == arch_plans.COMPILED else ""
+            run.setdefault(code["arch"] + compiled, []).append(device)
+        told = "; ".join(
+            f"{terminal.listing(devices)} {'runs' if len(devices) == 1 else 'run'} {code}"
+            for code, devices in run.items()
+        )
+        lines += self.line(
+            "devices", plan["runs"]["evidence"], f"{told} {self.marks(plan['runs']['facts'])}"
+        )
+        # The facts are those of the plan as a whole: their marks stand beside the first of its releases.
+        marks = self.marks(plan["facts"])
+        for one in plan["releases"]:
+            told = f"{self.ranges(toolkit, one['releases'])} {marks}"
+            lines += self.line(toolkit, one["evidence"], told)
+            marks = ""
+        for beside in plan["frameworks"]:
+            told = f"{beside['says']} with {toolkit} {self.ranges(toolkit, beside['releases'])}"
+            lines += self.line(beside["component"], beside["evidence"], told)
+        ptx = [name for name, how in plan["also"].items() if how == arch_plans.COMPILED]
+        native = [name for name in plan["also"] if name not in ptx]
+        also = [", ".join(names) for names in (native, ptx) if names]
+        if also:
+            lines += self.line("also on", "", "; ".join(also) + (" as PTX" if ptx else ""))
+        for tool, said in (("nvcc", plan["flags"]["nvcc"]), ("hipcc", plan["flags"]["hipcc"])):
+            if said:
+                lines += self.line(tool, "", " ".join(said))
+        return lines
+
+    def line(self, name: str, evidence: Evidence, told: str) -> list[str]:
+        head = f"  {name:8} {evidence:9} " if evidence else f"  {name:8} "
+        return self.screen.wrap(told.rstrip(), head, " " * len(head))
+
+    def ranges(self, component: str, releases: Sequence[str], most: int = _RANGES) -> str:
+        told = partners.ranges(self.index, component, releases)
+        return told if self.everything else partners.few(told, most)
+
+    def marks(self, facts: Iterable[str]) -> str:
+        found = dict.fromkeys(self.index.record(self.index.number(fact)).source for fact in facts)
+        return self.notes.mark([*found][: None if self.everything else _SOURCES])
+
+    def missing(self, one: MissingPlan) -> list[str]:
+        toolkit = one["toolkit"]
+        known = [
+            f"that for {device} is in {self.ranges(toolkit, held, _FEW) if held else 'none'}"
+            for device, held in one["devices"].items()
+        ]
+        # Where no fact keeps a release from making it, nobody says no either.
+        word = "is known to make" if one["open"] else "in the request makes"
+        said = f"{_on(one)}{_TITLES[one['kind']]}: no release of {toolkit} {word} code for all: "
+        return self.screen.wrap(said + "; ".join(known))
+
+    def builds(self, one: PlannedBuilds) -> list[str]:
+        lines = [f"{one['builds_of']}, its builds for {one['toolkit']}"]
+        # The evidence is that of the builds that run, and says nothing of the others.
+        known = one["evidence"]
+        for word, builds, evidence, most, told in (
+            ("native", one["native"], known, _RANGES, "machine code for each"),
+            ("runs", one["runs"], known, _RANGES, "PTX for some, or an unknown kind of code"),
+            ("refused", one["refused"], "", _FEW, "none for some"),
+            ("unknown", one["unknown"], "", _FEW, "codegen archs unknown"),
+        ):
+            if builds:
+                ranges = self.ranges(one["component"], builds, most)
+                lines += self.line(word, evidence, f"{told}: {ranges}")
+        return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from functools import partial
 
@@ -9,15 +10,19 @@ from toolmatrix.api import Report
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.command import COMMANDS, PRINTED, all_options, command, every_format, meanings
 from toolmatrix.command.option import option
-from toolmatrix.errors import NothingMatched
-from toolmatrix.report import search as report
+from toolmatrix.documents import Annotated, MatrixHead, Ordinal, TypedDict
+from toolmatrix.errors import NothingMatched, ToolmatrixError
+from toolmatrix.report import answer, terminal
+from toolmatrix.request.names import Names, check_length
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from toolmatrix.api import Matrix
-    from toolmatrix.report.search import Findable
+    from toolmatrix.facts.index import Index
+    from toolmatrix.report.terminal import Terminal
 
 MOST = 20
 """So many hits fit on a screen."""
@@ -41,15 +46,15 @@ def search(
     A text may mean components, releases, devices and other names, sources, and parts of this program. Raises
     NothingMatched.
     """
-    found = report.find_matches(open_matrix(matrix).index, text, _parts_of_program())
+    found = _find_matches(open_matrix(matrix).index, text, _parts_of_program())
     if not found:
         raise NothingMatched(
             "nothing found",
             found=f"`{text}`",
             help="`toolmatrix list` shows the components",
         )
-    document = report.document(open_matrix(matrix).index, text, found, limit)
-    return Report(words=partial(report.as_text, document), document=lambda: document)
+    document = _document(open_matrix(matrix).index, text, found, limit)
+    return Report(words=partial(_text, document), document=lambda: document)
 
 
 def _parts_of_program() -> Iterator[Findable]:
@@ -57,7 +62,6 @@ def _parts_of_program() -> Iterator[Findable]:
     from toolmatrix.cli import topics
     from toolmatrix.render import formats
     from toolmatrix.report.rules import load_rules
-    from toolmatrix.report.search import Findable
 
     def entry(kind: str, name: str, says: str, *words: str) -> Findable:
         line = shlex.join(("toolmatrix", *words))
@@ -79,3 +83,183 @@ def _parts_of_program() -> Iterator[Findable]:
         yield entry("format", name, ", ".join(says), "help", "formats")
     for code, page in load_rules().items():
         yield entry("code", code, page.name, "rule", code)
+
+
+SCHEMA = "toolmatrix.search/1"
+MATCHES = ("exact", "prefix", "word", "inside", "says", "like")
+"""How a name matches, best first: is the text, begins with it, a word of it does, has it inside, says it, is like."""
+_LIKE = 0.75
+
+
+class Hit(TypedDict):
+    """One thing that the text may mean."""
+
+    match: Annotated[str, MATCHES]
+    kind: str
+    """such as component, device, source, command or option"""
+    name: str
+    names: list[str]
+    says: str
+    command: str
+
+
+class SearchDocument(TypedDict):
+    """What `toolmatrix search --json` prints: what a text may mean, and the command to type next."""
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    text: str
+    found: Ordinal
+    """how many there are, of which `hits` has as many as were asked for"""
+    hits: list[Hit]
+
+
+class Findable(Value):
+    """One thing that can be found: a name of a kind, what it is, the command to type next, other names of it."""
+
+    kind: str
+    name: str
+    says: str
+    command: str
+    names: tuple[str, ...] = ()
+
+
+def _entries(index: Index) -> Iterator[Findable]:
+    """Everything in a matrix that has a name: components, named releases, products, sources."""
+    header = index.header
+    others: dict[str, list[str]] = {}
+    for name, component in (*header["aliases"].items(), *header["packages"].items()):
+        others.setdefault(component, []).append(name)
+    named = [name for name, head in header["components"].items() if not head["variant_of"]]
+    for name in named:
+        count = terminal.plural(len(index.component(name).versions), "release")
+        title = header["components"][name]["title"]
+        called = (title, *others.get(name, ()))
+        says = f"{title}, {count}"
+        yield _entry("component", name, says, ("show", name), called)
+    for product in index.products():
+        command = ("plan", "--device", product.name)
+        yield _entry("device", product.name, f"device {product.device}", command)
+    for name in named:
+        if header["components"][name]["scheme"] == "names":
+            yield from _named(index, name)
+    for name, source in index.sources().items():
+        command = ("facts", "--source", name)
+        yield _entry("source", name, f"{source.title}, read {source.read}", command)
+
+
+def _named(index: Index, component: str) -> Iterator[Findable]:
+    part = index.component(component)
+    title = index.header["components"][component]["title"]
+    for version, number in zip(part.versions, part.releases, strict=True):
+        # Such as the codename of a distribution.
+        told = index.release(number).attributes
+        says = ", ".join(f"{name} {value}" for name, value in told.items()) or title
+        command = ("show", f"{component}=={version}")
+        yield _entry(component, version, says, command, tuple(told.values()))
+
+
+def _entry(
+    kind: str, name: str, says: str, command: Sequence[str], names: Sequence[str] = ()
+) -> Findable:
+    line = shlex.join(("toolmatrix", *command))
+    return Findable(kind=kind, name=name, says=says, command=line, names=tuple(names))
+
+
+def _find_matches(
+    index: Index, text: str, more: Iterable[Findable] = ()
+) -> list[tuple[str, Findable]]:
+    """What a text may mean, with how it matches, best first; `more` are entries besides those of the matrix."""
+    check_length(text)
+    wanted = _plain(text)
+    if not wanted:
+        return []
+    # `rtx 4090` begins at a word of `GeForce RTX 4090`.
+    word = re.compile(r"(?<![^\W_])" + r"[\W_]*".join(wanted))
+    known = [*_named_releases(index, text), *_entries(index), *more]
+    ranked: dict[str, list[Findable]] = {word: [] for word in MATCHES}
+    for entry in known:
+        match = _match(wanted, word, text, entry)
+        if match:
+            ranked[match].append(entry)
+    if not any(ranked.values()):
+        import difflib
+
+        by_name = {_plain(name): one for one in known[::-1] for name in (one.name, *one.names)}
+        near = difflib.get_close_matches(wanted, by_name, 5, _LIKE)
+        ranked["like"] = list(dict.fromkeys(by_name[name] for name in near))
+    return [(match, entry) for match, held in ranked.items() for entry in held]
+
+
+def _named_releases(index: Index, text: str) -> Iterator[Findable]:
+    """The releases that a text names, where it is a request such as `torch==2.6`."""
+    names = Names(index)
+    try:
+        asks = names.asks(text)
+    except ToolmatrixError:
+        return
+    # The second of two is the builds that the same word names.
+    ask = asks[-1]
+    if ask.selector != "*" and not index.header["components"][ask.component]["given"]:
+        count = names.scale(ask.component).select(ask.selector).bit_count()
+        kind = "build" if len(asks) > 1 else "release"
+        title = index.header["components"][asks[0].component]["title"]
+        yield _entry(kind, text, f"{terminal.plural(count, kind)} of {title}", ("show", text))
+
+
+def _match(wanted: str, word: re.Pattern[str], text: str, entry: Findable) -> str:
+    names = (entry.name, *entry.names)
+    plain = [_plain(name) for name in names]
+    if wanted in plain:
+        return "exact"
+    if any(name.startswith(wanted) for name in plain):
+        return "prefix"
+    if any(wanted in name for name in plain):
+        return "word" if any(word.search(name.lower()) for name in names) else "inside"
+    told = f"{' '.join(names)} {entry.says}".lower()
+    return "says" if all(part in told for part in text.lower().split()) else ""
+
+
+def _plain(text: str) -> str:
+    # Blanks and signs between the parts of a name are written in many ways.
+    return re.sub(r"[\W_]+", "", text.lower())
+
+
+def _document(
+    index: Index, text: str, hits: Sequence[tuple[str, Findable]], most: int
+) -> SearchDocument:
+    """The hits as JSON values, at most so many (0: all), and how many there are."""
+    shown = hits[:most] if most else hits
+    return {
+        "schema": SCHEMA,
+        "matrix": answer.head(index),
+        "text": text,
+        "found": len(hits),
+        "hits": [
+            {
+                "match": match,
+                "kind": entry.kind,
+                "name": entry.name,
+                "names": list(entry.names),
+                "says": entry.says,
+                "command": entry.command,
+            }
+            for match, entry in shown
+        ],
+    }
+
+
+def _text(held: SearchDocument, screen: Terminal) -> str:
+    """The hits for people: name and kind, what it is, and below it the command to type next."""
+    hits = held["hits"]
+    width = terminal.common_width((hit["name"] for hit in hits), 28)
+    kinds = max(len(hit["kind"]) for hit in hits)
+    left = max(20, screen.width - width - kinds - 4)
+    lines = []
+    for hit in hits:
+        name = terminal.pad(screen.style(hit["name"], "bold"), width)
+        lines.append(f"{name}  {hit['kind']:{kinds}}  {terminal.cut(hit['says'], left)}".rstrip())
+        lines.append(f"  {hit['command']}")
+    if rest := held["found"] - len(hits):
+        lines.append(f"{rest} more (--limit 0)")
+    return "\n".join(lines) + "\n"

@@ -9,19 +9,25 @@ from toolmatrix.api import Report
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import request_context
 from toolmatrix.command import PRINTED, command
+from toolmatrix.documents import Annotated, Any, Evidence, MatrixHead, TypedDict
+from toolmatrix.facts import evidence as words
+from toolmatrix.report import answer, claims, cores, remarks, terminal
 from toolmatrix.request import upgrades as asking
 from toolmatrix.request.fields import Fields, given
 from toolmatrix.request.read import read as reading
-from toolmatrix.solve.resolve import Resolution, possible
+from toolmatrix.solve.resolve import Resolution, Unsatisfiable, possible
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from typing import Any
 
     from toolmatrix.api import Matrix, Path
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import LockedEnvironment
-    from toolmatrix.request.upgrades import Moved, Newer, Upgrades
+    from toolmatrix.lock.model import Lock, LockedEnvironment
+    from toolmatrix.report.terminal import Terminal
+    from toolmatrix.request.upgrades import Moved, Newer, Upgrade, Upgrades
 
 
 @command(
@@ -40,7 +46,6 @@ def upgrade(lock: Path = "toolmatrix.lock", *, matrix: Matrix = None) -> Report:
     LockError, and NothingMatched or UsageError where what the lock answers cannot be asked of this matrix.
     """
     from toolmatrix.lock.lock_file import read
-    from toolmatrix.report import upgrades as report
 
     path, place = os.fspath(lock), request_context(matrix)
     index, held = place.index, read(path)
@@ -50,15 +55,15 @@ def upgrade(lock: Path = "toolmatrix.lock", *, matrix: Matrix = None) -> Report:
     for name, environment in sorted(held.environments.items()):
         with caller().progress("solving", "components") as progress:
             upgrades = asking.upgrades(index, environment, progress.at)
-        examined[name] = report.Examined(
+        examined[name] = Examined(
             upgrades=upgrades,
             moved=tuple(_moved(environment, upgrades)),
             commands=_commands(index, path, place.carried, environment, upgrades) if single else {},
         )
-    document = report.document(index, path, held, examined)
+    document = _document(index, path, held, examined)
     refused = any(not isinstance(one.upgrades.answer, Resolution) for one in examined.values())
     return Report(
-        words=partial(report.text, index, document),
+        words=partial(_text, index, document),
         document=lambda: document,
         exit_code=int(refused),
     )
@@ -116,3 +121,298 @@ def _upgrades_to(index: Index, held: LockedEnvironment, component: str, move: Ne
     # Of the answer as a whole: the same release with others beside it is another move.
     wanted = move.resolution
     return all(alone.chosen(target) == wanted.chosen(target) for target in wanted.targets)
+
+
+SCHEMA = "toolmatrix.upgrades/1"
+# So many changes of a move are told.
+_CHANGES = 6
+_HEADS = (
+    "could move",
+    "could change according to hard facts, but is untested",
+    "unchanged",
+    "requested, and would otherwise change",
+)
+
+
+class UpgradedLock(TypedDict):
+    """The lock whose components could move."""
+
+    path: str
+    matrix: MatrixHead
+
+
+class ReasonEntry(TypedDict):
+    """What stands in the way."""
+
+    text: str
+    facts: list[str]
+
+
+class MoveEntry(TypedDict):
+    """A release that a component could move to."""
+
+    version: str
+    evidence: Evidence
+    untested: list[str]
+    request: list[str]
+    command: str
+    changes: list[Annotated[dict[str, Any], Moved]]
+
+
+class UpgradedComponent(TypedDict):
+    """A component, and where it could move."""
+
+    component: str
+    held: dict[str, str]
+    newest: str
+    asked: str
+    moves: list[MoveEntry]
+    reasons: list[ReasonEntry]
+
+
+class UpgradedEnvironment(TypedDict):
+    """What could move in an environment."""
+
+    request: list[str]
+    answered: bool
+    reasons: list[ReasonEntry]
+    moved: list[Annotated[dict[str, Any], Moved]]
+    unknown: list[Annotated[dict[str, Any], Moved]]
+    components: list[UpgradedComponent]
+
+
+class UpgradesDocument(TypedDict):
+    """What `toolmatrix upgrade --json` prints: to which newer releases what a lock holds could move, what would move
+    with it, and what stands in the way.
+    """
+
+    schema: Annotated[str, SCHEMA]
+    matrix: MatrixHead
+    lock: UpgradedLock
+    environments: dict[str, UpgradedEnvironment]
+
+
+class Examined(Value):
+    """The upgrades of an environment, with the command of each move by component and version where one writes it."""
+
+    upgrades: Upgrades
+    moved: tuple[Moved, ...]
+    commands: Mapping[tuple[str, str], str]
+
+
+def _document(
+    index: Index, path: str, lock: Lock, found: Mapping[str, Examined]
+) -> UpgradesDocument:
+    """The upgrades of every environment as JSON values."""
+    return {
+        "schema": SCHEMA,
+        "matrix": answer.head(index),
+        "lock": {
+            "path": path,
+            "matrix": {"digest": lock.matrix_digest, "date": lock.matrix_date},
+        },
+        "environments": {name: _environment(index, part) for name, part in found.items()},
+    }
+
+
+def _environment(index: Index, part: Examined) -> UpgradedEnvironment:
+    held = part.upgrades
+    refused = isinstance(held.answer, Unsatisfiable)
+    return {
+        "request": list(held.words),
+        "answered": not refused,
+        "reasons": _reasons(index, "", held.answer) if refused else [],
+        "moved": [one._asdict() for one in part.moved],
+        "unknown": [one._asdict() for one in held.unknown],
+        "components": [
+            _component(index, part, one, _untested(held.answer)) for one in held.components
+        ],
+    }
+
+
+def _component(
+    index: Index, part: Examined, one: Upgrade, before: Collection[str]
+) -> UpgradedComponent:
+    return {
+        "component": one.component,
+        "held": dict(one.held),
+        "newest": one.newest,
+        "asked": one.asked,
+        "moves": [
+            _move(index, part, one.component, move, before)
+            for move in (one.move, one.further)
+            if move
+        ],
+        "reasons": _reasons(index, one.component, one.refusal),
+    }
+
+
+def _move(
+    index: Index, part: Examined, component: str, move: Newer, before: Collection[str]
+) -> MoveEntry:
+    choices = [
+        choice
+        for held in move.resolution.targets.values()
+        for choice in held
+        if choice.component == component
+    ]
+    return {
+        "version": move.version,
+        "evidence": words.weakest(choice.evidence for choice in choices),
+        "untested": [
+            # What nobody tested of the answer as it stands is no reason against the move.
+            *(text for text in _untested(move.resolution) if text not in before),
+            *_later(index, component, move.resolution),
+        ],
+        "request": list(move.words),
+        "command": part.commands.get((component, move.version), ""),
+        "changes": [one._asdict() for one in move.changes],
+    }
+
+
+def _untested(found: Resolution | Unsatisfiable) -> list[str]:
+    """The pairs of an answer that nobody tested, in words."""
+    if isinstance(found, Unsatisfiable):
+        return []
+    told = [part["text"] for part in remarks.caveats(found) if part["kind"] == "untested"]
+    return list(dict.fromkeys(told))
+
+
+def _later(index: Index, component: str, found: Resolution) -> list[str]:
+    """That a release came out after the framework that it is held beside, where no row vouches for it all the same."""
+    heads = index.header["components"]
+    frameworks = [name for name in found.request.wanted if heads[name]["framework"]]
+    told: dict[str, None] = {}
+    for choices in found.targets.values():
+        chosen = {choice.component: choice for choice in choices}
+        choice = chosen.get(component)
+        if choice is None or component in frameworks:
+            continue
+        # A row that vouches for the release beside others is of somebody who had them all.
+        if any(index.statement(cite.record).kind == "tested" for cite in choice.cites):
+            continue
+        # METADATA of a framework admits packages to come, which nobody can have tried when the framework was released.
+        for name in frameworks:
+            day = _date(index, name, chosen[name].version) if name in chosen else ""
+            if day and _date(index, component, choice.version) > day:
+                text = f"{component} {choice.version} came out after {name} {chosen[name].version}"
+                told[f"{text}, so it cannot have been tested with it (rule released-later)"] = None
+    return list(told)
+
+
+def _date(index: Index, component: str, version: str) -> str:
+    part = index.component(component)
+    return part.dates[part.versions.index(version)]
+
+
+def _reasons(
+    index: Index, component: str, found: Resolution | Unsatisfiable | None
+) -> list[ReasonEntry]:
+    """The facts that refuse, or what nobody knows: each line once, those about the component first."""
+    lines: dict[str, list[str]] = {}
+    if isinstance(found, Unsatisfiable):
+        for core in found.cores:
+            for line in cores.core_document(index, core)["lines"]:
+                if line["facts"]:
+                    lines.setdefault(line["text"], line["facts"])
+            # Where lines of the request contradict each other no fact stands in the way.
+            if not lines:
+                texts = [line["text"] for line in cores.core_document(index, core)["lines"]]
+                lines.setdefault(terminal.listing(texts), [])
+    elif isinstance(found, Resolution) and found.unread:
+        for part in remarks.unread(found):
+            lines.setdefault(part["text"], part["facts"])
+    told: list[ReasonEntry] = [{"text": text, "facts": facts} for text, facts in lines.items()]
+    # What names the component says more than what is needed at any version.
+    return sorted(
+        told,
+        key=lambda line: (f"{component} " not in f"{line['text']} ", " needs " in line["text"]),
+    )
+
+
+def _text(index: Index, held: UpgradesDocument, screen: Terminal) -> str:
+    """The upgrades for people: what could move, what only with another request, what stands still and why."""
+    notes = claims.Notes(index)
+    blocks: list[Iterable[str]] = []
+    several = len(held["environments"]) > 1
+    for name, part in held["environments"].items():
+        told = f"environment `{name}`: " if several else ""
+        told += f"{held['lock']['path']} answers {' '.join(part['request'])}"
+        blocks.append(screen.wrap(told))
+        if not part["answered"]:
+            head = [f"no longer has an answer with the matrix of {held['matrix']['date']}"]
+            blocks.append([*head, *_because(part["reasons"], notes, screen)])
+        if part["moved"] or part["unknown"]:
+            blocks.append(_stale(held, part))
+        by_head: dict[str, list[str]] = {}
+        for one in part["components"]:
+            if one["newest"]:
+                by_head.setdefault(_head(one), []).extend(_lines(one, notes, screen))
+        blocks += [[head, *by_head[head]] for head in _HEADS if head in by_head]
+        newest = [one["component"] for one in part["components"] if not one["newest"]]
+        if newest:
+            blocks.append(screen.wrap(f"newest already: {', '.join(newest)}"))
+    return terminal.blocks([*blocks, notes.lines(screen.width)])
+
+
+def _head(one: UpgradedComponent) -> str:
+    tested, untested, stays, asked = _HEADS
+    if one["asked"]:
+        return asked
+    if not one["moves"]:
+        return stays
+    return untested if one["moves"][0]["untested"] else tested
+
+
+def _stale(held: UpgradesDocument, part: UpgradedEnvironment) -> list[str]:
+    before, now = held["lock"]["matrix"]["date"], held["matrix"]["date"]
+    lines = [
+        f"no longer the answer (the lock has the matrix of {before}, this is the one of {now})"
+    ]
+    lines += [f"  {_change(one)}" for one in part["moved"]]
+    lines += [f"  {one['component']} {one['old']} is not known" for one in part["unknown"]]
+    return lines
+
+
+def _change(one: Mapping[str, str]) -> str:
+    return f"{one['component']} {one['old'] or 'absent'} -> {one['new'] or 'absent'}"
+
+
+def _lines(one: UpgradedComponent, notes: claims.Notes, screen: Terminal) -> list[str]:
+    held = ", ".join(dict.fromkeys(one["held"].values()))
+    lines = []
+    for move in one["moves"]:
+        sign = screen.style("~", "~")
+        lines.append(f"  {sign} {one['component']} {held} -> {move['version']}  {move['evidence']}")
+        told = list(dict.fromkeys(map(_change, move["changes"])))
+        if told:
+            lines += screen.wrap(terminal.some(told, _CHANGES), "      with ", " " * 11)
+        # One pair is enough to say that a move is untested; the document has all of them.
+        for said in move["untested"][:1]:
+            lines += screen.wrap(said, " " * 6, " " * 8)
+        if move["command"]:
+            lines.append(f"      $ {move['command']}")
+    if not one["moves"]:
+        sign = screen.style("-", "no")
+        lines.append(f"  {sign} {one['component']} {held}, newest {one['newest']}")
+    if one["reasons"]:
+        reached = [move["version"] for move in one["moves"]]
+        until = one["newest"] if reached and one["newest"] not in reached else ""
+        lines += _because(one["reasons"], notes, screen, until, beside=len(reached) > 1)
+    return lines
+
+
+def _because(
+    reasons: Sequence[ReasonEntry],
+    notes: claims.Notes,
+    screen: Terminal,
+    until: str = "",
+    *,
+    beside: bool = False,
+) -> list[str]:
+    """The first of some reasons, against a release or against leaving the rest where it is."""
+    first, *rest = reasons
+    more = f" and {terminal.plural(len(rest), 'fact')} more" if rest else ""
+    head = f"not {until}: " if until else "the others must change too: " if beside else ""
+    told = f"{head}{first['text']} {notes.cite(first['facts'])}".rstrip()
+    return screen.wrap(told + more, " " * 6, " " * 8)
