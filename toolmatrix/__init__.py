@@ -41,16 +41,31 @@ if TYPE_CHECKING:
 else:
     ModuleType = type(sys)
 
-# Functions of the commands by the same name, and others.
-_COMMANDS = (
-    "resolve why_not explain matrix search show what plan facts export check lock upgrade diff "
-    "render stages diagnose judge inventory doctor "
-).split()
-_FUNCTIONS = {name: f"toolmatrix.commands.{name}" for name in _COMMANDS} | {
+_FUNCTIONS = {
+    "resolve": "toolmatrix.commands.resolve",
+    "why_not": "toolmatrix.commands.why_not",
+    "explain": "toolmatrix.commands.explain",
+    "matrix": "toolmatrix.commands.matrix",
     "open_matrix": "toolmatrix.api.requests",
     "components": "toolmatrix.commands.list",
+    "search": "toolmatrix.commands.search",
+    "show": "toolmatrix.commands.show",
+    "what": "toolmatrix.commands.what",
+    "plan": "toolmatrix.commands.plan",
+    "facts": "toolmatrix.commands.facts",
+    "export": "toolmatrix.commands.export",
+    "check": "toolmatrix.commands.check",
     "check_render": "toolmatrix.commands.check",
+    "lock": "toolmatrix.commands.lock",
+    "upgrade": "toolmatrix.commands.upgrade",
+    "diff": "toolmatrix.commands.diff",
+    "render": "toolmatrix.commands.render",
+    "stages": "toolmatrix.commands.stages",
+    "diagnose": "toolmatrix.commands.diagnose",
+    "judge": "toolmatrix.commands.judge",
+    "inventory": "toolmatrix.commands.inventory",
     "validate": "toolmatrix.api.subjects",
+    "doctor": "toolmatrix.commands.doctor",
 }
 # Those that were asked for.
 _checked: dict[str, Any] = {}
