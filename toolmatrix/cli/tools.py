@@ -12,6 +12,7 @@ from typing import Any
 import toolmatrix
 from toolmatrix import resources
 from toolmatrix.api import PLAIN, Outcome
+from toolmatrix.api.caller import Caller, call_for
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli.main import as_told, error_text
 from toolmatrix.command import COMMANDS
@@ -166,7 +167,8 @@ class ToolReply(Value):
 def tell(name: str, arguments: Mapping[str, Any], standing: SessionDefaults) -> ToolReply:
     """The answer to a question by its name, or the error in its place; raises nothing."""
     try:
-        found = _tool(name).ask(arguments, standing)
+        # As Python asks it: notes and settings are those of the server, and no part of an answer.
+        found = call_for(Caller(), _tool(name).ask, arguments, standing)
         return ToolReply(text=found.text(), document=found.to_json())
     except Exception as raised:  # noqa: BLE001 - a defect of one answer must not end the others
         return failure(raised)
