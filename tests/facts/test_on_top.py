@@ -11,7 +11,7 @@ import pytest
 
 from tests.facts.small import facts, said, statement, table, write
 from tests.facts.test_minimums import BROKE, RULE
-from tests.facts.test_store import Home, damage, home
+from tests.facts.test_store import Home, damage, home, wheel
 from tests.facts.test_variants import CHANNELS, COLUMNS, MORE_NAMES, ROWS, RUNS, WITH_VARIANTS
 from toolmatrix import resources
 from toolmatrix.errors import MatrixError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.model import Matrix
     from toolmatrix.facts.yamlfile import YamlNode
 
-__all__ = ("home",)
+__all__ = ("home", "wheel")
 
 OWN = {"own": {"title": "Own", "at": "own:notes@1", "read": "2026-01-01"}}
 
@@ -158,13 +158,14 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     return counts
 
 
+@pytest.mark.slow
 def test_a_file_on_top_makes_the_same_index_as_a_full_compile(
     home: Home, tmp_path: Path, compiled: list[int | None]
 ) -> None:
     own = tmp_path / "own.yaml"
     paths = [home.front, str(own)]
     seen: Counter[str] = Counter()
-    for seed in range(20):
+    for seed in range(12):
         maker = RandomFacts(seed)
         write(home.data, maker.text(12, on_top=False), front=COUNTED, names=MORE_NAMES)
         if isinstance(result([home.front]), str):
@@ -188,7 +189,8 @@ def on_top(home: Home, tmp_path: Path, text: str) -> list[str]:
     return [home.front, str(own)]
 
 
-def test_a_second_file_on_top_reads_no_file_below(
+@pytest.mark.usefixtures("wheel")
+def test_a_second_file_on_top_of_a_wheel_reads_no_file_below(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: list[int | None]
 ) -> None:
     paths = on_top(home, tmp_path, facts(statements=[statement(id="own", limits={"gcc": "8"})]))
@@ -226,12 +228,15 @@ def test_a_damaged_entry_counts_as_not_there(home: Home, tmp_path: Path, file: s
     assert result(paths, str(home.cache)) == wanted == result(paths)
 
 
-def test_models_of_a_few_states_are_kept(home: Home, tmp_path: Path) -> None:
+def test_models_of_a_few_states_are_kept(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_KEPT", 2)
     paths = on_top(home, tmp_path, facts())
-    for number in range(store._KEPT + 2):
+    for number in range(4):
         write(home.data, facts(statements=[statement(id=f"s{number}", limits={"gcc": "8"})]))
         result(paths, str(home.cache))
-    assert len([*home.cache.glob("model-*")]) == store._KEPT
+    assert len([*home.cache.glob("model-*")]) == 2
 
 
 def released(component: str, version: str) -> str:
