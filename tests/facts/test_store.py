@@ -40,7 +40,7 @@ class Home:
         return index.claim(index.ids["s#gcc"]).selector
 
     def cached(self) -> list[str]:
-        return sorted(entry.name for entry in self.cache.iterdir())
+        return sorted(entry.name for entry in self.cache.glob("index-*"))
 
 
 @pytest.fixture
@@ -146,8 +146,10 @@ def test_files_that_change_while_they_are_read_are_not_cached(
 ) -> None:
     build = store.build
 
-    def slow(paths: Sequence[str], files: States | None = None) -> dict[str, bytes]:
-        data = build(paths, files)
+    def slow(
+        paths: Sequence[str], files: States | None = None, cache: str = ""
+    ) -> dict[str, bytes]:
+        data = build(paths, files, cache)
         (home.data / "facts.yaml").write_text(GCC_9 + "\n")
         return data
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NoReturn
 
@@ -42,19 +42,22 @@ from toolmatrix.facts.versions import Scale
 from toolmatrix.value import Value
 
 
-def compile_matrix(matrix: Matrix) -> Compiled:
-    """Compile a loaded matrix. Raises MatrixError."""
+def compile_matrix(matrix: Matrix, only: Collection[str] | None = None) -> Compiled:
+    """Compile a loaded matrix, or `only` what is said of some components. Raises MatrixError."""
     maker = _Maker(matrix)
+    subjects = frozenset(matrix.components if only is None else only)
     hard: list[CompiledClaim] = []
     soft: list[CompiledClaim] = []
     for _, claim in sorted(matrix.claims.items()):
-        (soft if claim.kind == "tested" else hard).extend(maker.readings(claim))
+        if claim.when[0][0] in subjects:
+            (soft if claim.kind == "tested" else hard).extend(maker.readings(claim))
     bindings, disputes = _decide(hard, matrix)
     minimums = Minimums(matrix, maker.scales, maker.dates)
     ranking = [reading for reading in soft if reading.claim.decides]
     unread = minimums.statements(bindings, ranking)
     return Compiled(
         matrix=matrix,
+        subjects=subjects,
         digest=digest(matrix),
         scales=maker.scales,
         bindings=(*bindings, *unread),

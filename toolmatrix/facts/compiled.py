@@ -70,9 +70,10 @@ def union(masks: Iterable[int]) -> int:
 
 
 class Compiled(Value):
-    """Everything the index holds."""
+    """Everything the index holds; bindings, rows and disputes of the `subjects` alone."""
 
     matrix: Matrix
+    subjects: frozenset[str]
     digest: str
     scales: Mapping[str, Scale]
     bindings: tuple[CompiledBinding, ...]

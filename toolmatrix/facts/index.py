@@ -139,6 +139,10 @@ class Index:
             raise self._damaged(name)
         return data
 
+    def file(self, name: str) -> bytes:
+        """The bytes of one file."""
+        return self._read(name)
+
     def _json(self, name: str) -> Any:
         return self._value(name, self._read(name))
 
@@ -277,9 +281,12 @@ class Index:
                 found[id] = start << OWNER_BITS | code
         return dict(sorted(found.items()))
 
+    def owners(self) -> dict[str, Sequence[str]]:
+        """By table or statement the components whose files have its records."""
+        return self._table("owners")  # type: ignore[no-any-return]
+
     def _owners(self, id: str) -> Sequence[str]:
-        """The components whose files have the records of a table or a statement."""
-        return self._table("owners").get(id.partition("#")[0].partition("/")[0], ())  # type: ignore[no-any-return]
+        return self.owners().get(id.partition("#")[0].partition("/")[0], ())
 
     def number(self, id: str) -> int:
         """The number of one record. Raises KeyError for an id that is not there."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import pieces, statements, tables, variants, yamlfile
@@ -36,16 +36,25 @@ _FLAGS = ("given", "framework", "hidden", "floor", "open", "flag", "variants", "
 
 
 @uncollected()
-def load(paths: Sequence[str], left_out: Collection[str] = ()) -> Matrix:
+def load(
+    paths: Sequence[str],
+    left_out: Collection[str] = (),
+    base: Callable[[str], Matrix | None] | None = None,
+) -> Matrix:
     """Load the matrices at `paths`, each on top of the ones before; of the files that they list some may be left out.
 
-    A front page stands alone: it replaces what came before it. A fact file adds to it.
+    A front page stands alone: it replaces what came before it. A fact file adds to it. `base` may have what one with
+    its files was loaded into before, and is asked where something comes on top.
     """
     roots = [yamlfile.read(path) for path in paths]
     kinds = [_schema(root, (FRONT, FACTS)) for root in roots]
     # What lies below a front page is not even looked at, but for its schema.
     start = max((place for place, kind in enumerate(kinds) if kind == FRONT), default=0)
-    merged = Matrix()
+    merged = None
+    if base and kinds[start] == FRONT and start + 1 < len(paths):
+        merged = base(paths[start])
+        start += merged is not None
+    merged = merged or Matrix()
     for path, root, kind in zip(paths[start:], roots[start:], kinds[start:], strict=True):
         _facts(_front(root, path, merged, left_out) if kind == FRONT else [root], merged)
     return merged

@@ -211,6 +211,13 @@ class Matrix:
         self.requirements: dict[str, ReadRequirements] = {}
         self.claims: dict[str, Claim] = {}
 
+    def copy(self) -> Matrix:
+        """The same facts, on which others can be put."""
+        made = Matrix()
+        for name, part in vars(self).items():
+            setattr(made, name, part.copy() if isinstance(part, dict) else part)
+        return made
+
     def code(self) -> dict[str, PackageCode]:
         """The code of each component of which a table lists it."""
         found: dict[str, PackageCode] = {}

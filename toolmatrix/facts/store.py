@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from toolmatrix.facts.model import Matrix
     from toolmatrix.facts.records import States
 
 # Seconds by which a file of an installed wheel may be younger than its index: installers write in any order.
 _SLACK = 600
 # Indexes in a cache that are with files on top, one for each set that somebody works with, and as many without, which
-# those must not push out: some 34 MB each.
+# those must not push out: some 34 MB each. As many models, of 12 MB.
 _KEPT = 4
 _WITH, _WITHOUT = "index-with-", "index-"
 
@@ -89,12 +90,15 @@ def cache_folder(env: Mapping[str, str]) -> str:
     return os.path.join(home, "toolmatrix") if home else ""
 
 
-def _name(paths: Sequence[str]) -> str:
+def _program() -> str:
     # Times of modules stand for what is in them, which costs no reading.
     with os.scandir(os.path.dirname(os.path.abspath(__file__))) as entries:
         code = sorted(entry.path for entry in entries if entry.name.endswith(".py"))
-    made_by = [f"{name} {state}" for name, state in _states(code).items()]
-    text = "\n".join([*made_by, *map(os.path.abspath, paths)])
+    return "\n".join(f"{name} {state}" for name, state in _states(code).items())
+
+
+def _name(paths: Sequence[str]) -> str:
+    text = "\n".join([_program(), *map(os.path.abspath, paths)])
     data = text.encode("utf-8", "surrogateescape")
     kind = _WITH if len(paths) > 1 else _WITHOUT
     return f"{kind}{zlib.crc32(data):08x}{zlib.adler32(data):08x}"
@@ -117,21 +121,62 @@ def _rebuild(paths: Sequence[str], cached: str) -> Index:
     except MatrixError:
         # What is wrong, and where, is for `load` to say, which checks more before it looks at the list.
         before = {}
-    made = build(paths, before)
+    made = build(paths, before, os.path.dirname(cached))
     # Files that changed meanwhile make an index of neither state.
     if cached and before and before == _states(before):
         _keep(cached, made)
     return Index(cached, in_memory(made))
 
 
-def build(paths: Sequence[str], files: States | None = None) -> dict[str, bytes]:
-    """Parse, check and compile the matrices at `paths` into the files of an index. Raises MatrixError."""
+def build(paths: Sequence[str], files: States | None = None, cache: str = "") -> dict[str, bytes]:
+    """Parse, check and compile the matrices at `paths` into the files of an index. Raises MatrixError.
+
+    What lies below files on top may come from a folder of the cache.
+    """
     from toolmatrix.facts import load, writer
     from toolmatrix.facts.compile import compile_matrix
     from toolmatrix.process import uncollected
 
     with uncollected():
+        if cache:
+            try:
+                return _build_on_top(paths, files or {}, cache)
+            except IndexDamaged:
+                pass
+            except MatrixError as error:
+                # What comes from the cache has no place.
+                if error.where is None or error.where.path:
+                    raise
         return writer.write(compile_matrix(load.load(paths)), files or {})
+
+
+def _build_on_top(paths: Sequence[str], files: States, cache: str) -> dict[str, bytes]:
+    from toolmatrix.facts import changes, load, model_cache, writer
+    from toolmatrix.facts.compile import compile_matrix
+
+    only: set[str] | None = None
+    below: Index | None = None
+    fronts: list[tuple[Matrix, str]] = []
+
+    def base(path: str) -> Matrix | None:
+        front = model_cache.front(path, cache, _program())
+        fronts.extend([front] if front else [])
+        return front[0].copy() if front else None
+
+    matrix = load.load(paths, base=base)
+    for front, digest in fronts:
+        below = _compiled(paths, cache, digest)
+        only = changes.changed(front, matrix) if below else None
+    return writer.write(compile_matrix(matrix, only), files, None if only is None else below)
+
+
+def _compiled(paths: Sequence[str], cache: str, digest: str) -> Index | None:
+    """The index without files on top, if one of that digest is there."""
+    for path in (resources.builtin_index(), os.path.join(cache, _name(paths[:1]))):
+        index = _read(path) if path else None
+        if index is not None and index.header["digest"] == digest:
+            return index
+    return None
 
 
 def write_folder(path: str, files: Mapping[str, bytes]) -> None:
@@ -162,23 +207,40 @@ def _keep(path: str, files: Mapping[str, bytes]) -> None:
             rmtree(folder, ignore_errors=True)
 
 
+def keep_file(path: str, data: bytes) -> None:
+    """Write a file of the cache, and remove the oldest of its kind; one that cannot be written is done without."""
+    from contextlib import suppress
+
+    beside = f"{path}.new{os.getpid()}"
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(beside, "wb") as stream:
+            stream.write(data)
+        os.replace(beside, path)
+        _remove_superseded(path)
+    with suppress(OSError):
+        os.remove(beside)
+
+
 def _remove_superseded(path: str) -> None:
-    # Whenever code or paths change so does the name, and the index of the old name stays behind: the oldest go.
+    # Whenever code or paths change so does the name, and what has the old name stays behind: the oldest go.
     from shutil import rmtree
 
-    with_files = os.path.basename(path).startswith(_WITH)
+    kind = _kind(os.path.basename(path))
     with os.scandir(os.path.dirname(path)) as entries:
         old = sorted(
             (entry.stat().st_mtime, entry.path)
             for entry in entries
-            if entry.name.startswith(_WITHOUT)
-            and entry.name.startswith(_WITH) == with_files
             # After a clock was set back the newest would seem to be the oldest.
-            and entry.path != path
+            if _kind(entry.name) == kind and entry.path != path
         )
     for _, superseded in old[: 1 - _KEPT]:
         # An index of format 9 and before was one file.
         (rmtree if os.path.isdir(superseded) else os.remove)(superseded)
+
+
+def _kind(name: str) -> str:
+    return name.rpartition("-")[0]
 
 
 def build_index(source_root: str, destination: str) -> None:

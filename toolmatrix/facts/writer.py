@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         CompiledDispute,
         SoftConstraint,
     )
+    from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Claim, Release, TableRow
     from toolmatrix.facts.versions import Scale
     from toolmatrix.value import NamedTuple, Value
@@ -37,21 +38,31 @@ if TYPE_CHECKING:
     _Record = TypeVar("_Record", bound=NamedTuple)
 
 
-def write(compiled: Compiled, files: records.States) -> dict[str, bytes]:
-    """The files of the index of a compiled matrix; `files` are the states of what it was made from."""
-    return _Writer(compiled, files).finish()
+def write(
+    compiled: Compiled, files: records.States, below: Index | None = None
+) -> dict[str, bytes]:
+    """The files of the index of a compiled matrix; `files` are the states of what it was made from.
+
+    Those of components that were not compiled are the same as `below`.
+    """
+    return _Writer(compiled, files, below).finish()
 
 
 class _Writer:
     # Records are written as they are needed, each into the file of its component.
-    def __init__(self, compiled: Compiled, files: records.States) -> None:
+    def __init__(self, compiled: Compiled, files: records.States, below: Index | None) -> None:
         self.compiled = compiled
         self.files = files
+        self.below = below
         self.lines: dict[str, list[bytes]] = {name: [] for name in (*compiled.scales, "")}
         self.ends = dict.fromkeys(self.lines, 0)
         self.ids: dict[str, int] = {}
         self.owners: dict[str, dict[str, None]] = {}
         self.component_files: dict[str, bytes] = {}
+        for table, names in (below.owners() if below else {}).items():
+            for name in names:
+                if name and name not in compiled.subjects:
+                    self.owners.setdefault(table, {})[name] = None
 
     def put(self, component: str, record: Any) -> int:
         # The number of a record says where it lies.
@@ -86,10 +97,12 @@ class _Writer:
             self.ids[name] = self.put(release.component, record)
         return self.ids[name]
 
-    def row(self, row: TableRow) -> int:
-        record = [2, *_record(records.RowRecord, row, {"kind": "row"})]
+    def row(self, row: TableRow) -> None:
         component = row.subject.partition(" ")[0]
-        return self.named(row.id, component if component in self.lines else "", record)
+        component = component if component in self.lines else ""
+        if not component or component in self.compiled.subjects:
+            record = [2, *_record(records.RowRecord, row, {"kind": "row"})]
+            self.named(row.id, component, record)
 
     def cites(self, component: str, cites: Iterable[tuple[int, CompiledClaim]]) -> int:
         return self.put(
@@ -111,6 +124,10 @@ class _Writer:
         disputes = _by(self.compiled.disputes, lambda dispute: dispute.rival.when[0][0])
         complete = self.complete()
         for name, scale in self.compiled.scales.items():
+            if self.below and name not in self.compiled.subjects:
+                self.component_files[component_file(name)] = self.below.file(component_file(name))
+                self.lines[name] = [self.below.file(facts_file(name))]
+                continue
             releases = [matrix.releases[name, version] for version in scale.versions]
             dates = [release.date for release in releases]
             since_days, since_masks = _since(scale, dates)
@@ -214,7 +231,8 @@ class _Writer:
         for _, row in sorted(matrix.rows.items()):
             self.row(row)
         for _, claim in sorted(matrix.claims.items()):
-            self.claim(claim)
+            if claim.when[0][0] in self.compiled.subjects:
+                self.claim(claim)
         sources, channels = (
             {name: _record(kind, part, {}) for name, part in sorted(parts.items())}
             for kind, parts in (
@@ -227,7 +245,7 @@ class _Writer:
             "sources.jsonl": _lines(sources.items()),
             "breaks.json": _dump(minimums.breaks(matrix)),
             "channels.json": _dump(channels),
-            "owners.json": _dump({name: [*of] for name, of in sorted(self.owners.items())}),
+            "owners.json": _dump({name: sorted(of) for name, of in sorted(self.owners.items())}),
             "products.json": _dump(self.products()),
             "support.json": _dump(self.support()),
         }

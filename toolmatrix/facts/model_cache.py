@@ -1,0 +1,115 @@
+"""Keeps in the user's cache what a front page and its files say, so that a file on top costs its own reading alone.
+
+An entry is named by the bytes that it was read from and by the program that read them; it holds the fields of the model
+column by column. Places in files are left out: where an error needs one, the files are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+import sys
+from collections import deque
+from itertools import repeat
+
+from toolmatrix.errors import MatrixError
+from toolmatrix.facts import compile as compiling
+from toolmatrix.facts import load, model, store
+from toolmatrix.facts.yamlfile import YamlNode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from toolmatrix.value import Value
+
+_GROUPS: Mapping[str, type[Value]] = {
+    "components": model.Component,
+    "targets": model.Target,
+    "rules": model.InheritanceRule,
+    "sources": model.FactSource,
+    "channels": model.Channel,
+    "releases": model.Release,
+    "rows": model.TableRow,
+    "requirements": model.ReadRequirements,
+    "claims": model.Claim,
+}
+_CHECK = hashlib.sha256().digest_size
+# The place of all that comes from the cache.
+_NOWHERE = YamlNode("", 0, 0)
+
+
+def front(path: str, folder: str, program: str) -> tuple[model.Matrix, str] | None:
+    """What a front page and its files say, with its digest; None where they have to be read for what is wrong."""
+    try:
+        files = load.files(path)
+        name = _entry(folder, files, program)
+        cached = _read(name)
+        if cached is not None:
+            return cached
+        matrix = load.load([path])
+        digest = compiling.digest(matrix)
+        # Not where they changed meanwhile.
+        if _entry(folder, files, program) == name:
+            _write(name, matrix, digest)
+    except (OSError, MatrixError):
+        return None
+    return matrix, digest
+
+
+def _entry(folder: str, files: Iterable[str], program: str) -> str:
+    # `marshal` is of one version of Python.
+    text = hashlib.sha256(f"{program}\n{sys.version}\n".encode("utf-8", "surrogateescape"))
+    for name in files:
+        with open(name, "rb") as stream:
+            text.update(hashlib.sha256(stream.read()).digest())
+    return os.path.join(folder, f"model-{text.hexdigest()}")
+
+
+def _read(path: str) -> tuple[model.Matrix, str] | None:
+    try:
+        with open(path, "rb") as stream:
+            check, data = stream.read(_CHECK), stream.read()
+    except OSError:
+        return None
+    if hashlib.sha256(data).digest() != check:
+        return None
+    matrix = model.Matrix()
+    # Only what this program wrote.
+    matrix.date, matrix.aliases, digest, groups = marshal.loads(data)  # noqa: S302
+    for name, kind in _GROUPS.items():
+        keys, columns = groups[name]
+        # All values of a field at once: to call a constructor fifty thousand times takes ten times as long.
+        values = [*map(object.__new__, repeat(kind, len(keys)))]
+        for field in kind._fields:
+            put = getattr(kind, field).__set__
+            deque(map(put, values, columns.get(field, repeat(_NOWHERE))), maxlen=0)
+        setattr(matrix, name, dict(zip(keys, values, strict=True)))
+    return matrix, digest
+
+
+def _write(path: str, matrix: model.Matrix, digest: str) -> None:
+    groups = {}
+    for name, kind in _GROUPS.items():
+        values = getattr(matrix, name)
+        columns = {
+            field: [_plain(getattr(value, field)) for value in values.values()]
+            for field in kind._fields
+            if field != "node"
+        }
+        groups[name] = [*map(_plain, values)], columns
+    data = marshal.dumps((matrix.date, matrix.aliases, digest, groups))
+    store.keep_file(path, hashlib.sha256(data).digest() + data)
+
+
+def _plain(value: Any) -> Any:
+    # `marshal` takes no text that knows its place, and writes once what is one object.
+    if isinstance(value, str):
+        return sys.intern(str(value))
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    if isinstance(value, dict):
+        return {_plain(key): _plain(part) for key, part in value.items()}
+    return value
