@@ -17,7 +17,7 @@ from toolmatrix.cli.context import Context
 from toolmatrix.errors import ConfigError, NothingMatched, Position, ToolMissing
 from toolmatrix.facts.index import Index
 from toolmatrix.lock.model import Lock
-from toolmatrix.render import pinning, quote
+from toolmatrix.render import pinning
 from toolmatrix.value import Value
 
 ARCHIVE = ".oci.tar"
@@ -81,7 +81,7 @@ def export(context: Context, folder: str, name: str, target: str, lock: Lock) ->
     settings = []
     if options.push:
         # Each image has a name of its own: one tag is of one image, until an index joins them.
-        image, kind = f"{quote.plain('reference', options.push)}-{name}", "type=registry"
+        image, kind = f"{_reference(options.push)}-{name}", "type=registry"
         settings.append(f"tags={image}")
     if options.reproducible:
         kind += ",rewrite-timestamp=true"
@@ -96,6 +96,13 @@ def export(context: Context, folder: str, name: str, target: str, lock: Lock) ->
     )
 
 
+def _reference(text: str) -> str:
+    # What quotes is imported with what renders: help has no use for it.
+    from toolmatrix.render import quote
+
+    return quote.plain("reference", text)
+
+
 def _attested(context: Context) -> Iterator[str]:
     """The words for a list of parts and for provenance: what was asked for, and both of what is pushed.
 
@@ -105,7 +112,7 @@ def _attested(context: Context) -> Iterator[str]:
     usual = options.push and not options.reproducible and _ATTEST not in context.env
     if sbom := options.sbom or ("on" if usual else ""):
         said = {"on": "true", "off": "false"}.get(sbom)
-        yield "--sbom=" + (said or f"generator={quote.plain('reference', sbom)}")
+        yield "--sbom=" + (said or f"generator={_reference(sbom)}")
     if provenance := options.provenance or ("max" if usual else ""):
         yield "--provenance=" + ("false" if provenance == "off" else f"mode={provenance}")
 

@@ -20,7 +20,6 @@ from toolmatrix.facts.store import cache_folder
 from toolmatrix.harvest import environments, families, project, runs, written
 from toolmatrix.harvest.environments import Bench
 from toolmatrix.harvest.resolver import Uv
-from toolmatrix.harvest.transport import Session
 from toolmatrix.judge import audit as judge
 from toolmatrix.judge import lints, sweep
 from toolmatrix.judge.audit import Published, PublishedWheel, family_coverage, harvested_releases
@@ -141,6 +140,8 @@ class Sources(Value):
 
 def asked_online(env: Mapping[str, str]) -> Sources:
     """The index and the resolver of this machine. Raises ToolMissing."""
+    from toolmatrix.harvest.transport import Session
+
     where, session = families.indexes(env), Session()
     session.trust(where.certificates, where.proxy)
     return Sources(releases=partial(project.releases, session, where.urls), resolver=Uv(env))

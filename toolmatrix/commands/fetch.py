@@ -22,7 +22,6 @@ from toolmatrix.documents import Annotated, Any, Count, TypedDict
 from toolmatrix.errors import IndexFailed, NothingMatched, OutputError, Position
 from toolmatrix.facts.store import cache_folder
 from toolmatrix.harvest import families, project
-from toolmatrix.harvest.transport import Session
 from toolmatrix.lock import lock_file
 from toolmatrix.outputs import file_digest, os_errors_as
 from toolmatrix.render import mirrors as placing
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api import Matrix
     from toolmatrix.facts.index import Index
+    from toolmatrix.harvest.transport import Session
     from toolmatrix.lock.model import LockedClosure
     from toolmatrix.render.model import ImagePlan, Job
     from toolmatrix.report.terminal import Terminal
@@ -195,6 +195,8 @@ def _driver(word: str, index: Index) -> Fetched:
 
 def _fetched(wanted: Collection[WantedFile], to: str) -> tuple[FetchedFile, ...]:
     came = []
+    from toolmatrix.harvest.transport import Session
+
     with caller().progress("fetching", "files") as progress, closing(Session()) as session:
         where = families.indexes(caller().env)
         session.trust(where.certificates, where.proxy)

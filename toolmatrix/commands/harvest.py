@@ -20,7 +20,6 @@ from toolmatrix.documents import Annotated, Any, Count, HasIs, Literal, TypedDic
 from toolmatrix.errors import UsageError
 from toolmatrix.harvest import base_matrix, families, written
 from toolmatrix.harvest.families import HarvestContext
-from toolmatrix.harvest.transport import Session
 from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.outputs import replace_files
 from toolmatrix.value import Value
@@ -278,6 +277,8 @@ def _read(
     env: Mapping[str, str],
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> FamilyReading:
+    from toolmatrix.harvest.transport import Session
+
     with closing(Session(cache(env))) as session:
         context = HarvestContext(session=session, env=env, **asked)
         texts = [

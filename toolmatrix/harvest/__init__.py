@@ -3,3 +3,16 @@
 A family is data (matrix/families.yaml); its `kind` names the module that reads it, which has the function
 `harvest(family, context)` and returns the document of a fact file (docs/facts.md).
 """
+
+from __future__ import annotations
+
+from toolmatrix.errors import ToolMissing
+
+
+def missing(package: str) -> ToolMissing:
+    """The error for a library that reading an index takes and that is not installed."""
+    return ToolMissing(
+        f"`{package}` is not installed",
+        expected="the libraries that an index is read with",
+        help="pip install 'toolmatrix[harvest]'",
+    )

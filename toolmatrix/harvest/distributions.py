@@ -16,9 +16,9 @@ from typing import Any
 
 from toolmatrix.errors import HarvestRefused, MatrixError, Position, UsageError
 from toolmatrix.facts import pieces, yamlfile
+from toolmatrix.harvest import missing
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.series import SINGLE, series
-from toolmatrix.harvest.transport import missing
 from toolmatrix.value import Value
 
 # apt writes `/` as `_` in the names of its lists.

@@ -14,9 +14,13 @@ from typing import Any
 from toolmatrix.errors import MatrixError, NothingMatched
 from toolmatrix.facts import pieces, yamlfile
 from toolmatrix.facts.yamlfile import YamlNode
-from toolmatrix.harvest.transport import Session, missing
+from toolmatrix.harvest import missing
 from toolmatrix.resources import families_path
 from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.harvest.transport import Session
 
 SCHEMA = "toolmatrix.families/1"
 

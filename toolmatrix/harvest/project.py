@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolmatrix.errors import HarvestRefused, IndexFailed, NothingMatched, Position
-from toolmatrix.harvest.transport import Reply, Session, missing
+from toolmatrix.harvest import missing
 from toolmatrix.harvest.wheel import RemoteFile, RemoteWheel
 from toolmatrix.value import NamedTuple, Value
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from packaging.specifiers import Specifier
     from packaging.tags import Tag
     from pypi_simple import DistributionPackage, ProjectPage
+
+    from toolmatrix.harvest.transport import Reply, Session
 
 
 LARGEST_PAGE = 64 << 20

@@ -20,7 +20,8 @@ from urllib.request import getproxies
 
 from urllib3.util import make_headers
 
-from toolmatrix.errors import IndexFailed, Position, ToolMissing
+from toolmatrix.errors import IndexFailed, Position
+from toolmatrix.harvest import missing
 from toolmatrix.http import BROKEN, Answer, Client, OutOfBounds, basic, reason, same_host
 from toolmatrix.value import Value
 
@@ -247,15 +248,6 @@ class Session(Client):
         except OSError:
             with suppress(OSError):
                 os.remove(beside)
-
-
-def missing(package: str) -> ToolMissing:
-    """The error for a library that reading an index takes and that is not installed."""
-    return ToolMissing(
-        f"`{package}` is not installed",
-        expected="the libraries that an index is read with",
-        help="pip install 'toolmatrix[harvest]'",
-    )
 
 
 def _certifi() -> str:

@@ -13,7 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from toolmatrix.errors import HarvestRefused, Position
-from toolmatrix.harvest.transport import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.harvest.transport import Session
 
 # PEP 427 recommends that .dist-info stands at the end of a wheel. Of 339 wheels 269 needed no more than this and
 # METADATA itself; those of torch and TensorFlow have ten thousand members, and a directory of 1.3 MB.
