@@ -63,7 +63,7 @@ def main(destination: str) -> None:
         name + copy: source for name, source in matrix.sources.items() for copy in COPIES
     }
     shutil.rmtree(destination)
-    write_folder(destination, Tenfold(compile_matrix(matrix), files).finish())
+    write_folder(destination, Tenfold(compile_matrix(matrix), files, None).finish())
 
 
 if __name__ == "__main__":
