@@ -138,10 +138,11 @@ def run(context: Context) -> int:
         store=None if options.no_store else layer_store(options.store, options.store_size),
     )
     _can_attach(words, attach=options.attach)
+    declared = context.command.options
     bounds = WorkBounds(
         seconds=options.timeout or _PATIENCE,
-        processor=options.cpu_time or 1800,
-        memory=options.memory or 2048,
+        processor=options.cpu_time or declared["cpu_time"].default,
+        memory=options.memory or declared["memory"].default,
     )
     run = validator.key
     several = options.everything or options.shard or options.executor or options.resume
