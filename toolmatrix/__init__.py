@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api.requests import open_matrix as open_matrix
-    from toolmatrix.api.subjects import validate as validate
+    from toolmatrix.commands.build import build as build
     from toolmatrix.commands.check import check as check
     from toolmatrix.commands.check import check_render as check_render
     from toolmatrix.commands.diagnose import diagnose as diagnose
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from toolmatrix.commands.list import components as components
     from toolmatrix.commands.lock import lock as lock
     from toolmatrix.commands.matrix import matrix as matrix
+    from toolmatrix.commands.merge import merge as merge
     from toolmatrix.commands.plan import plan as plan
     from toolmatrix.commands.render import render as render
     from toolmatrix.commands.resolve import resolve as resolve
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from toolmatrix.commands.show import show as show
     from toolmatrix.commands.stages import stages as stages
     from toolmatrix.commands.upgrade import upgrade as upgrade
+    from toolmatrix.commands.validate import validate as validate
     from toolmatrix.commands.what import what as what
     from toolmatrix.commands.why_not import why_not as why_not
 else:
@@ -64,7 +66,9 @@ _FUNCTIONS = {
     "diagnose": "toolmatrix.commands.diagnose",
     "judge": "toolmatrix.commands.judge",
     "inventory": "toolmatrix.commands.inventory",
-    "validate": "toolmatrix.api.subjects",
+    "validate": "toolmatrix.commands.validate",
+    "merge": "toolmatrix.commands.merge",
+    "build": "toolmatrix.commands.build",
     "doctor": "toolmatrix.commands.doctor",
 }
 # Those that were asked for.

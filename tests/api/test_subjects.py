@@ -11,7 +11,6 @@ import pytest
 import toolmatrix
 from tests.cli.test_stdin import OURS
 from tests.cli.test_validate import BAD, DOUBTFUL, GOOD, LOCK
-from toolmatrix.api import subjects
 from toolmatrix.cli.main import main
 from toolmatrix.errors import LockError, NothingMatched, UsageError
 from toolmatrix.lock import lock_file
@@ -79,27 +78,53 @@ def test_verdicts_are_those_of_the_command(folder: Path, cache: str, name: str, 
     assert found.to_json() == json.loads(command(folder, cache, *words, "--json")[1])
 
 
+@pytest.mark.process
+def test_several_subjects_are_judged_and_merged_as_by_the_commands(
+    folder: Path, cache: str
+) -> None:
+    names, lock = [f"{name}.json" for name in HELD], folder / "the.lock"
+    several = toolmatrix.validate(*names, lock=lock, jobs=2)
+    words = ("validate", *names, "--lock", str(lock))
+    assert (
+        command(folder, cache, *words) == (several.exit_code, f"{several}\n") == (1, f"{several}\n")
+    )
+    assert several.to_json() == json.loads(command(folder, cache, *words, "--json")[1])
+    (folder / "list").write_text("\n".join(names))
+    for part in ("1/2", "2/2"):
+        path = folder / f"{part[0]}.jsonl"
+        toolmatrix.validate("list", everything=True, lock=lock, shard=part, resume=path)
+    merged = toolmatrix.merge("1.jsonl", folder / "2.jsonl", subjects="list")
+    assert merged.subjects == several.subjects
+    assert command(folder, cache, "merge", "1.jsonl", "2.jsonl", "--subjects", "list") == (
+        1,
+        f"{several}\n",
+    )
+
+
+@pytest.mark.process
 def test_expectations_are_words_as_on_the_command_line() -> None:
-    assert subjects.validate("good.json", expect="numpy==1.26.*").outcome == "yes"
-    wrong = subjects.validate("bad.json", expect=("numpy==1.26.*", "arch==arm64"))
+    assert toolmatrix.validate("good.json", expect="numpy==1.26.*").outcome == "yes"
+    wrong = toolmatrix.validate("bad.json", expect=("numpy==1.26.*", "arch==arm64"))
     assert [(one.name, one.word) for one in wrong.verdicts] == [
         ("numpy", "FAIL"),
         ("platform", "pass"),
     ]
-    one = subjects.validate("bad.json", expect=("numpy==1.26.*", "arch==arm64"), only=["arch"])
+    one = toolmatrix.validate("bad.json", expect=("numpy==1.26.*", "arch==arm64"), only=["arch"])
     assert [verdict.kind for verdict in one.verdicts] == ["arch"]
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("_small_matrix")
 def test_a_matrix_is_one_that_is_open_or_files(folder: Path) -> None:
     ours = folder / "ours.yaml"
     ours.write_text(OURS)
     expect = "python==3.9"
-    assert subjects.validate("good.json", expect=expect, matrix=toolmatrix.open_matrix())
-    assert subjects.validate("good.json", expect=expect, matrix=ours)
-    assert subjects.validate("good.json", expect=expect, matrix=[str(ours)])
+    assert toolmatrix.validate("good.json", expect=expect, matrix=toolmatrix.open_matrix())
+    assert toolmatrix.validate("good.json", expect=expect, matrix=ours)
+    assert toolmatrix.validate("good.json", expect=expect, matrix=[str(ours)])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("error", "asked"),
     [
@@ -114,4 +139,4 @@ def test_what_cannot_be_asked_is_an_error(
     error: type[Exception], asked: dict[str, str | list[str]]
 ) -> None:
     with pytest.raises(error):
-        subjects.validate("good.json", **asked)  # type: ignore[arg-type]
+        toolmatrix.validate("good.json", **asked)  # type: ignore[arg-type]

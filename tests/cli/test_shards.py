@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from toolmatrix.commands import _subjects
+from toolmatrix.api import subjects
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -175,7 +175,7 @@ def test_a_list_that_is_too_long_is_refused_and_not_cut(
     size = (many / "list").stat().st_size
     # The bound is in MiB where it is told.
     for bound, code in ((size, 1), (size - 1, 2)):
-        monkeypatch.setattr(_subjects, "LARGEST_LIST", bound)
+        monkeypatch.setattr(subjects, "LARGEST_LIST", bound)
         for name, text in (("list", ""), ("-", (many / "list").read_text())):
             run = real("validate", "--all", name, *EXPECT, piped=text)
             assert run.code == code

@@ -167,6 +167,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "int": _number,
     "int | None": _optional(_number),
     "Wanted": _wanted,
+    "Iterable[str]": _several("a list of strings", str),
     "Words": _several("a string or a list of strings", str),
     "Path": _A_PATH,
     "Path | None": _optional(_A_PATH),

@@ -90,6 +90,9 @@ class Caller:
     def note(self, text: str) -> None:
         """Show below the result what is not part of it."""
 
+    def part(self, document: Mapping[str, Any]) -> None:
+        """Give a part of the result as soon as it is known, where the format is one of lines."""
+
     def progress(self, doing: str, what: str) -> AbstractContextManager[Progress]:
         """Show how far something is, such as `solving 3/70 releases`, while the context lasts."""
         del doing, what

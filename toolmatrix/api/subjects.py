@@ -6,62 +6,128 @@ import os
 from functools import partial
 
 from toolmatrix import document_store
-from toolmatrix.api import PLAIN, Outcome, Report, as_json, split_words
-from toolmatrix.api.arguments import words
+from toolmatrix.api import PLAIN, Outcome, as_json, split_words
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
+from toolmatrix.errors import Position, UsageError
 from toolmatrix.facts.store import cache_folder
-from toolmatrix.finding import Judged
+from toolmatrix.finding import OUTCOMES, Judged, Verdict
 from toolmatrix.inventory.layers import LayerStore
-from toolmatrix.judge.validation import Baseline, Validator, expectations_of
+from toolmatrix.inventory.subjects import read_subjects
+from toolmatrix.opener import opened
 from toolmatrix.report import verdicts
 from toolmatrix.report.annotations import sarif
 from toolmatrix.request.fields import Fields, settled
+from toolmatrix.value import Value
+from toolmatrix.wording import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import IO
+    from collections.abc import Iterable, Mapping
+    from typing import IO, Any
 
-    from toolmatrix.api import Matrix, Path, Wanted, Words
+    from toolmatrix.api import Matrix, Path, Words
     from toolmatrix.report.terminal import Terminal
 
 _IMAGES = "images"
 """The folder of the user's cache for what was read of images."""
+LARGEST_LIST = 16 << 20
+"""Bytes of a file of subjects or expectations."""
 
 
-class Validation(Judged, Outcome):
-    """The verdicts about one subject, true where all of them hold; see `Judged` for its fields."""
+class Validation(Outcome, Value):
+    """The verdicts about subjects, true where all of them hold; see `Judged` for the fields of each.
+
+    One that is `alone` is a document of its own.
+    """
+
+    subjects: tuple[Judged, ...]
+    alone: bool = True
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdicts about all subjects."""
+        return tuple(verdict for judged in self.subjects for verdict in judged.verdicts)
+
+    @property
+    def outcome(self) -> str:
+        """yes, no or unknown."""
+        return next(word for word, code in OUTCOMES.items() if code == self.exit_code)
+
+    @property
+    def exit_code(self) -> int:
+        """0, 1 or 4."""
+        codes = {judged.exit_code for judged in self.subjects}
+        # A failure comes before what cannot be said.
+        return 1 if 1 in codes else max(codes, default=0)
 
     def text(self, screen: Terminal = PLAIN) -> str:
         """The lines that the command prints."""
-        return verdicts.text(self, screen)
+        return verdicts.text_of_all(self.subjects, screen)
+
+    def to_json(self) -> Mapping[str, Any]:
+        """The document that the command writes."""
+        return self.subjects[0].to_json() if self.alone else verdicts.document(self.subjects)
 
     def written(self, form: str, title: str = "") -> str:
         """The text of `--format`. Raises KeyError."""
-        return report([self]).written(form, title)
+        if form == "sarif":
+            return as_json(sarif(verdicts.annotated(self.subjects)))
+        if form in verdicts.FORMS:
+            return verdicts.FORMS[form](self.subjects)
+        # The lines of JSON were printed as they came.
+        return "" if form == "jsonl" else super().written(form, title)
 
     def step_summary(self, title: str) -> str:
         """The table that a step of GitHub keeps of it."""
         del title
-        return verdicts.markdown([self])
+        return verdicts.markdown(self.subjects)
 
 
-def report(many: Sequence[Judged], *, alone: bool = True) -> Report:
-    """The verdicts about one subject that is `alone`, or about several, in every form of the command."""
-    codes = {judged.exit_code for judged in many}
-    return Report(
-        words=partial(verdicts.text_of_all, many),
-        document=many[0].to_json if alone else partial(verdicts.document, many),
-        # A failure is told before what nobody can say.
-        exit_code=1 if 1 in codes else max(codes, default=0),
-        forms={
-            # The lines of JSON were printed as they came.
-            "jsonl": str,
-            "sarif": lambda: as_json(sarif(verdicts.annotated(many))),
-            **{name: partial(form, many) for name, form in verdicts.FORMS.items()},
-        },
-    )
+def note_not_attached(found: Validation) -> Validation:
+    """Note of which subjects the verdicts are not in their registry, and why."""
+    lost = [judged for judged in found.subjects if judged.not_attached]
+    if lost:
+        what = lost[0].subject + (f" and of {plural(len(lost) - 1, 'other')}" if lost[1:] else "")
+        why = lost[0].not_attached
+        caller().note(f"note: the verdicts of {what} are not stored in the registry: {why}")
+    return found
+
+
+def listed_subjects(lists: Iterable[Path]) -> list[str]:
+    """The subjects in lists, each once. Raises UsageError where there are none."""
+    names = [os.fspath(name) for name in lists]
+    listed: dict[str, None] = {}
+    for name in names:
+        read = partial(read_file, name, "subjects", LARGEST_LIST)
+        listed |= dict.fromkeys(read_subjects("stdin" if name == "-" else name, read))
+    if names and not listed:
+        raise UsageError(
+            "no subjects found",
+            expected="subjects such as `archive:image.tar`, one a line, or a manifest with images",
+            found=", ".join(f"`{name}`" for name in names),
+        )
+    return list(listed)
+
+
+def read_file(path: str, what: str, most: int) -> bytes:
+    """The bytes of a file or of stdin, at most so many. Raises UsageError."""
+    calling = caller()
+    try:
+        # One more than may be: what is left out of a list would never be missed.
+        if path == "-":
+            data = calling.piped(what, most + 1)
+        else:
+            with opened(calling.path(path)) as file:
+                data = file.read(most + 1)
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {what}", where=Position(path), found=error.strerror or str(error)
+        ) from None
+    if len(data) > most:
+        expected = f"at most {most >> 20} MiB"
+        raise UsageError(f"cannot read {what}", where=Position(path), expected=expected)
+    return data
 
 
 def layer_store(place: Path | None = "", size: int = 0) -> LayerStore | None:
@@ -95,43 +161,3 @@ def targets_of(target: Words, matrix: Matrix = None) -> tuple[str, ...]:
     if not target or not caller().is_flag("target"):
         return ()
     return settled(Fields(target=split_words(target)), open_matrix(matrix).index).target
-
-
-def validate(
-    subject: str,
-    *,
-    lock: Path = "",
-    expect: Wanted = (),
-    target: str = "",
-    platform: str = "",
-    directory: Path = "",
-    only: Words = (),
-    run: bool = True,
-    strict: bool = False,
-    store: Path | None = "",
-    matrix: Matrix = None,
-) -> Validation:
-    """Check a subject against a lock, against expectations such as `python==3.11.*`, or else against the lock in it.
-
-    `target` names the target of the lock, where neither a label nor the platform of the image tells it. `only` keeps
-    the verdicts of some kinds or names, `strict` makes a warning a failure, and `store` is that of `inventory`. The
-    subject is read in this process, within no bounds of time or memory but those of the caller. Raises LockError for a
-    lock that cannot be used, and what `inventory` raises.
-    """
-    baseline = Baseline(
-        # A string is one expectation, with whatever commas it has.
-        expected=expectations_of((word, None) for word in words(expect)),
-        targets=(target,) if target else (),
-    )
-    validator = Validator(
-        index=open_matrix(matrix).index,
-        baseline=baseline.with_lock(os.fspath(lock)),
-        directory=os.fspath(directory),
-        platform=platform,
-        only=split_words(only),
-        run=run,
-        strict=strict,
-        store=layer_store(store),
-    )
-    found = validator.judge(subject)
-    return Validation(**{field: getattr(found, field) for field in found._fields})

@@ -82,6 +82,21 @@ class _CommandLine(caller.Caller):
     def note(self, text: str) -> None:
         self._context.say_after(text)
 
+    def part(self, document: Mapping[str, Any]) -> None:
+        import json
+
+        from toolmatrix.cli.context import to_stream
+
+        options = self._context.options
+        if options.format != "jsonl":
+            return
+        line = json.dumps(document, sort_keys=True) + "\n"
+        # Who reads lines as they come waits for each; into a file they go together, whole or not at all.
+        if options.output != "-":
+            self._context.write(line)
+        elif options.quiet < 2:
+            to_stream(self._context.stdout, line)
+
     def progress(self, doing: str, what: str) -> Progress:
         from toolmatrix.cli.progress import ProgressLine
 
@@ -98,6 +113,8 @@ def run(context: Context) -> int:
     for name in command.takes:
         if f"no_{name}" in command.own and options[f"no_{name}"]:
             named[name] = None if name in command.options else False
+    if command.passes and context.passed:
+        named["flags"] = context.passed
     # Files go to the folder that the command has for them, and none to stdout.
     if named.get("output") == "-":
         del named["output"]

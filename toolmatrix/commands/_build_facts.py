@@ -6,6 +6,7 @@ import os.path
 import re
 
 from toolmatrix.api import files, harvests, this_day
+from toolmatrix.api.caller import caller
 from toolmatrix.commands._image_exports import output_of
 from toolmatrix.harvest import runs, written
 from toolmatrix.harvest.runs import ImageBuild
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from toolmatrix.api.builds import Built
-    from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock, LockedEnvironment
 
@@ -39,7 +39,7 @@ _VERSIONS = {
 }
 
 
-def put(context: Context, seen: Iterable[tuple[Built, str]], path: str) -> None:
+def put(index: Index, seen: Iterable[tuple[Built, str]], path: str) -> None:
     """Put builds into a file of facts, which keeps what else it has; each with its engine.
 
     Those that are left out are named. Raises MatrixError, OutputError, and UsageError where somebody else writes there.
@@ -47,9 +47,9 @@ def put(context: Context, seen: Iterable[tuple[Built, str]], path: str) -> None:
     rows: list[ImageBuild] = []
     for image, engine in seen:
         # What its log proved was written down when it was built, if it was asked for.
-        made = "an earlier run built it" if image.kept else _row(context, image, engine)
+        made = "an earlier run built it" if image.kept else _row(index, image, engine)
         if isinstance(made, str):
-            context.say_after(f"{image.image} is not recorded: {made}")
+            caller().note(f"{image.image} is not recorded: {made}")
         else:
             rows.append(made)
     if not rows:
@@ -60,13 +60,13 @@ def put(context: Context, seen: Iterable[tuple[Built, str]], path: str) -> None:
         text = written.text(document, runs.ABOUT_BUILDS, "toolmatrix build --write")
         file = harvests.compared("builds", path, text)
         replace_files({path: text} if file.changed and document["tables"] else {})
-    context.say_after(harvests.describe_changes(file).removesuffix("\n"))
+    caller().note(harvests.describe_changes(file).removesuffix("\n"))
 
 
-def _row(context: Context, image: Built, engine: str) -> ImageBuild | str:
+def _row(index: Index, image: Built, engine: str) -> ImageBuild | str:
     """The row of a build, or why there is none."""
     folder, name = os.path.split(image.file.removesuffix(".Dockerfile"))
-    index, proof = context.index(), _proof(image.log)
+    proof = _proof(image.log)
     lock = lock_file.read(os.path.join(folder, files.LOCK))
     if not image.exit_code and not proof.checked:
         return "its check was not run, because the engine had the whole build in its cache"
@@ -113,7 +113,7 @@ def _row(context: Context, image: Built, engine: str) -> ImageBuild | str:
         base=_base(lock, held["base-image"].version),
         engine=f"{engine} {output_of(engine, *_VERSIONS[engine]).strip()}",
         lock=lock_file.digest(lock).partition(":")[2][:_DIGITS],
-        day=this_day(context.env).isoformat(),
+        day=this_day(caller().env).isoformat(),
         seconds=image.seconds,
         check="" if image.exit_code else proof.checked,
         missing=proof.missing if image.exit_code else "",

@@ -13,12 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from toolmatrix.api.builds import Built
 from toolmatrix.api.caller import caller
-from toolmatrix.cli.context import Context
+from toolmatrix.api.requests import open_matrix
 from toolmatrix.errors import ConfigError, NothingMatched, Position, ToolMissing
 from toolmatrix.facts.index import Index
 from toolmatrix.lock.model import Lock
 from toolmatrix.render import pinning
 from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.api import Matrix
 
 ARCHIVE = ".oci.tar"
 _METADATA = ".metadata.json"
@@ -26,6 +30,35 @@ _EPOCH = "SOURCE_DATE_EPOCH"
 _DIGEST = "containerimage.digest"
 # The variable of our bake files by which a user says it for all builds.
 _ATTEST = "ATTEST"
+
+
+class BuildOptions(Value):
+    """What is asked of all builds of a call, beside the words that the engine is given as they are."""
+
+    matrix: Matrix = None
+    targets: tuple[str, ...] = ()
+    push: str = ""
+    reproducible: bool = False
+    sbom: str = ""
+    provenance: str = ""
+    builder: str = ""
+    flags: tuple[str, ...] = ()
+
+    @property
+    def index(self) -> Index:
+        """The index of the matrix, opened where something asks for it."""
+        return open_matrix(self.matrix).index
+
+    @property
+    def needs_bake(self) -> str:
+        """The first option that only bake can do; "" where none was given."""
+        only_bake = ("push", "reproducible", "sbom", "provenance", "builder")
+        return next((f"--{name}" for name in only_bake if getattr(self, name)), "")
+
+    @property
+    def builder_words(self) -> tuple[str, ...]:
+        """The words that name the builder."""
+        return ("--builder", self.builder) if self.builder else ()
 
 
 class ImageExport(Value):
@@ -63,20 +96,13 @@ def output_of(*words: str) -> str:
     return "" if ended.returncode else ended.stdout
 
 
-def needs_bake(context: Context) -> str:
-    """The option that only bake can do; "" where none was given."""
-    asked = ("push", "reproducible", "sbom", "provenance", "builder")
-    return next((f"--{name}" for name in asked if getattr(context.options, name)), "")
-
-
-def export(context: Context, folder: str, name: str, target: str, lock: Lock) -> ImageExport:
+def export(options: BuildOptions, folder: str, name: str, target: str, lock: Lock) -> ImageExport:
     """The export of an image, by its name and that of its target in the bake file.
 
     Raises ConfigError, and RenderError for a name that no image can have.
     """
-    options = context.options
     if not (options.push or options.reproducible):
-        return ImageExport(words=tuple(_attested(context)))
+        return ImageExport(words=tuple(_attested(options)))
     image, kind = "", f"type=oci,dest={name}{ARCHIVE}"
     settings = []
     if options.push:
@@ -85,12 +111,12 @@ def export(context: Context, folder: str, name: str, target: str, lock: Lock) ->
         settings.append(f"tags={image}")
     if options.reproducible:
         kind += ",rewrite-timestamp=true"
-        settings.append(f"args.{_EPOCH}={epoch(context.env, lock)}")
+        settings.append(f"args.{_EPOCH}={epoch(caller().env, lock)}")
     settings.append(f"output={kind}")
     words = (part for setting in settings for part in ("--set", f"{target}.{setting}"))
     file = name + _METADATA
     return ImageExport(
-        words=("--metadata-file", file, *words, *_attested(context)),
+        words=("--metadata-file", file, *words, *_attested(options)),
         image=image or os.path.join(folder, name + ARCHIVE),
         metadata=os.path.join(folder, file),
     )
@@ -103,13 +129,12 @@ def _reference(text: str) -> str:
     return quote.plain("reference", text)
 
 
-def _attested(context: Context) -> Iterator[str]:
+def _attested(options: BuildOptions) -> Iterator[str]:
     """The words for a list of parts and for provenance: what was asked for, and both of what is pushed.
 
     Provenance has times, so that what is built twice with one digest has none unless it is asked for.
     """
-    options = context.options
-    usual = options.push and not options.reproducible and _ATTEST not in context.env
+    usual = options.push and not options.reproducible and _ATTEST not in caller().env
     if sbom := options.sbom or ("on" if usual else ""):
         said = {"on": "true", "off": "false"}.get(sbom)
         yield "--sbom=" + (said or f"generator={_reference(sbom)}")
@@ -146,18 +171,11 @@ def refuse(option: str, folder: str = "") -> None:
     )
 
 
-def builder(context: Context) -> tuple[str, ...]:
-    """The words that name the builder that was asked for."""
-    name = context.options.builder
-    return ("--builder", name) if name else ()
-
-
-def find_builder(context: Context, *options: str) -> None:
+def find_builder(builder: str, *flags: str) -> None:
     """Raises ToolMissing for a builder that buildx does not have; with `--bootstrap` for one that does not answer."""
-    name = context.options.builder
-    if name and (ended := call("docker", "buildx", "inspect", *options, name)).returncode:
+    if builder and (ended := call("docker", "buildx", "inspect", *flags, builder)).returncode:
         raise ToolMissing(
-            f"buildx has no builder `{name}`" + (" that answers" if options else ""),
+            f"buildx has no builder `{builder}`" + (" that answers" if flags else ""),
             found=ended.stderr.strip().rpartition("\n")[2],
             help="`docker buildx ls` lists them; `docker buildx create --name NAME ADDRESS` makes one",
         )
@@ -176,16 +194,16 @@ def digest(path: str) -> str:
     return next((text for text in found if isinstance(text, str)), "")
 
 
-def joined(context: Context, images: Sequence[tuple[Built, str]]) -> tuple[str, ...]:
+def joined(options: BuildOptions, images: Sequence[tuple[Built, str]]) -> tuple[str, ...]:
     """Make one index of the images that were pushed, of each platform that of the first target; their names.
 
     `images` are builds with the names of their targets. Raises ToolMissing where the registry refuses.
     """
-    name = context.options.push
-    first = _by_platform(context.index(), images)
+    name = options.push
+    first = _by_platform(options.index, images)
     parts = [f"{one.image}@{one.digest}" for one in first]
     ended = call(
-        "docker", "buildx", "imagetools", "create", *builder(context), "--tag", name, *parts
+        "docker", "buildx", "imagetools", "create", *options.builder_words, "--tag", name, *parts
     )
     if ended.returncode:
         raise ToolMissing(

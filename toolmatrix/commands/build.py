@@ -15,13 +15,14 @@ import time
 from contextlib import contextmanager
 from functools import partial
 
+from toolmatrix.api import split_words
 from toolmatrix.api.builds import SCHEMA, Builds, Built
 from toolmatrix.api.caller import caller
 from toolmatrix.command import command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import JOBS, WRITE, resume, targets
 from toolmatrix.commands import _image_exports as image_exports
-from toolmatrix.commands._image_exports import ARCHIVE
+from toolmatrix.commands._image_exports import ARCHIVE, BuildOptions
 from toolmatrix.errors import NothingMatched, Position, ToolMissing, UsageError
 from toolmatrix.lock import lock_file
 from toolmatrix.logs.steps import Steps
@@ -33,19 +34,52 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import IO, Any, BinaryIO
 
     from typing_extensions import Self
 
-    from toolmatrix.api import Report
-    from toolmatrix.cli.context import Context
+    from toolmatrix.api import Matrix, Path, Report, Words
     from toolmatrix.lock.model import Lock
 
 _LOCK = "toolmatrix.lock"
 _ENDING = ".Dockerfile"
 # Letters of a line of a log that are kept in memory: one without an end must not fill it.
 _LONGEST = 1 << 16
+_REPRODUCIBLE = option(
+    "--reproducible",
+    kind="flag",
+    only_flag=True,
+    help="Set a fixed timestamp, so that rebuilds have the same digest; writes NAME.oci.tar",
+)
+_PUSH = option(
+    "--push",
+    kind="text",
+    metavar="REF",
+    only_flag=True,
+    help="Push each image as REF-NAME, and an index REF with one image per platform",
+)
+_SBOM = option(
+    "--sbom",
+    kind="text",
+    metavar="IMAGE",
+    only_flag=True,
+    help="Attach an SBOM: `on`, `off`, or the generator image [default: on with --push]",
+)
+_PROVENANCE = option(
+    "--provenance",
+    kind="text",
+    choices=("max", "min", "off"),
+    only_flag=True,
+    help="Attach build provenance [default: max with --push]",
+)
+_BUILDER = option(
+    "--builder",
+    kind="text",
+    metavar="NAME",
+    only_flag=True,
+    help="Builder of buildx to use",
+)
 
 
 @command(
@@ -63,76 +97,60 @@ _LONGEST = 1 << 16
         "toolmatrix build out --target arm -- --no-cache",
         "toolmatrix build out --format junit --output builds.xml",
     ),
-    own={
-        "target": targets("Build only the images of these targets"),
-        "jobs": JOBS,
-        "resume": resume("Append results to FILE, and skip images that an earlier run built"),
-        "write": WRITE,
-        "reproducible": option(
-            "--reproducible",
-            kind="flag",
-            only_flag=True,
-            help="Set a fixed timestamp, so that rebuilds have the same digest; writes NAME.oci.tar",
-        ),
-        "push": option(
-            "--push",
-            kind="text",
-            metavar="REF",
-            only_flag=True,
-            help="Push each image as REF-NAME, and an index REF with one image per platform",
-        ),
-        "sbom": option(
-            "--sbom",
-            kind="text",
-            metavar="IMAGE",
-            only_flag=True,
-            help="Attach an SBOM: `on`, `off`, or the generator image [default: on with --push]",
-        ),
-        "provenance": option(
-            "--provenance",
-            kind="text",
-            choices=("max", "min", "off"),
-            only_flag=True,
-            help="Attach build provenance [default: max with --push]",
-        ),
-        "builder": option(
-            "--builder",
-            kind="text",
-            metavar="NAME",
-            only_flag=True,
-            help="Builder of buildx to use",
-        ),
-    },
 )
-def run(context: Context) -> int:
+def build(
+    *folders: Path,
+    target: Words = targets("Build only the images of these targets"),
+    jobs: int | None = JOBS,
+    resume: Path = resume("Append results to FILE, and skip images that an earlier run built"),
+    write: Path = WRITE,
+    reproducible: bool = _REPRODUCIBLE,
+    push: str = _PUSH,
+    sbom: str = _SBOM,
+    provenance: str = _PROVENANCE,
+    builder: str = _BUILDER,
+    flags: Iterable[str] = (),
+    matrix: Matrix = None,
+) -> Builds:
     """Build rendered images with docker or buildah.
 
-    Build what is in each directory; 1 if a build failed. Raises ToolMissing where no engine is or answers.
+    Each of `folders` holds what `render` wrote, by default this one; `target` names the targets whose images are built.
+    `flags` are handed to the engine as they are. Raises LockError, ConfigError, NothingMatched for a folder without
+    Dockerfiles, and ToolMissing where no engine is or answers.
     """
-    folders = [context.path(text) for text in context.arguments] or ["."]
-    jobs = 1 if context.options.jobs is None else context.options.jobs
-    if jobs < 1:
-        raise UsageError("--jobs must be at least 1", expected="1 or more", found=str(jobs))
-    # A directory that is none is told whether or not something here can build.
-    locks = {folder: lock_file.read(os.path.join(folder, _LOCK)) for folder in folders}
-    engine = _engine(context)
-    builds = [build for folder, lock in locks.items() for build in engine(context, folder, lock)]
-    with BuildResults(context.path(context.options.resume)) as results:
-        images = _all(context, builds, jobs, results)
+    most = 1 if jobs is None else jobs
+    if most < 1:
+        raise UsageError("--jobs must be at least 1", expected="1 or more", found=str(most))
+    # A folder that is none is refused whether or not something here can build.
+    paths = [caller().path(os.fspath(folder)) for folder in folders] or ["."]
+    locks = {path: lock_file.read(os.path.join(path, _LOCK)) for path in paths}
+    options = BuildOptions(
+        matrix=matrix,
+        targets=split_words(target),
+        push=push,
+        reproducible=reproducible,
+        sbom=sbom,
+        provenance=provenance,
+        builder=builder,
+        flags=tuple(flags),
+    )
+    engine = _engine(options)
+    builds = [build for path, lock in locks.items() for build in engine(options, path, lock)]
+    with BuildResults(os.fspath(resume)) as results:
+        images = _all(options, builds, most, results)
     pairs = [*zip(builds, images, strict=True)]
-    if context.options.write:
+    if write:
         from toolmatrix.commands import _build_facts
 
-        seen = [(image, build.words[0]) for build, image in pairs]
-        _build_facts.put(context, seen, context.options.write)
+        built = [(image, build.words[0]) for build, image in pairs]
+        _build_facts.put(options.index, built, os.fspath(write))
     index: tuple[str, ...] = ()
     # None is made where one of the images is missing.
-    if context.options.push and not any(image.exit_code for image in images):
-        index = image_exports.joined(context, [(image, build.target) for build, image in pairs])
-    known = (_diagnosed(context, build) if one.exit_code else None for build, one in pairs)
-    name = context.options.push if index else ""
-    found = Builds(images=tuple(images), known=tuple(known), index=name, joined=index)
-    return context.give(found)
+    if push and not any(image.exit_code for image in images):
+        index = image_exports.joined(options, [(image, build.target) for build, image in pairs])
+    known = (_diagnosed(build, matrix) if image.exit_code else None for build, image in pairs)
+    name = push if index else ""
+    return Builds(images=tuple(images), known=tuple(known), index=name, joined=index)
 
 
 class Engines:
@@ -166,7 +184,7 @@ class Engines:
 
 
 def _all(
-    context: Context, builds: list[BuildCall], jobs: int, results: BuildResults
+    options: BuildOptions, builds: list[BuildCall], jobs: int, results: BuildResults
 ) -> list[Built]:
     """Run all builds, so many at a time."""
     from concurrent.futures import ThreadPoolExecutor
@@ -178,7 +196,7 @@ def _all(
         try:
             waiting = [
                 pool.submit(
-                    _once, context, build, results, f"{build.image} | " if jobs > 1 else "", engines
+                    _once, options, build, results, f"{build.image} | " if jobs > 1 else "", engines
                 )
                 for build in builds
             ]
@@ -191,7 +209,7 @@ def _all(
 
 
 def _once(
-    context: Context,
+    options: BuildOptions,
     build: BuildCall,
     results: BuildResults,
     before: str,
@@ -199,16 +217,16 @@ def _once(
 ) -> Built:
     """What an earlier run built, or else what comes of the build."""
     if kept := results.kept(build):
-        context.say(f"kept {build.image}: an earlier run built it")
+        caller().say(f"kept {build.image}: an earlier run built it")
         return kept
-    found = _built(context, build, before, engines)
+    found = _built(options, build, before, engines)
     results.put(build, found)
     return found
 
 
-def _built(context: Context, build: BuildCall, before: str, engines: Engines) -> Built:
+def _built(options: BuildOptions, build: BuildCall, before: str, engines: Engines) -> Built:
     """Run one build: its output goes to its log, and is shown as it comes with something before each line."""
-    context.say(f"building {build.image}: {' '.join(build.words)}")
+    caller().say(f"building {build.image}: {' '.join(build.words)}")
     began, steps = time.monotonic(), Steps()
     with (
         os_errors_as("cannot keep the log of a build", build.log),
@@ -219,13 +237,13 @@ def _built(context: Context, build: BuildCall, before: str, engines: Engines) ->
         for line in _lines(engine.stdout, log):
             steps.read(line)
             # Lines of a log were written by strangers.
-            context.say(before + printable(line.replace("\t", "    ")))
+            caller().say(before + printable(line.replace("\t", "    ")))
         engine.wait()
     code = engine.returncode
     took = time.monotonic() - began
     # One that was ended by a signal is not asked why.
     if code > 0:
-        _ask_engine(context, build.words[0])
+        _ask_engine(options, build.words[0])
     found = Built(
         **build.as_dict("image", "file", "platform", "log"),
         seconds=round(took, 1),
@@ -233,7 +251,7 @@ def _built(context: Context, build: BuildCall, before: str, engines: Engines) ->
         step=steps.failed if code else "",
         digest=image_exports.digest(build.metadata),
     )
-    context.say(f"{'failed' if code else 'built'} {build.image}: {found.ended}")
+    caller().say(f"{'failed' if code else 'built'} {build.image}: {found.ended}")
     return found
 
 
@@ -244,10 +262,10 @@ def _lines(printed: IO[bytes] | None, log: BinaryIO) -> Iterator[str]:
         yield piece.decode("utf-8", "replace").rstrip("\r\n")
 
 
-def _ask_engine(context: Context, engine: str) -> None:
+def _ask_engine(options: BuildOptions, engine: str) -> None:
     # A build that failed may have met no engine. A builder elsewhere needs none here, so that is asked only now.
-    if context.options.builder:
-        image_exports.find_builder(context, "--bootstrap")
+    if options.builder:
+        image_exports.find_builder(options.builder, "--bootstrap")
         return
     asked = image_exports.call(engine, "version")
     if asked.returncode:
@@ -258,12 +276,12 @@ def _ask_engine(context: Context, engine: str) -> None:
         )
 
 
-def _diagnosed(context: Context, build: BuildCall) -> Report:
+def _diagnosed(build: BuildCall, matrix: Matrix) -> Report:
     """What is known of the log of a build that failed, beside its lock."""
     from toolmatrix.commands import diagnose
 
     seen = diagnose.observe_log(build.log, None, build.log)
-    return diagnose.diagnosed(seen, build.lock, diagnose.MOST, context.matrices)
+    return diagnose.diagnosed(seen, build.lock, diagnose.MOST, matrix)
 
 
 def _started(build: BuildCall) -> subprocess.Popen[bytes]:
@@ -279,13 +297,13 @@ def _started(build: BuildCall) -> subprocess.Popen[bytes]:
         raise ToolMissing(f"`{build.words[0]}` cannot be run", found=error.strerror or "") from None
 
 
-def _engine(context: Context) -> Callable[[Context, str, Lock], Iterator[BuildCall]]:
+def _engine(options: BuildOptions) -> Callable[[BuildOptions, str, Lock], Iterator[BuildCall]]:
     # Bake builds all targets in one call; it is a part of buildx, which a docker may lack.
     # The PATH of this run, which is also that of the engine that is called.
-    path = context.env.get("PATH")
+    path = caller().env.get("PATH")
     if shutil.which("docker", path=path):
         if not image_exports.call("docker", "buildx", "version").returncode:
-            image_exports.find_builder(context)
+            image_exports.find_builder(options.builder)
             return _bake
         # An older docker speaks to BuildKit itself; a newer one cannot even say how it builds (docker/cli, builder.go).
         if image_exports.call("docker", "build", "--help").returncode:
@@ -305,32 +323,31 @@ def _engine(context: Context) -> Callable[[Context, str, Lock], Iterator[BuildCa
     )
 
 
-def _bake(context: Context, folder: str, lock: Lock) -> Iterator[BuildCall]:
-    option = image_exports.needs_bake(context)
+def _bake(options: BuildOptions, folder: str, lock: Lock) -> Iterator[BuildCall]:
+    option = options.needs_bake
     if not os.path.isfile(os.path.join(folder, BAKE)):
         if option:
             image_exports.refuse(option, folder)
-        yield from _each(context, folder, lock, "docker")
+        yield from _each(options, folder, lock, "docker")
         return
-    for name, target, platform in _images(context, folder, lock):
-        out = image_exports.export(context, folder, name, bake_name(name), lock)
+    for name, target, platform in _images(options, folder, lock):
+        out = image_exports.export(options, folder, name, bake_name(name), lock)
         # `--file` is said, as bake would read a compose file beside it as well.
         start = ("docker", "buildx", "bake", "--file", BAKE)
-        builder = image_exports.builder(context)
-        words = (*start, *out.words, *builder, *context.passed, bake_name(name))
+        words = (*start, *out.words, *options.builder_words, *options.flags, bake_name(name))
         made = _build(folder, name, target, platform, words)
-        image = out.image or _baked(context, folder, name) or made.image
+        image = out.image or _baked(folder, name) or made.image
         # Paths in a bake file are relative to where bake runs.
         yield made.replace(folder=folder, image=image, metadata=out.metadata)
 
 
-def _each(context: Context, folder: str, lock: Lock, engine: str) -> Iterator[BuildCall]:
-    if option := image_exports.needs_bake(context):
+def _each(options: BuildOptions, folder: str, lock: Lock, engine: str) -> Iterator[BuildCall]:
+    if option := options.needs_bake:
         image_exports.refuse(option)
-    for name, target, platform in _images(context, folder, lock):
+    for name, target, platform in _images(options, folder, lock):
         file = os.path.join(folder, name + _ENDING)
         where = ("--platform", platform, "--tag", _tag(folder, name), "--file", file)
-        words = (engine, "build", *where, *context.passed, folder)
+        words = (engine, "build", *where, *options.flags, folder)
         yield _build(folder, name, target, platform, words)
 
 
@@ -351,7 +368,7 @@ def _tag(folder: str, name: str) -> str:
     return f"{os.path.basename(os.path.abspath(folder)).lower()}:{name}"
 
 
-def _baked(context: Context, folder: str, name: str) -> str:
+def _baked(folder: str, name: str) -> str:
     """The first tag that bake gives an image."""
     path = os.path.join(folder, BAKE)
     try:
@@ -360,12 +377,12 @@ def _baked(context: Context, folder: str, name: str) -> str:
     # One that is not ours bakes as it likes.
     except (ValueError, LookupError, TypeError, RecursionError):
         return ""
-    return str(tag).replace("${PREFIX}", context.env.get("PREFIX", ""))
+    return str(tag).replace("${PREFIX}", caller().env.get("PREFIX", ""))
 
 
-def _images(context: Context, folder: str, lock: Lock) -> Iterator[tuple[str, str, str]]:
-    said = context.options.target
-    wanted = settled(Fields(target=said), context.index()).target if said else ()
+def _images(options: BuildOptions, folder: str, lock: Lock) -> Iterator[tuple[str, str, str]]:
+    named = options.targets
+    wanted = settled(Fields(target=named), options.index).target if named else ()
     found = 0
     for name, environment, target in lock.names():
         if os.path.isfile(os.path.join(folder, name + _ENDING)) and (

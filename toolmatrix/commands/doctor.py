@@ -13,6 +13,7 @@ from toolmatrix.command import options as shared
 from toolmatrix.command.option import option
 from toolmatrix.documents import Literal, TypedDict
 from toolmatrix.errors import NothingMatched
+from toolmatrix.finding import Judged
 from toolmatrix.inventory import host
 from toolmatrix.judge import machine
 from toolmatrix.judge.validation import Baseline
@@ -96,7 +97,7 @@ def doctor(
         today=this_day(calling.env),
         target=baseline.held.get(chosen),
     )
-    return Validation(
+    judged = Judged(
         subject="this machine",
         platform=inventory.platform,
         lock=baseline.path,
@@ -104,3 +105,4 @@ def doctor(
         target=chosen,
         verdicts=tuple(machine.judge(here, checks)),
     )
+    return Validation(subjects=(judged,))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
+from toolmatrix.api.subjects import Validation, listed_subjects, note_not_attached, read_file
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
-from toolmatrix.commands._subjects import give_verdicts, listed_subjects, read_file
 from toolmatrix.errors import UsageError
 from toolmatrix.judge import validation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.cli.context import Context
+    from collections.abc import Iterable
+
+    from toolmatrix.api import Path
 
 # Bytes of a file of results.
 _LARGEST_RESULTS = 1 << 30
@@ -23,33 +27,36 @@ _LARGEST_RESULTS = 1 << 30
     completer="file",
     formats=("text", "json", "junit", "sarif", "github", *PRINTED[2:]),
     examples=("toolmatrix merge shard-*.jsonl --subjects images.txt",),
-    own={
-        "subjects": option(
-            "--subjects",
-            kind="list",
-            metavar="LIST",
-            completer="file",
-            configurable=False,
-            help="List of subjects that the results must cover, as for `validate --all`; repeatable",
-        ),
-    },
 )
-def run(context: Context) -> int:
+def merge(
+    *results: Path,
+    subjects: Path | Iterable[Path] = option(
+        "--subjects",
+        kind="list",
+        metavar="LIST",
+        completer="file",
+        configurable=False,
+        help="List of subjects that the results must cover, as for `validate --all`; repeatable",
+    ),
+) -> Validation:
     """Merge the results of several validate runs.
 
-    Print the verdicts of several runs over shards as those of one, with the exit code that one would have.
+    The verdicts of several runs over shards are those of one, with the exit code that one would have; of what
+    `subjects` lists beside them is said that no run has a result. Raises UsageError for files that are no results, or
+    of different runs.
     """
-    found = validation.merged(
-        (name, read_file(context, name, "results", _LARGEST_RESULTS))
-        for name in dict.fromkeys(context.arguments)
+    names = list(dict.fromkeys(os.fspath(path) for path in results))
+    merged = validation.merged(
+        (name, read_file(name, "results", _LARGEST_RESULTS)) for name in names
     )
-    wanted = listed_subjects(context, context.options.subjects)
-    if not found:
+    lists = (subjects,) if isinstance(subjects, (str, os.PathLike)) else subjects
+    wanted = listed_subjects(lists)
+    if not merged:
         raise UsageError(
             "no results found",
             expected="results of subjects, as `--resume` and `--format jsonl` write them",
-            found=", ".join(f"`{name}`" for name in context.arguments),
+            found=", ".join(f"`{name}`" for name in names),
         )
-    # Without a list nobody knows what is missing.
-    many = [found.get(name) or validation.lacking(name) for name in wanted or found]
-    return give_verdicts(context, many, alone=False)
+    # Without a list it is unknown what is missing.
+    many = [merged.get(name) or validation.lacking(name) for name in wanted or merged]
+    return note_not_attached(Validation(subjects=tuple(many), alone=False))

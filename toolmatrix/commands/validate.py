@@ -4,40 +4,104 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.api.subjects import layer_store, targets_of
-from toolmatrix.cli.progress import ProgressLine
+from toolmatrix.api import split_words
+from toolmatrix.api.arguments import words
+from toolmatrix.api.caller import caller
+from toolmatrix.api.requests import open_matrix
+from toolmatrix.api.subjects import (
+    LARGEST_LIST,
+    Validation,
+    layer_store,
+    listed_subjects,
+    note_not_attached,
+    read_file,
+    targets_of,
+)
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import (
     EXECUTOR,
     JOBS,
     NO_RUN,
+    NO_STORE,
     PLATFORM,
-    STORES,
+    STORE,
+    STORE_SIZE,
     only,
     resume,
     targets,
 )
-from toolmatrix.commands._subjects import (
-    LARGEST_LIST,
-    give_verdicts,
-    listed_subjects,
-    read_file,
-)
 from toolmatrix.errors import Position, UsageError
-from toolmatrix.inventory import subjects
+from toolmatrix.inventory import subjects as subject_lists
 from toolmatrix.judge import validation
 from toolmatrix.judge.pool import Pool, WorkBounds
 from toolmatrix.judge.validation import REGISTRY, Baseline, Validator, expectations_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.cli.context import Context
+    from collections.abc import Sequence
+
+    from toolmatrix.api import Matrix, Path, Wanted, Words
     from toolmatrix.finding import Judged
 
-# Seconds for a subject where `--timeout` names none.
+# Bounds of a subject where an option names none, or 0: seconds, seconds of processor time, and MiB.
 _PATIENCE = 3600
+_CPU_TIME = 1800
+_MEMORY = 2048
 _EXPECTATION = "an expectation"
+_EXPECT = option(
+    "--expect",
+    kind="list",
+    metavar="WORD",
+    split=False,
+    configurable=False,
+    help="Requirement to check, such as `gcc==12.*` or `arch==arm64`; repeatable",
+)
+_EXPECT_FILE = option(
+    "--expect-file",
+    kind="text",
+    shape="path",
+    configurable=False,
+    help="File of requirements to check, one per line",
+)
+_STRICT = option("--strict", kind="flag", help="Treat warnings as errors")
+_ALL = option(
+    "--all",
+    kind="flag",
+    help="Read the subjects from each argument, such as a file with one per line",
+)
+_ATTACH = option(
+    "--attach",
+    kind="flag",
+    help="Store verdicts in the registry beside the images (OCI referrers), and reuse them",
+)
+_SHARD = option(
+    "--shard",
+    kind="text",
+    metavar="I/N",
+    configurable=False,
+    help="Validate part I of N of the subjects; `toolmatrix merge` joins the results",
+)
+_TIMEOUT = option(
+    "--timeout",
+    kind="number",
+    metavar="SECONDS",
+    help="Time limit for a subject, in seconds [default: 3600]",
+)
+_PROCESSOR = option(
+    "--cpu-time",
+    kind="number",
+    metavar="SECONDS",
+    default=_CPU_TIME,
+    help="Processor time limit for a subject, in seconds",
+)
+_ROOM = option(
+    "--memory",
+    kind="number",
+    metavar="MIB",
+    default=_MEMORY,
+    help="Memory limit for a subject, in MiB",
+)
 
 
 @command(
@@ -54,122 +118,87 @@ _EXPECTATION = "an expectation"
         "toolmatrix validate --all 'registry://registry.example/team/app:1.*' --shard 1/8",
         "toolmatrix validate --all images.txt --store /mnt/share/readings",
     ),
-    own={
-        "target": targets("Target of the lock to check against"),
-        "expect": option(
-            "--expect",
-            kind="list",
-            metavar="WORD",
-            split=False,
-            configurable=False,
-            help="Requirement to check, such as `gcc==12.*` or `arch==arm64`; repeatable",
-        ),
-        "expect_file": option(
-            "--expect-file",
-            kind="text",
-            shape="path",
-            configurable=False,
-            help="File of requirements to check, one per line",
-        ),
-        "only": only("Run only these checks, by name or kind; repeatable"),
-        "platform": PLATFORM,
-        "no_run": NO_RUN,
-        "strict": option("--strict", kind="flag", help="Treat warnings as errors"),
-        "everything": option(
-            "--all",
-            kind="flag",
-            help="Read the subjects from each argument, such as a file with one per line",
-        ),
-        "jobs": JOBS,
-        "resume": resume("Append results to FILE, and skip subjects that are already in it"),
-        "attach": option(
-            "--attach",
-            kind="flag",
-            help="Store verdicts in the registry beside the images (OCI referrers), and reuse them",
-        ),
-        "shard": option(
-            "--shard",
-            kind="text",
-            metavar="I/N",
-            configurable=False,
-            help="Validate part I of N of the subjects; `toolmatrix merge` joins the results",
-        ),
-        "executor": EXECUTOR,
-        "timeout": option(
-            "--timeout",
-            kind="number",
-            metavar="SECONDS",
-            help="Time limit for a subject, in seconds [default: 3600]",
-        ),
-        "cpu_time": option(
-            "--cpu-time",
-            kind="number",
-            metavar="SECONDS",
-            default=1800,
-            help="Processor time limit for a subject, in seconds",
-        ),
-        "memory": option(
-            "--memory",
-            kind="number",
-            metavar="MIB",
-            default=2048,
-            help="Memory limit for a subject, in MiB",
-        ),
-        **STORES,
-    },
+    own={"no_run": NO_RUN, "no_store": NO_STORE},
 )
-def run(context: Context) -> int:
+def validate(
+    *subjects: str,
+    lock: Path = "",
+    expect: Wanted = _EXPECT,
+    expect_file: Path = _EXPECT_FILE,
+    target: Words = targets("Target of the lock to check against"),
+    platform: str = PLATFORM,
+    directory: Path = "",
+    only: Words = only("Run only these checks, by name or kind; repeatable"),
+    run: bool = True,
+    strict: bool = _STRICT,
+    everything: bool = _ALL,
+    jobs: int | None = JOBS,
+    resume: Path = resume("Append results to FILE, and skip subjects that are already in it"),
+    attach: bool = _ATTACH,
+    shard: str = _SHARD,
+    executor: str = EXECUTOR,
+    timeout: int = _TIMEOUT,
+    cpu_time: int = _PROCESSOR,
+    memory: int = _ROOM,
+    store: Path | None = STORE,
+    store_size: int = STORE_SIZE,
+    matrix: Matrix = None,
+) -> Validation:
     """Check images against a lock.
 
-    Print the verdicts and return 0 when all hold, 1 when something is wrong, 4 when that cannot be said.
+    Each subject is checked against a lock, against expectations such as `python==3.11.*`, or else against the lock in
+    it. It is read in a process of its own, within bounds of time, processor time and memory. `target` names the target
+    of the lock, where neither a label nor the platform of the image does; `everything` takes each argument for a list
+    of subjects; `resume` is a file of results that an earlier run may have begun, `store` is that of `inventory`.
+    Raises LockError for a lock that cannot be used, and for a single subject what `inventory` raises.
     """
-    options = context.options
-    words = _subjects(context)
-    baseline = _baseline(context)
+    names = listed_subjects(subjects) if everything else list(dict.fromkeys(subjects))
+    names = _shard(names, shard) if shard else names
+    opened = open_matrix(matrix)
+    baseline = _baseline(expect, os.fspath(expect_file), os.fspath(lock))
     validator = Validator(
-        index=context.index(),
-        baseline=baseline,
-        directory=options.directory,
-        platform=options.platform,
-        only=options.only,
-        run=not options.no_run,
-        strict=options.strict,
-        attach=options.attach,
-        store=None if options.no_store else layer_store(options.store, options.store_size),
+        index=opened.index,
+        baseline=baseline.replace(targets=targets_of(target, opened)),
+        directory=os.fspath(directory),
+        platform=platform,
+        only=split_words(only),
+        run=run,
+        strict=strict,
+        attach=attach,
+        store=layer_store(store, store_size),
     )
-    _can_attach(words, attach=options.attach)
-    declared = context.command.options
+    if attach:
+        _check_attachable(names)
     bounds = WorkBounds(
-        seconds=options.timeout or _PATIENCE,
-        processor=options.cpu_time or declared["cpu_time"].default,
-        memory=options.memory or declared["memory"].default,
+        seconds=timeout or _PATIENCE, processor=cpu_time or _CPU_TIME, memory=memory or _MEMORY
     )
-    run = validator.key
-    several = options.everything or options.shard or options.executor or options.resume
-    alone = len(words) == 1 and not several
-    if alone:
-        many = [validation.validate(validator, words[0], bounds)]
-        if options.format == "jsonl":
-            context.write(_line(many[0], run))
-    else:
-        progress = ProgressLine(context, "validating", "subjects")
-        done = 0
+    if len(names) == 1 and not (everything or shard or executor or resume):
+        judged = validation.validate(validator, names[0], bounds)
+        caller().part(judged.to_json() | {"run": validator.key})
+        return note_not_attached(Validation(subjects=(judged,)))
+    workers = _workers(validator, bounds, names, opened.paths, executor, jobs)
+    return note_not_attached(_validate_all(validator.key, names, workers, os.fspath(resume)))
+
+
+def _validate_all(key: str, names: Sequence[str], workers: Pool, results: str) -> Validation:
+    """The verdicts about several subjects, each given as soon as it is known."""
+    done = 0
+    with caller().progress("validating", "subjects") as progress:
 
         def each(judged: Judged) -> None:
             nonlocal done
             done += 1
-            _stream(context, judged, run)
-            progress.at(done, len(words))
+            # By the run `merge` knows what may be beside it.
+            caller().part(judged.to_json() | {"run": key})
+            progress.at(done, len(names))
 
-        workers = _workers(context, validator, bounds, words)
-        many = validation.validate_all(run, words, workers, options.resume, each)
-        progress.end()
-    return give_verdicts(context, many, alone=alone)
+        many = validation.validate_all(key, names, workers, results, each)
+    return Validation(subjects=tuple(many), alone=False)
 
 
-def _can_attach(words: list[str], *, attach: bool) -> None:
-    elsewhere = [word for word in words if not word.startswith(REGISTRY)]
-    if attach and elsewhere:
+def _check_attachable(names: Sequence[str]) -> None:
+    elsewhere = [name for name in names if not name.startswith(REGISTRY)]
+    if elsewhere:
         raise UsageError(
             "`--attach` stores verdicts beside images in registries",
             expected="`registry://HOST/NAME:TAG`",
@@ -177,69 +206,45 @@ def _can_attach(words: list[str], *, attach: bool) -> None:
         )
 
 
-def _workers(context: Context, validator: Validator, bounds: WorkBounds, words: list[str]) -> Pool:
-    options = context.options
-    if not options.executor:
-        return Pool(validator.attempt, bounds, options.jobs or 1)
+def _workers(
+    validator: Validator,
+    bounds: WorkBounds,
+    names: Sequence[str],
+    files: tuple[str, ...],
+    executor: str,
+    jobs: int | None,
+) -> Pool:
+    if not executor:
+        return Pool(validator.attempt, bounds, jobs or 1)
     from toolmatrix.judge.executors import ExecutorPool
 
-    validation.reachable(words)
+    validation.reachable(names)
     # Paths are relative to a folder of this machine.
-    there = validator.replace(directory=os.path.abspath(options.directory or "."))
-    return ExecutorPool(options.executor, there, options.matrix, bounds, options.jobs or 0)
+    there = validator.replace(directory=os.path.abspath(validator.directory or "."))
+    return ExecutorPool(executor, there, files, bounds, jobs or 0)
 
 
-def _stream(context: Context, judged: Judged, run: str) -> None:
-    # Whoever reads lines as they come waits for each; into a file they go together, whole or not at all.
-    from toolmatrix.cli.context import to_stream
-
-    if context.options.format != "jsonl":
-        return
-    if context.options.output != "-":
-        context.write(_line(judged, run))
-    elif context.options.quiet < 2:
-        to_stream(context.stdout, _line(judged, run))
-
-
-def _line(judged: Judged, run: str) -> str:
-    import json
-
-    # By the run `merge` knows what may stand beside it.
-    return json.dumps(judged.to_json() | {"run": run}, sort_keys=True) + "\n"
-
-
-def _baseline(context: Context) -> Baseline:
+def _baseline(expect: Wanted, expect_file: str, lock: str) -> Baseline:
+    """What is expected by name, in a file and by a lock."""
+    # A string is one expectation, with whatever commas it has.
+    expected: list[tuple[str, Position | None]] = [(word, None) for word in words(expect)]
+    if expect_file:
+        data = read_file(expect_file, _EXPECTATION, LARGEST_LIST)
+        lines = subject_lists.lines(expect_file, data, _EXPECTATION)
+        expected += [(word, Position(expect_file, line)) for word, line in lines]
     # Where nothing was named the lock that lies here counts, and without one that of each image.
-    options = context.options
-    words: list[tuple[str, Position | None]] = [(word, None) for word in options.expect]
-    path = options.expect_file
-    if path:
-        lines = subjects.lines(
-            path, read_file(context, path, _EXPECTATION, LARGEST_LIST), _EXPECTATION
-        )
-        words += [(word, Position(path, line)) for word, line in lines]
-    expected = expectations_of(words)
-    named = context.origins["lock"].kind == "flag"
-    baseline = Baseline(expected=expected, targets=targets_of(options.target, context.matrices))
-    return baseline.with_lock(
-        options.lock if named or (not expected and os.path.exists(options.lock)) else ""
-    )
+    is_wanted = caller().is_flag("lock") or (not expected and os.path.exists(lock))
+    return Baseline(expected=expectations_of(expected)).with_lock(lock if is_wanted else "")
 
 
-def _subjects(context: Context) -> list[str]:
-    words, options = context.arguments, context.options
-    found = listed_subjects(context, words) if options.everything else list(dict.fromkeys(words))
-    return _shard(found, options.shard) if options.shard else found
-
-
-def _shard(words: list[str], shard: str) -> list[str]:
-    number, _, count = shard.partition("/")
-    given = [int(text) if text.isdecimal() else 0 for text in (number, count)]
-    if not 1 <= given[0] <= given[1]:
+def _shard(names: list[str], shard: str) -> list[str]:
+    texts = shard.partition("/")[::2]
+    part, count = [int(text) if text.isdecimal() else 0 for text in texts]
+    if not 1 <= part <= count:
         raise UsageError(
             f"`--shard {shard}` cannot be read",
             expected="`I/N`, the part I of N, counted from 1",
             found=f"`{shard}`",
         )
     # Neighbours in a list are often alike, such as tags of one image: each part gets some of all.
-    return words[given[0] - 1 :: given[1]]
+    return names[part - 1 :: count]
