@@ -239,14 +239,19 @@ def test_models_of_a_few_states_are_kept(
     assert len([*home.cache.glob("model-*")]) == 2
 
 
-def released(component: str, version: str) -> str:
-    """A file with one release."""
+def released(**versions: str) -> str:
+    """A file with one release of each of some components."""
     origin = {"source": "own", "evidence": "artifact", "where": "here"}
-    versions = {version: {"date": "2021-01-01", "rank": 1}}
-    return facts(
-        sources=OWN,
-        releases=[{"id": "own", "component": component, "versions": versions, **origin}],
-    )
+    releases = [
+        {
+            "id": f"own-{component}",
+            "component": component,
+            "versions": {version: {"date": "2021-01-01", "rank": 1}},
+            **origin,
+        }
+        for component, version in versions.items()
+    ]
+    return facts(sources=OWN, releases=releases)
 
 
 BOUND = statement(id="own", source="own", when={"tensorflow": "2.6.5"}, limits={"gcc": ">=9"})
@@ -258,16 +263,14 @@ BOUND = statement(id="own", source="own", when={"tensorflow": "2.6.5"}, limits={
     "text",
     [
         facts(sources=OWN, statements=[BOUND]),
-        released("numpy", "1.19.99"),
-        released("cuda", "99.0.0"),
-        released("device", "99.0"),
+        released(numpy="1.19.99", cuda="99.0.0", device="99.0"),
     ],
-    ids=["bound", "numpy", "cuda", "device"],
+    ids=["bound", "releases"],
 )
 def test_a_file_on_top_of_the_matrix_makes_the_same_index(
-    tmp_path: Path, text: str, compiled: list[int | None]
+    tmp_path: Path, cache: str, text: str, compiled: list[int | None]
 ) -> None:
-    env = {"XDG_CACHE_HOME": str(tmp_path)}
+    env = {"XDG_CACHE_HOME": cache}
     store.open_index((), env)
     own = tmp_path / "own.yaml"
     own.write_text(text)
