@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import os.path
+from itertools import chain
 
 from toolmatrix.api import as_json
 from toolmatrix.errors import OutputError, UsageError
@@ -34,19 +35,19 @@ class Stdin:
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        self.taken = ""
+        self.read_as = ""
         self._folder: TemporaryDirectory[str] | None = None
 
     def read(self, what: str, most: int) -> bytes:
         """At most so many bytes; raises UsageError where something else has read them."""
-        if self.taken:
+        if self.read_as:
             raise UsageError(
                 "only one thing can be read from stdin",
                 expected=f"`{STDIN}` once",
-                found=f"{self.taken} and {what}",
+                found=f"{self.read_as} and {what}",
                 help="put one of the two in a file",
             )
-        self.taken = what
+        self.read_as = what
         # Bytes, for the encoding is a part of what is read; a stream of text alone has none.
         raw = getattr(self.stream, "buffer", None)
         try:
@@ -87,13 +88,12 @@ class Stdin:
             lines = data.decode("utf-8").splitlines()
         except UnicodeDecodeError:
             raise UsageError("the request on stdin is not text", expected="UTF-8") from None
-        words = [line.partition("#")[0].strip() for line in lines]
-        found = [word for word in words if word]
-        if not found:
+        requests = [text for line in lines if (text := line.partition("#")[0].strip())]
+        if not requests:
             raise UsageError(
                 "no request on stdin", expected="requests such as `tensorflow==2.6.5`, one a line"
             )
-        return found
+        return requests
 
 
 class Context(Value):
@@ -104,9 +104,9 @@ class Context(Value):
     options: Options
     origins: Mapping[str, Origin]
     settings: Settings
-    given: tuple[str, ...]
+    typed_arguments: tuple[str, ...]
     # The words of the command line, but those about the form and place of its result.
-    asked: tuple[str, ...] = ()
+    title_words: tuple[str, ...] = ()
     # Those given, or the request of the configuration where a command that takes one is given none.
     arguments: tuple[str, ...] = ()
     # The words after `--`, for a command that passes them on.
@@ -136,7 +136,7 @@ class Context(Value):
             options=options,
             origins=origins,
             configured_request=request,
-            arguments=self.given or (request if self.command.requests else ()),
+            arguments=self.typed_arguments or (request if self.command.requests else ()),
             terminal=_terminal(self.stdout, self.env, options),
         )
 
@@ -145,7 +145,7 @@ class Context(Value):
         """The command line that asked, for above its result."""
         import shlex
 
-        return shlex.join(("toolmatrix", *self.asked))
+        return shlex.join(("toolmatrix", *self.title_words))
 
     @property
     def stdin(self) -> TextIO:
@@ -185,27 +185,27 @@ class Context(Value):
         """Give a result as one JSON document."""
         self.write(as_json(document))
 
-    def give(self, found: Printed, **how: Any) -> int:
+    def give(self, result: Printed, **layout: Any) -> int:
         """Give a result in the form asked for, its text laid out as said; returns the exit code."""
         # What fills a directory has its format for each of the files.
         form = "text" if self.command.fills else self.options.format
-        if (chunks := getattr(found, "chunks", None)) is not None:
+        if (chunks := getattr(result, "chunks", None)) is not None:
             self.pour(chunks(form))
         elif form == "json":
-            self.write_json(found.to_json())
+            self.write_json(result.to_json())
         elif form == "text":
-            self.write(found.text(self.terminal, **how))
+            self.write(result.text(self.terminal, **layout))
         else:
-            self.write(found.written(form, self.title))
+            self.write(result.written(form, self.title))
         # Whoever uploads SARIF judges by its findings, and a step that failed would upload none.
-        return 0 if form == "sarif" else found.exit_code
+        return 0 if form == "sarif" else result.exit_code
 
     def say(self, text: str, *, verbosity: int = 0) -> None:
         """Tell the user at once something that is not part of the result."""
         if not self.options.quiet and self.options.verbose >= verbosity:
             for waiting in self.waiting:
                 waiting.clear()
-            tell(self.stderr, text.rstrip("\n") + "\n")
+            write_message(self.stderr, text.rstrip("\n") + "\n")
 
     def say_after(self, text: str) -> None:
         """Tell the user something below the result, such as a count or a hint."""
@@ -217,7 +217,7 @@ class Context(Value):
 
     def finish(self) -> None:
         """Put the result where it belongs; raises OutputError."""
-        pieces = (piece for part in self.pieces for piece in part)
+        pieces = chain.from_iterable(self.pieces)
         if self.options.output != "-" and not (self.command.fills or self.command.saves):
             from toolmatrix.outputs import replace_file
 
@@ -270,11 +270,11 @@ def to_stream(stream: TextIO, text: str) -> None:
         raise
     # A ValueError is what Python makes of a stream that was closed.
     except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise OutputError("cannot write to stdout", found=found) from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OutputError("cannot write to stdout", found=reason) from None
 
 
-def tell(stream: TextIO, text: str) -> None:
+def write_message(stream: TextIO, text: str) -> None:
     """Write what stands beside the result."""
     # If nobody listens, the exit code still speaks.
     try:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # As shells report a program that SIGINT ended.
 CODE = 130
-SAID = "interrupted\n"
+INTERRUPTED = "interrupted\n"
 # Seconds until an interrupt that nobody could raise comes again: by then the callback has returned.
 _SOON = 0.001
 
@@ -49,7 +49,7 @@ def end() -> NoReturn:
     """End the process that was interrupted where nothing is to be put away."""
     ignore()
     try:
-        os.write(2, SAID.encode())
+        os.write(2, INTERRUPTED.encode())
     finally:
         os._exit(CODE)
 

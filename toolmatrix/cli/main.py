@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolmatrix import __version__
 from toolmatrix.api import as_json
 from toolmatrix.cli import interrupts
-from toolmatrix.cli.context import tell, terminal_of, to_stream
+from toolmatrix.cli.context import terminal_of, to_stream, write_message
 from toolmatrix.cli.parser import Parsed, parse
 from toolmatrix.command import COMMANDS
 from toolmatrix.command.options import COMMON, Options
@@ -50,7 +50,7 @@ def main(
     try:
         return run.guarded()
     except KeyboardInterrupt:
-        run.tell(interrupts.SAID)
+        run.print_error(interrupts.INTERRUPTED)
         return interrupts.CODE
     except BrokenPipeError:
         return READER_GONE
@@ -87,13 +87,13 @@ class _Run:
         except Exception as error:  # noqa: BLE001 - the one place where a defect becomes an exit code
             if interrupts.are_behind(error):
                 raise KeyboardInterrupt from None
-            told = as_told(error)
-            code = self.report(told)
+            reported = as_toolmatrix_error(error)
+            code = self.report(reported)
             # What was not raised as an error of ours is a defect, but for want of memory.
-            if type(told) is ToolmatrixError and self._very_verbose():
+            if type(reported) is ToolmatrixError and self._very_verbose():
                 import traceback
 
-                self.tell("".join(traceback.format_exception(error)))
+                self.print_error("".join(traceback.format_exception(error)))
             return code
 
     def execute(self) -> int:
@@ -101,13 +101,13 @@ class _Run:
         if self.argv[:1] == ["_complete"]:
             return self._complete()
         parsed = parse(self.argv)
-        if "version" in parsed.given:
+        if "version" in parsed.values:
             to_stream(self.stdout, version_line() + "\n")
             return 0
-        if "help" in parsed.given:
+        if "help" in parsed.values:
             from toolmatrix.commands.help import page
 
-            terminal = terminal_of(self.stdout, self.env, Options(parsed.given, COMMON))
+            terminal = terminal_of(self.stdout, self.env, Options(parsed.values, COMMON))
             brief = parsed.flags["help"] == "-h"
             to_stream(self.stdout, page(parsed.command, terminal, brief=brief))
             return 0
@@ -127,8 +127,8 @@ class _Run:
     def _complete(self) -> int:
         from toolmatrix.commands.completion import candidates
 
-        found = candidates(self.argv[1:], self._index)
-        to_stream(self.stdout, "".join(name + "\n" for name in found))
+        names = candidates(self.argv[1:], self._index)
+        to_stream(self.stdout, "".join(name + "\n" for name in names))
         return 0
 
     def _index(self) -> Index:
@@ -142,7 +142,7 @@ class _Run:
         if error.where and self.context and error.where.path == self.context.piped.path:
             error.where.path = "stdin"
         if not self._wants_json():
-            self.tell(error_text(error, self._terminal()))
+            self.print_error(error_text(error, self._terminal()))
             return error.exit_code
         # Who reads JSON reads stdout; where that is gone the error is told in words.
         try:
@@ -150,12 +150,12 @@ class _Run:
         except BrokenPipeError:
             return READER_GONE
         except ToolmatrixError as second:
-            self.tell(error_text(second, self._terminal()))
+            self.print_error(error_text(second, self._terminal()))
         return error.exit_code
 
-    def tell(self, text: str) -> None:
+    def print_error(self, text: str) -> None:
         """Write to stderr."""
-        tell(self.stderr, text)
+        write_message(self.stderr, text)
 
     def _terminal(self) -> Terminal:
         plain = {"color": "never"} if "--no-color" in self.words else {}
@@ -214,7 +214,7 @@ def version_line() -> str:
     return f"toolmatrix {__version__} (matrix {date}, {count} facts)"
 
 
-def as_told(error: Exception) -> ToolmatrixError:
+def as_toolmatrix_error(error: Exception) -> ToolmatrixError:
     """What a user is told of whatever was raised: an error as it is, a bound, or a defect of toolmatrix."""
     if isinstance(error, ToolmatrixError):
         return error
@@ -231,18 +231,18 @@ def as_told(error: Exception) -> ToolmatrixError:
 
 def error_text(error: ToolmatrixError, terminal: Terminal) -> str:
     """An error as people read it."""
-    lines = [f"{terminal.style(f'error[{error.code}]', 'error')}: {_shown(error.what)}"]
+    lines = [f"{terminal.style(f'error[{error.code}]', 'error')}: {_safe_excerpt(error.what)}"]
     if error.where is not None:
-        lines.append(f"  --> {_shown(str(error.where))}")
+        lines.append(f"  --> {_safe_excerpt(str(error.where))}")
     if error.expected:
-        lines.append(f"  expected: {_shown(error.expected)}")
-    lines += [f"  found: {_shown(one)}" for one in error.each or (error.found,) if one]
+        lines.append(f"  expected: {_safe_excerpt(error.expected)}")
+    lines += [f"  found: {_safe_excerpt(text)}" for text in error.each or (error.found,) if text]
     if error.help:
-        lines.append(f"{terminal.style('help', 'help')}: {_shown(error.help)}")
+        lines.append(f"{terminal.style('help', 'help')}: {_safe_excerpt(error.help)}")
     return "\n".join(lines) + "\n"
 
 
-def _shown(text: str) -> str:
+def _safe_excerpt(text: str) -> str:
     # What is quoted was written by strangers: it may be long, and hold letters that a terminal would obey.
     # The end of a long text, such as a path, tells more than its middle.
     if len(text) > _LONGEST:

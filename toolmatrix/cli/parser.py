@@ -22,7 +22,7 @@ _SURELY = 0.85
 _OF_RESULT = ("format", "output", "color", "quiet", "verbose", "no_progress")
 
 # What people look for under another name, as with other programs.
-_MEANT = {"--gpu": "--device", "--os": "--distro"}
+_SYNONYMS = {"--gpu": "--device", "--os": "--distro"}
 _COMMANDS = {
     **dict.fromkeys(("install", "add", "solve", "tree"), "resolve"),
     **dict.fromkeys(("ls", "components"), "list"),
@@ -40,15 +40,15 @@ _COMMANDS = {
 class Parsed:
     """The command line, taken apart; `asked` are its words but those about the form and place of the result."""
 
-    __slots__ = ("_command", "_table", "arguments", "asked", "flags", "given", "passed")
+    __slots__ = ("_command", "_table", "arguments", "flags", "passed", "title_words", "values")
 
     def __init__(self) -> None:
         self._command: Command | None = None
         self._table = _by_flag(COMMON | REQUEST)
         self.arguments: list[str] = []
-        self.asked: list[str] = []
+        self.title_words: list[str] = []
         self.passed: list[str] = []
-        self.given: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
         self.flags: dict[str, str] = {}
 
     @property
@@ -64,8 +64,8 @@ class Parsed:
 
     def option(self, flag: str) -> tuple[Option | None, str]:
         """The option of a flag, None where no command has it, and the value that a shorthand stands for."""
-        found: tuple[Option | None, str] | None = self._table.get(flag) or self.every().get(flag)
-        return found or (None, "")
+        entry: tuple[Option | None, str] | None = self._table.get(flag) or self.every().get(flag)
+        return entry or (None, "")
 
     def every(self) -> Mapping[str, tuple[Option, str]]:
         """Each flag of any command with its option."""
@@ -74,13 +74,13 @@ class Parsed:
 
 
 def _by_flag(options: Mapping[str, Option]) -> dict[str, tuple[Option, str]]:
-    found: dict[str, tuple[Option, str]] = {}
-    for one in options.values():
-        for flag in one.flags:
-            found[flag] = one, ""
-        for flag, value in one.shorthand.items():
-            found[flag] = one, value
-    return found
+    by_flag: dict[str, tuple[Option, str]] = {}
+    for option in options.values():
+        for flag in option.flags:
+            by_flag[flag] = option, ""
+        for flag, value in option.shorthand.items():
+            by_flag[flag] = option, value
+    return by_flag
 
 
 # Not `argparse`: with what it imports it doubles the time of an interpreter that does nothing, and its messages change
@@ -108,9 +108,9 @@ def parse(argv: Sequence[str]) -> Parsed:
             _positional(parsed, word)
         option, _ = parsed.option(word.partition("=")[0]) if word[:1] == "-" else (None, "")
         if option is None or option.name not in _OF_RESULT:
-            parsed.asked += argv[start : len(argv) - len(words)]
+            parsed.title_words += argv[start : len(argv) - len(words)]
         # What follows `--help` or `--version` is not judged: whoever asks for help may have half a command.
-        if "help" in parsed.given or "version" in parsed.given:
+        if "help" in parsed.values or "version" in parsed.values:
             named = next((COMMANDS[rest] for rest in reversed(words) if rest in COMMANDS), None)
             parsed.command = parsed.command or named
             return parsed
@@ -169,8 +169,8 @@ def _short(parsed: Parsed, word: str, words: list[str]) -> None:
 def _next_value(option: Option, flag: str, words: list[str]) -> str:
     # `--arch --json` is a value forgotten; one that begins with a dash is written `--arch=-x`.
     if not words or (words[-1].startswith("-") and words[-1] != "-"):
-        found = f"`{words[-1]}`" if words else "the end of the line"
-        raise UsageError(f"option `{flag}` needs a value", expected=option.metavar, found=found)
+        following = f"`{words[-1]}`" if words else "the end of the line"
+        raise UsageError(f"option `{flag}` needs a value", expected=option.metavar, found=following)
     return words.pop()
 
 
@@ -179,16 +179,18 @@ def _unknown(parsed: Parsed, flag: str, value: str = "") -> UsageError:
 
     known = tuple(_by_flag(parsed.command.options) if parsed.command else parsed.every())
     close = closest(flag, known)
-    if flag in _MEANT:
+    if flag in _SYNONYMS:
         # With it comes `re`, which no run without a mistake needs.
         import shlex
 
-        close = _MEANT[flag] if value[:1] in ("", "-") else f"{_MEANT[flag]} {shlex.quote(value)}"
+        close = (
+            _SYNONYMS[flag] if value[:1] in ("", "-") else f"{_SYNONYMS[flag]} {shlex.quote(value)}"
+        )
     # What is very like a flag is that flag misspelt.
     elif "--with" in known and not closest(flag, known, _SURELY):
         # With a version behind it, such as `--cuda 11.2`, it is what one holds; without one, `--cuda` may say a word.
-        held = value[:1].isdigit()
-        close = _holding(flag, value) if held else as_option(flag[2:]) or close
+        has_version = value[:1].isdigit()
+        close = _holding(flag, value) if has_version else as_option(flag[2:]) or close
     command = f" {parsed.command.name}" if parsed.command else ""
     help = f"did you mean `{close}`?" if close else f"`toolmatrix help{command}` lists the options"
     return UsageError(f"unknown option `{flag}`", help=help)
@@ -199,7 +201,7 @@ def _holding(flag: str, value: str) -> str:
 
 
 def _set(parsed: Parsed, option: Option, flag: str, text: str) -> None:
-    before = parsed.given.get(option.name)
+    before = parsed.values.get(option.name)
     if option.kind == "flag":
         value: Any = True
     elif option.kind == "count":
@@ -216,9 +218,9 @@ def _set(parsed: Parsed, option: Option, flag: str, text: str) -> None:
             first = parsed.flags[option.name]
             second = flag if flag in option.shorthand else f"{flag} {text}"
             raise UsageError(f"`{first}` and `{second}` contradict each other")
-    parsed.given[option.name] = value
-    shown = f"{flag} {text}" if text and flag in option.flags else flag
-    parsed.flags[option.name] = shown
+    parsed.values[option.name] = value
+    as_typed = f"{flag} {text}" if text and flag in option.flags else flag
+    parsed.flags[option.name] = as_typed
 
 
 def _check_options(parsed: Parsed) -> None:

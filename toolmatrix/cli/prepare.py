@@ -45,8 +45,8 @@ class Origin(Value):
         return self.file.position(*self.keys) if self.file else None
 
     def __str__(self) -> str:
-        place = self.where
-        return str(place) if place else self.name or self.kind
+        position = self.where
+        return str(position) if position else self.name or self.kind
 
 
 DEFAULT = Origin(kind="default")
@@ -70,7 +70,11 @@ class SettingsLayer(Value):
 
 
 # Defaults that are paths lie in the directory of -C as well.
-_PATHS = {name: one.default for name, one in COMMON.items() if one.shape == "path" and one.default}
+_PATHS = {
+    name: option.default
+    for name, option in COMMON.items()
+    if option.shape == "path" and option.default
+}
 
 
 def _from_variables(env: Mapping[str, str], command: Command, directory: str) -> SettingsLayer:
@@ -133,7 +137,7 @@ def _placed(
     for name, value in values.items():
         if directory and name in options and options[name].shape == "path":
             several = isinstance(value, tuple)
-            joined = tuple(_join(directory, one) for one in (value if several else [value]))
+            joined = tuple(_join(directory, path) for path in (value if several else [value]))
             placed[name] = joined if several else joined[0]
     return placed
 
@@ -219,8 +223,13 @@ class Settings(Value):
                 )
             )
         layers += [
-            SettingsLayer(kind=one.kind, values=one.top.values, file=one, keys=one.top.keys)
-            for one in self.files
+            SettingsLayer(
+                kind=settings_file.kind,
+                values=settings_file.top.values,
+                file=settings_file,
+                keys=settings_file.top.keys,
+            )
+            for settings_file in self.files
         ]
         layers.append(SettingsLayer(kind="default", values=_placed(_PATHS, COMMON, self.directory)))
         return merge(layers, command)
@@ -254,20 +263,22 @@ class Settings(Value):
 
 
 def _settings(flags: SettingsLayer, directory: str, env: Mapping[str, str]) -> Settings:
-    found = (
+    candidates = (
         next(_settings_files(_project_files(directory), "project file"), None),
         next(_settings_files(_user_files(env), "user file"), None),
     )
     return Settings(
-        flags=flags, directory=directory, files=tuple(file for file in found if file is not None)
+        flags=flags,
+        directory=directory,
+        files=tuple(file for file in candidates if file is not None),
     )
 
 
 def _settings_files(
-    places: Iterable[tuple[str, tuple[str, ...]]], kind: str
+    candidates: Iterable[tuple[str, tuple[str, ...]]], kind: str
 ) -> Iterator[SettingsFile]:
     # The reader is imported where there is a file, which is rare.
-    for path, prefix in places:
+    for path, prefix in candidates:
         try:
             os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -277,9 +288,9 @@ def _settings_files(
             pass
         from toolmatrix.cli.settings import read
 
-        found = read(path, kind, prefix)
-        if found is not None:
-            yield found
+        settings = read(path, kind, prefix)
+        if settings is not None:
+            yield settings
 
 
 def _project_files(directory: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -311,9 +322,9 @@ def make_context(
     stderr: TextIO,
 ) -> Context:
     """Everything a command is handed, from what was parsed, the variables and the files."""
-    directory = _directory(parsed.given, env)
-    said = _placed(parsed.given, command.options, directory)
-    flags = SettingsLayer(kind="flag", values=said, names=parsed.flags)
+    directory = _directory(parsed.values, env)
+    values = _placed(parsed.values, command.options, directory)
+    flags = SettingsLayer(kind="flag", values=values, names=parsed.flags)
     settings = _settings(flags, directory, env)
     piped = Stdin(stdin)
     context = Context(
@@ -321,8 +332,8 @@ def make_context(
         options=Options({}, {}),
         origins={},
         settings=settings,
-        given=tuple(_expand_stdin(parsed.arguments, command, piped)),
-        asked=tuple(parsed.asked),
+        typed_arguments=tuple(_expand_stdin(parsed.arguments, command, piped)),
+        title_words=tuple(parsed.title_words),
         passed=tuple(parsed.passed),
         env=env,
         piped=piped,
@@ -340,8 +351,8 @@ def make_context(
     return context
 
 
-def _directory(given: Mapping[str, Any], env: Mapping[str, str]) -> str:
-    directory: str = given.get("directory") or env.get("TOOLMATRIX_DIRECTORY", "")
+def _directory(flags: Mapping[str, Any], env: Mapping[str, str]) -> str:
+    directory: str = flags.get("directory") or env.get("TOOLMATRIX_DIRECTORY", "")
     if directory and not os.path.isdir(directory):
         raise UsageError(f"no directory `{directory}`", help="`-C` names a directory")
     return directory
@@ -349,8 +360,8 @@ def _directory(given: Mapping[str, Any], env: Mapping[str, str]) -> str:
 
 def _expand_stdin(arguments: Sequence[str], command: Command, piped: Stdin) -> Iterator[str]:
     asks = command.request and "REQUEST" in command.usage
-    for word in arguments:
-        yield from piped.request() if asks and word == STDIN else (word,)
+    for argument in arguments:
+        yield from piped.request() if asks and argument == STDIN else (argument,)
 
 
 def _no_environment(name: str, known: Mapping[str, Any]) -> UsageError:
@@ -367,17 +378,18 @@ def _count_arguments(context: Context) -> None:
     command, count = context.command, len(context.arguments)
     help = f"`toolmatrix help {command.name}` shows examples"
     if count < command.at_least:
-        given = f"`{command.name}` needs {command.usage}"
-        raise UsageError(given, found=_counted(count), help=help)
+        raise UsageError(
+            f"`{command.name}` needs {command.usage}", found=_counted(count), help=help
+        )
     if command.at_most is not None and count > command.at_most:
         extra = context.arguments[command.at_most]
         # `matrix cuda arch` is meant as `matrix --rows cuda --cols arch`.
         if len(command.for_words) >= count:
             import shlex
 
-            said = zip(command.for_words, context.arguments, strict=False)
-            meant = shlex.join(word for pair in said for word in pair)
-            help = f"did you mean `toolmatrix {command.name} {meant}`?"
+            pairs = zip(command.for_words, context.arguments, strict=False)
+            suggestion = shlex.join(word for pair in pairs for word in pair)
+            help = f"did you mean `toolmatrix {command.name} {suggestion}`?"
         raise UsageError(
             f"`{command.name}` does not take `{extra}`",
             expected=command.usage or "no argument",

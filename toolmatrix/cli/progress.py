@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from toolmatrix.api import caller
-from toolmatrix.cli.context import tell, terminal_of
+from toolmatrix.cli.context import terminal_of, write_message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ProgressLine(caller.Progress):
         self.waiting = context.waiting
         self.waiting.append(self)
         self.words = doing, what
-        self.shown = False
+        self.visible = False
         self.watched = stream.isatty()
         self.wanted = not options.quiet and not options.no_progress
         self.began = time.monotonic()
@@ -52,11 +52,11 @@ class ProgressLine(caller.Progress):
         elapsed = time.monotonic() - self.began
         if self.wanted and elapsed > self.next:
             doing, what = self.words
-            said = f"{doing} {done}/{total} {what}, {elapsed:.0f} s{_left(done, total, elapsed)}"
+            line = f"{doing} {done}/{total} {what}, {elapsed:.0f} s{_left(done, total, elapsed)}"
             for waiting in self.before if self.watched else ():
                 waiting.rest()
-            self.shown = self.watched
-            tell(self.stream, f"{_ERASED}{said} " if self.watched else f"{said}\n")
+            self.visible = self.watched
+            write_message(self.stream, f"{_ERASED}{line} " if self.watched else f"{line}\n")
             self.next = self.next if self.watched else elapsed + APART
 
     def of(self, subject: str, done: int, total: int) -> None:
@@ -84,9 +84,9 @@ class ProgressLine(caller.Progress):
 
     def clear(self) -> None:
         """Take the line away, for something else that is said; it comes again."""
-        if self.shown:
-            self.shown = False
-            tell(self.stream, _ERASED)
+        if self.visible:
+            self.visible = False
+            write_message(self.stream, _ERASED)
 
 
 def _left(done: int, total: int, elapsed: float) -> str:
@@ -106,41 +106,41 @@ class Waiting:
         self.doing = doing if len(doing) <= room else f"{doing[: room - 3]}..."
         watched = self.stream.isatty() and not options.quiet and not options.no_progress
         self.wanted = bool(doing) and watched
-        self.shown = False
-        self.teller: Thread | None = None
+        self.visible = False
+        self.thread: Thread | None = None
 
     def __enter__(self) -> None:
         self.go()
 
     def go(self) -> None:
         """Begin to say it, after a while."""
-        if self.wanted and self.teller is None:
+        if self.wanted and self.thread is None:
             # A thread, as the command is busy with one call that tells nothing of how far it is.
             import threading
 
             self.over = threading.Event()
-            self.teller = threading.Thread(target=self._tell, daemon=True)
-            self.teller.start()
+            self.thread = threading.Thread(target=self._print_elapsed, daemon=True)
+            self.thread.start()
 
     def rest(self) -> None:
         """Say it no more, until it is told to go on."""
-        if self.teller is not None:
+        if self.thread is not None:
             self.over.set()
-            self.teller.join()
-            self.teller = None
+            self.thread.join()
+            self.thread = None
             self.clear()
 
     def clear(self) -> None:
         """Take the line away, for something else that is said; it comes again."""
-        if self.shown:
-            self.shown = False
-            tell(self.stream, _ERASED)
+        if self.visible:
+            self.visible = False
+            write_message(self.stream, _ERASED)
 
-    def _tell(self) -> None:
+    def _print_elapsed(self) -> None:
         began, patience = time.monotonic(), PATIENCE
         while not self.over.wait(patience):
-            self.shown, patience = True, 1
-            tell(self.stream, f"\r{self.doing}, {time.monotonic() - began:.0f} s ")
+            self.visible, patience = True, 1
+            write_message(self.stream, f"\r{self.doing}, {time.monotonic() - began:.0f} s ")
 
     def __exit__(self, *_: object) -> None:
         self.rest()
@@ -156,5 +156,5 @@ def summarize(context: Context, markdown: str) -> None:
             file.write(markdown)
     except OSError as error:
         # The answer does not depend on it.
-        found = error.strerror or error
-        context.say_after(f"note: cannot write the step summary: {path}: {found}")
+        reason = error.strerror or error
+        context.say_after(f"note: cannot write the step summary: {path}: {reason}")

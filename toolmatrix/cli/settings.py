@@ -85,9 +85,9 @@ def read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | N
 def _option(key: str) -> Option | None:
     # The options of single commands are imported for a key that is none of those that many share.
     for options in (COMMON | REQUEST, None):
-        for one in (all_options() if options is None else options).values():
-            if one.key == key:
-                return one
+        for option in (all_options() if options is None else options).values():
+            if option.key == key:
+                return option
     return None
 
 
@@ -101,12 +101,12 @@ class _Reader:
 
     def file(self, kind: str, body: object) -> SettingsFile:
         top = self.table(body, ())
-        listed = body.get("environments", {}) if isinstance(body, dict) else {}
-        if not isinstance(listed, dict):
+        tables = body.get("environments", {}) if isinstance(body, dict) else {}
+        if not isinstance(tables, dict):
             keys = (*self.prefix, "environments")
-            raise self.wrong("environments", keys, "tables such as [environments.NAME]", listed)
+            raise self.wrong("environments", keys, "tables such as [environments.NAME]", tables)
         environments = {
-            name: self.table(inside, ("environments", name)) for name, inside in listed.items()
+            name: self.table(inside, ("environments", name)) for name, inside in tables.items()
         }
         return SettingsFile(
             path=self.path,
@@ -147,7 +147,7 @@ class _Reader:
         # A file is read from wherever a command is started below it: its paths are relative to itself.
         base = os.path.dirname(self.path)
         if option.kind == "list":
-            return tuple(os.path.join(base, one) for one in read)
+            return tuple(os.path.join(base, relative) for relative in read)
         return os.path.join(base, read)
 
     def request(self, value: object, path: tuple[str, ...]) -> tuple[str, ...]:
@@ -193,4 +193,4 @@ def locate(path: str, text: str, keys: tuple[str, ...]) -> Position:
 
 
 def _dotted(text: str) -> tuple[str, ...]:
-    return tuple(part.strip().strip("\"'") for part in text.split("."))
+    return tuple(key.strip().strip("\"'") for key in text.split("."))

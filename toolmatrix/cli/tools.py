@@ -14,7 +14,7 @@ from toolmatrix import resources
 from toolmatrix.api import PLAIN, Outcome
 from toolmatrix.api.caller import Caller, call_for
 from toolmatrix.api.requests import OpenMatrix
-from toolmatrix.cli.main import as_told, error_text
+from toolmatrix.cli.main import as_toolmatrix_error, error_text
 from toolmatrix.command import COMMANDS
 from toolmatrix.command.option import Option, toml_kind
 from toolmatrix.errors import ToolmatrixError, UsageError
@@ -75,13 +75,19 @@ class _Positional(Value):
     def longest(self) -> int:
         return LONGEST_LOG if self.text else LONGEST_WORD
 
-    def words(self, name: str, value: Any, standing: SessionDefaults) -> list[str]:
+    def words(self, name: str, value: Any, defaults: SessionDefaults) -> list[str]:
         """The arguments that a value stands for. Raises UsageError."""
-        given = _bounded(name, value if isinstance(value, list) else [value], self.longest)
-        right = all(isinstance(word, str) for word in given)
-        if not right or (self.needed and not given) or (len(given) > 1 and not self.several):
-            raise _wrong(name, BadValue(self.help, toml_kind(value) if given else "nothing"))
-        return [word if not self.text or "\n" in word else standing.path(word) for word in given]
+        arguments = _bounded(name, value if isinstance(value, list) else [value], self.longest)
+        right = all(isinstance(word, str) for word in arguments)
+        if (
+            not right
+            or (self.needed and not arguments)
+            or (len(arguments) > 1 and not self.several)
+        ):
+            raise _wrong(name, BadValue(self.help, toml_kind(value) if arguments else "nothing"))
+        return [
+            word if not self.text or "\n" in word else defaults.path(word) for word in arguments
+        ]
 
 
 class Tool(Value):
@@ -120,16 +126,20 @@ class Tool(Value):
 
     def output_schema(self) -> dict[str, Any]:
         """The JSON Schema of the documents."""
-        held = {name: resources.load_json(resources.schema_path(name)) for name in self.documents}
+        schemas = {
+            name: resources.load_json(resources.schema_path(name)) for name in self.documents
+        }
         # With an address of its own each keeps its own definitions.
         return {
             "$schema": _DRAFT,
             "type": "object",
-            "anyOf": [{"$ref": f"#/$defs/{name}"} for name in held],
-            "$defs": {name: {"$id": f"{name}.schema.json", **one} for name, one in held.items()},
+            "anyOf": [{"$ref": f"#/$defs/{name}"} for name in schemas],
+            "$defs": {
+                name: {"$id": f"{name}.schema.json", **schema} for name, schema in schemas.items()
+            },
         }
 
-    def ask(self, arguments: Mapping[str, Any], standing: SessionDefaults) -> Outcome:
+    def ask(self, arguments: Mapping[str, Any], defaults: SessionDefaults) -> Outcome:
         """The answer. Raises ToolmatrixError."""
         by_key = {option.key: option for option in self.options.values()}
         unknown = [name for name in arguments if name not in self.first and name not in by_key]
@@ -140,19 +150,19 @@ class Tool(Value):
                 found=f"`{unknown[0]}`",
             )
         # What is null was not given: some clients name every argument.
-        given = {name: value for name, value in arguments.items() if value is not None}
+        values = {name: value for name, value in arguments.items() if value is not None}
         words = [
             word
             for name, first in self.first.items()
-            for word in first.words(name, given.pop(name, []), standing)
+            for word in first.words(name, values.pop(name, []), defaults)
         ]
-        options = {name: standing.options[name] for name in self.takes if name in standing.options}
-        for key, value in given.items():
+        options = {name: defaults.options[name] for name in self.takes if name in defaults.options}
+        for key, value in values.items():
             option = by_key[key]
             accepted = _accepted(option, _bounded(key, value))
             is_path = option.shape == "path" or (key == "recipe" and recipes.is_path(accepted))
-            options[option.name] = standing.path(accepted) if is_path else accepted
-        answer: Outcome = getattr(toolmatrix, self.name)(*words, matrix=standing.matrix, **options)
+            options[option.name] = defaults.path(accepted) if is_path else accepted
+        answer: Outcome = getattr(toolmatrix, self.name)(*words, matrix=defaults.matrix, **options)
         return answer
 
 
@@ -164,19 +174,19 @@ class ToolReply(Value):
     failed: bool = False
 
 
-def tell(name: str, arguments: Mapping[str, Any], standing: SessionDefaults) -> ToolReply:
+def call_tool(name: str, arguments: Mapping[str, Any], defaults: SessionDefaults) -> ToolReply:
     """The answer to a question by its name, or the error in its place; raises nothing."""
     try:
         # As Python asks it: notes and settings are those of the server, and no part of an answer.
-        found = call_for(Caller(), _tool(name).ask, arguments, standing)
-        return ToolReply(text=found.text(), document=found.to_json())
+        answer = call_for(Caller(), _tool(name).ask, arguments, defaults)
+        return ToolReply(text=answer.text(), document=answer.to_json())
     except Exception as raised:  # noqa: BLE001 - a defect of one answer must not end the others
         return failure(raised)
 
 
 def failure(raised: Exception) -> ToolReply:
     """An error in the place of an answer."""
-    error = as_told(raised)
+    error = as_toolmatrix_error(raised)
     # A place in a file is enough to mend it, and what is there is not for everybody.
     if error.where is not None:
         error.found, error.each = "", ()

@@ -80,9 +80,9 @@ class Command:
         self.summary = (function.__doc__ or "").partition("\n")[0].rstrip(".")
         code = function.__code__
         # Those of arguments that have a place, then those that have a name alone.
-        places = code.co_varnames[: code.co_argcount]
-        given = function.__defaults__ or ()
-        defaults = dict(zip(places[len(places) - len(given) :], given, strict=True))
+        positionals = code.co_varnames[: code.co_argcount]
+        values = function.__defaults__ or ()
+        defaults = dict(zip(positionals[len(positionals) - len(values) :], values, strict=True))
         defaults |= function.__kwdefaults__ or {}
         self.takes_context = code.co_varnames[:1] == ("context",)
         self.request = self.request or bool(code.co_flags & _NAMED)
@@ -92,15 +92,15 @@ class Command:
                 default.belong(name, function.__annotations__[name])
                 own[name] = default
                 defaults[name] = default.default
-        for name, one in declared.get("own", {}).items():
-            one.belong(name)
-            own[name] = one
-        function.__defaults__ = tuple(defaults[name] for name in places if name in defaults)
+        for name, option in declared.get("own", {}).items():
+            option.belong(name)
+            own[name] = option
+        function.__defaults__ = tuple(defaults[name] for name in positionals if name in defaults)
         function.__kwdefaults__ = {
-            name: default for name, default in defaults.items() if name not in places
+            name: default for name, default in defaults.items() if name not in positionals
         }
         # The names of the arguments that have a place, and whether more may follow.
-        self.places, self.repeats = places, bool(code.co_flags & _VARIABLE)
+        self.positionals, self.repeats = positionals, bool(code.co_flags & _VARIABLE)
         # The names of the arguments that have a default.
         self.takes = tuple(defaults)
         if self.environments:
@@ -115,9 +115,9 @@ class Command:
             return self.declared
         shared = COMMON | REQUEST
         return {
-            name: one
-            for name, one in all_options().items()
-            if name not in shared and (one.configurable or name in self.declared)
+            name: option
+            for name, option in all_options().items()
+            if name not in shared and (option.configurable or name in self.declared)
         }
 
     @property
@@ -129,9 +129,9 @@ class Command:
             self._options = own | (REQUEST if self.request else {}) | COMMON | own
         return self._options
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
         """Call the function."""
-        return self.function(*given, **named)
+        return self.function(*args, **named)
 
     @property
     def forms(self) -> tuple[str, ...]:
@@ -167,17 +167,17 @@ class _Commands:
     """All commands by name, in the order of help; each is imported when it is asked for."""
 
     def __init__(self) -> None:
-        self._listed: dict[str, str] = {}
+        self._module_names: dict[str, str] = {}
 
     @property
     def _modules(self) -> dict[str, str]:
         # Where the package lies in an archive, as in a browser, its commands are called and not listed.
-        if not self._listed:
+        if not self._module_names:
             folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "commands")
             # Those that begin with `_` help others.
             names = {name.partition(".")[0] for name in os.listdir(folder) if name[0] != "_"}
-            self._listed = {name.replace("_", "-"): name for name in sorted(names)}
-        return self._listed
+            self._module_names = {name.replace("_", "-"): name for name in sorted(names)}
+        return self._module_names
 
     def __contains__(self, name: object) -> bool:
         return name in self._modules
@@ -185,12 +185,12 @@ class _Commands:
     def __getitem__(self, name: str) -> Command:
         name = self._modules[name]
         module = __import__(f"toolmatrix.commands.{name}", fromlist=[name])
-        found: Command = next(
-            one
-            for one in vars(module).values()
-            if isinstance(one, Command) and one.function.__module__ == module.__name__
+        command: Command = next(
+            member
+            for member in vars(module).values()
+            if isinstance(member, Command) and member.function.__module__ == module.__name__
         )
-        return found
+        return command
 
     def get(self, name: str) -> Command | None:
         """The command of a name, None where there is none."""
@@ -200,12 +200,14 @@ class _Commands:
         return len(self._modules)
 
     def __iter__(self) -> Iterator[str]:
-        return (one.name for one in self.values())
+        return (command.name for command in self.values())
 
     def values(self) -> list[Command]:
         """All commands."""
-        found = [self[name] for name in self._modules]
-        return sorted(found, key=lambda one: (GROUPS.index(one.group), one.order, one.name))
+        commands = [self[name] for name in self._modules]
+        return sorted(
+            commands, key=lambda command: (GROUPS.index(command.group), command.order, command.name)
+        )
 
 
 COMMANDS = _Commands()
@@ -213,20 +215,20 @@ COMMANDS = _Commands()
 
 def all_options() -> dict[str, Option]:
     """The options of all commands by name: shared ones first."""
-    found = COMMON | REQUEST | ENVIRONMENT
+    options = COMMON | REQUEST | ENVIRONMENT
     for command in COMMANDS.values():
-        for name, one in command.declared.items():
-            found.setdefault(name, one)
-    return found
+        for name, option in command.declared.items():
+            options.setdefault(name, option)
+    return options
 
 
 def meanings(option: Option) -> dict[str, list[str]]:
     """The meanings of an option, each with the names of the commands that it has it for."""
-    found: dict[str, list[str]] = {}
+    by_help: dict[str, list[str]] = {}
     for command in COMMANDS.values():
         if option.name in command.options:
-            found.setdefault(command.options[option.name].help, []).append(command.name)
-    return found
+            by_help.setdefault(command.options[option.name].help, []).append(command.name)
+    return by_help
 
 
 def every_format() -> tuple[str, ...]:

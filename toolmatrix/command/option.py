@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 # Digits of a number, and letters that are shown of what is none.
-_DIGITS, _SHOWN = 18, 40
+_DIGITS, _EXCERPT = 18, 40
 _YES = ("1", "true", "yes", "on")
 _NO = ("0", "false", "no", "off")
 # The kind of an option by the annotation of its parameter or field.
@@ -53,7 +53,7 @@ class Option:
     split = True
     many = False
     # The words that it takes, or what lists them where that has to import something.
-    words: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
+    allowed: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
     name = ""
     kind = ""
 
@@ -90,7 +90,7 @@ class Option:
     @property
     def choices(self) -> tuple[str, ...]:
         """The words that it takes; none where it takes any, or asks the matrix."""
-        return self.words() if callable(self.words) else self.words
+        return self.allowed() if callable(self.allowed) else self.allowed
 
     @property
     def takes_value(self) -> bool:
@@ -99,8 +99,8 @@ class Option:
 
     def short(self, choices: Iterable[str]) -> tuple[str, ...]:
         """The flags that stand for some of the choices."""
-        held = set(choices)
-        return tuple(flag for flag, value in self.shorthand.items() if value in held)
+        allowed = set(choices)
+        return tuple(flag for flag, value in self.shorthand.items() if value in allowed)
 
     def read(self, text: str, *, from_env: bool = False) -> Any:
         """The value that `text` stands for; raises BadValue."""
@@ -109,13 +109,13 @@ class Option:
         if self.kind in ("count", "number"):
             # `isdigit` alone is true of superscripts, and `int` reads digits of other scripts.
             if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
-                raise BadValue("a whole number, 0 or more", f"`{text[:_SHOWN]}`")
+                raise BadValue("a whole number, 0 or more", f"`{text[:_EXCERPT]}`")
             return int(text)
         if self.kind == "text":
-            return self._word(text)
+            return self._read_text(text)
         # An empty flag is a value forgotten, and refused; an empty variable sets nothing.
-        words = self._words(text, from_env) if text.strip() or from_env else [""]
-        return tuple(self._word(word) for word in words)
+        words = self._split(text, from_env) if text.strip() or from_env else [""]
+        return tuple(self._read_text(word) for word in words)
 
     def accept(self, value: object) -> Any:
         """The value that a value of a TOML file stands for; raises BadValue."""
@@ -138,7 +138,7 @@ class Option:
             return (", " if self.split else " ").join(value)
         return "" if value is None else str(value)
 
-    def _words(self, text: str, from_env: bool) -> list[str]:
+    def _split(self, text: str, from_env: bool) -> list[str]:
         if self.split:
             return [word for word in (part.strip() for part in text.split(",")) if word]
         # A variable holds in one word what a flag says by being repeated: paths as in PATH, requests by blanks.
@@ -146,18 +146,18 @@ class Option:
             return [word for word in text.split(":" if self.shape == "path" else None) if word]
         return [text]
 
-    def _word(self, text: str) -> str:
+    def _read_text(self, text: str) -> str:
         if not text:
             raise BadValue(f"a value, as in `{self.flags[-1]} {self.metavar}`", "nothing")
         if self.many:
-            return ",".join(self._one(word) for word in text.split(","))
+            return ",".join(self._read_choice(word) for word in text.split(","))
         if self.choices:
             return pick(self.name, text, self.choices)
         if self.shape == "date" and not is_date(text):
             raise BadValue("a date such as 2026-11-20", f"`{text}`")
         return text
 
-    def _one(self, word: str) -> str:
+    def _read_choice(self, word: str) -> str:
         # A word that has a flag of its own is known: listing all formats imports what renders files.
         return word if word in self.shorthand.values() else pick(self.name, word, self.choices)
 

@@ -70,7 +70,7 @@ class Options:
     prefer: str = _request(
         "--prefer",
         metavar="WORD",
-        words=PREFERENCES,
+        allowed=PREFERENCES,
         default="best-evidence",
         help="Which answer to prefer when there are several",
     )
@@ -123,7 +123,7 @@ class Options:
     color: str = _common(
         "--color",
         metavar="WHEN",
-        words=("auto", "always", "never"),
+        allowed=("auto", "always", "never"),
         default="auto",
         shorthand={"--no-color": "never"},
         help="When to use colours",
@@ -131,7 +131,7 @@ class Options:
     no_progress: bool = _common("--no-progress", help="Do not show progress")
     format: str = _common(
         "--format",
-        words=_every_format,
+        allowed=_every_format,
         default="text",
         many=True,
         shorthand={
@@ -172,7 +172,7 @@ class Options:
     min_evidence: str = _common(
         "--min-evidence",
         metavar="WORD",
-        words=WORDS,
+        allowed=WORDS,
         default="unknown",
         help="Refuse answers with weaker evidence than this",
     )
@@ -199,9 +199,9 @@ class Options:
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some options changed."""
-        made = type(self)({}, {})
-        made.__dict__.update(self.__dict__ | changes)
-        return made
+        copy = type(self)({}, {})
+        copy.__dict__.update(self.__dict__ | changes)
+        return copy
 
 
 _ALL: dict[str, Option] = {

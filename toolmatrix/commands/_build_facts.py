@@ -39,19 +39,19 @@ _VERSIONS = {
 }
 
 
-def put(context: Context, seen: Iterable[tuple[Built, str]], path: str) -> None:
+def put(context: Context, builds: Iterable[tuple[Built, str]], path: str) -> None:
     """Put builds into a file of facts, which keeps what else it has; each with its engine.
 
     Those that are left out are named. Raises MatrixError, OutputError, and UsageError where somebody else writes there.
     """
     rows: list[ImageBuild] = []
-    for image, engine in seen:
+    for image, engine in builds:
         # What its log proved was written down when it was built, if it was asked for.
-        made = "an earlier run built it" if image.kept else _row(context, image, engine)
-        if isinstance(made, str):
-            context.say_after(f"{image.image} is not recorded: {made}")
+        row = "an earlier run built it" if image.kept else _row(context, image, engine)
+        if isinstance(row, str):
+            context.say_after(f"{image.image} is not recorded: {row}")
         else:
-            rows.append(made)
+            rows.append(row)
     if not rows:
         return
     with harvests.locked(os.path.dirname(path) or "."):
@@ -82,35 +82,35 @@ def _row(context: Context, image: Built, engine: str) -> ImageBuild | str:
             texts.append(file.read())
         if not marker.is_unchanged(texts[-1]):
             return f"{path} was edited by hand"
-    at, named = next(place for one, *place in lock.names() if one == name)
+    at, named = next(keys for stem, *keys in lock.names() if stem == name)
     environment, target = lock.environments[at], lock.environments[at].targets[named]
-    held = target.components
+    components = target.components
     recipe = str(lock.render.get("recipe", "")) or files.recipe_of(lock, index)
-    builds = () if recipes.is_path(recipe) else recipes.recipe(recipe, index).built(held)
+    builds = () if recipes.is_path(recipe) else recipes.recipe(recipe, index).built(components)
     inside = _HOLDS.search(texts[0])
     component = _component(index, environment, builds, inside[1].split() if inside else ())
     head = index.header["components"].get(component)
-    if head is None or held[component].version not in index.component(component).versions:
+    if head is None or components[component].version not in index.component(component).versions:
         return "the image has no requested component that the matrix knows"
     machine = index.header["targets"][named]["context"]["machine"]
     where = {"machine": machine, "accelerator": target.accelerator}
     # Only a framework comes from somewhere; what a recipe builds comes from its source.
     if component in builds or head["framework"]:
         where["from"] = "source" if component in builds else target.from_
-    where |= {name: held[name].version for name in ("distro", "python") if name in held}
+    where |= {name: components[name].version for name in ("distro", "python") if name in components}
     size, packed = _size(image, engine)
     return ImageBuild(
         component=component,
-        release=held[component].version,
+        release=components[component].version,
         where=where,
         build=target.variants[component].build if component in target.variants else "",
         beside={
-            name: part.version
-            for name, part in held.items()
+            name: entry.version
+            for name, entry in components.items()
             if name != component and name not in _APART
         },
         recipe=os.path.basename(recipe),
-        base=_base(lock, held["base-image"].version),
+        base=_base(lock, components["base-image"].version),
         engine=f"{engine} {output_of(engine, *_VERSIONS[engine]).strip()}",
         lock=lock_file.digest(lock).partition(":")[2][:_DIGITS],
         day=this_day(context.env).isoformat(),
@@ -145,9 +145,9 @@ def _component(
 ) -> str:
     """What an image is of: the first that was asked for of what its recipe builds, or else of what it holds."""
     read = Names(index).asks
-    asked = [ask.component for text in environment.asked.values() for ask in read(text)]
-    first = [name for name in asked if name in builds] or builds
-    return next((name for name in first or asked if first or name in inside), "")
+    requested = [ask.component for text in environment.asked.values() for ask in read(text)]
+    first = [name for name in requested if name in builds] or builds
+    return next((name for name in first or requested if first or name in inside), "")
 
 
 def _base(lock: Lock, named: str) -> str:

@@ -65,8 +65,8 @@ def output_of(*words: str) -> str:
 
 def needs_bake(context: Context) -> str:
     """The option that only bake can do; "" where none was given."""
-    asked = ("push", "reproducible", "sbom", "provenance", "builder")
-    return next((f"--{name}" for name in asked if getattr(context.options, name)), "")
+    names = ("push", "reproducible", "sbom", "provenance", "builder")
+    return next((f"--{name}" for name in names if getattr(context.options, name)), "")
 
 
 def export(context: Context, folder: str, name: str, target: str, lock: Lock) -> ImageExport:
@@ -87,7 +87,7 @@ def export(context: Context, folder: str, name: str, target: str, lock: Lock) ->
         kind += ",rewrite-timestamp=true"
         settings.append(f"args.{_EPOCH}={epoch(context.env, lock)}")
     settings.append(f"output={kind}")
-    words = (part for setting in settings for part in ("--set", f"{target}.{setting}"))
+    words = (word for setting in settings for word in ("--set", f"{target}.{setting}"))
     file = name + _METADATA
     return ImageExport(
         words=("--metadata-file", file, *words, *_attested(context)),
@@ -111,8 +111,8 @@ def _attested(context: Context) -> Iterator[str]:
     options = context.options
     usual = options.push and not options.reproducible and _ATTEST not in context.env
     if sbom := options.sbom or ("on" if usual else ""):
-        said = {"on": "true", "off": "false"}.get(sbom)
-        yield "--sbom=" + (said or f"generator={_reference(sbom)}")
+        value = {"on": "true", "off": "false"}.get(sbom)
+        yield "--sbom=" + (value or f"generator={_reference(sbom)}")
     if provenance := options.provenance or ("max" if usual else ""):
         yield "--provenance=" + ("false" if provenance == "off" else f"mode={provenance}")
 
@@ -122,13 +122,13 @@ def epoch(env: Mapping[str, str], lock: Lock) -> int:
 
     Raises ConfigError, UsageError.
     """
-    given = env.get(_EPOCH, "")
-    if not given:
+    seconds = env.get(_EPOCH, "")
+    if not seconds:
         return pinning.epoch(str(lock.render.get("snapshot", "")) or lock.matrix_date)
-    if not given.isdecimal():
+    if not seconds.isdecimal():
         expected = "seconds since 1970-01-01"
-        raise ConfigError(f"`{_EPOCH}` is not a time", expected=expected, found=f"`{given}`")
-    return int(given)
+        raise ConfigError(f"`{_EPOCH}` is not a time", expected=expected, found=f"`{seconds}`")
+    return int(seconds)
 
 
 def refuse(option: str, folder: str = "") -> None:
@@ -169,11 +169,11 @@ def digest(path: str) -> str:
         return ""
     try:
         with open(path, "rb") as file:
-            found = [part.get(_DIGEST, "") for part in json.load(file).values() if part]
+            digests = [target.get(_DIGEST, "") for target in json.load(file).values() if target]
         os.remove(path)
     except (OSError, ValueError, AttributeError, RecursionError):
         return ""
-    return next((text for text in found if isinstance(text, str)), "")
+    return next((text for text in digests if isinstance(text, str)), "")
 
 
 def joined(context: Context, images: Sequence[tuple[Built, str]]) -> tuple[str, ...]:
@@ -183,23 +183,23 @@ def joined(context: Context, images: Sequence[tuple[Built, str]]) -> tuple[str, 
     """
     name = context.options.push
     first = _by_platform(context.index(), images)
-    parts = [f"{one.image}@{one.digest}" for one in first]
+    references = [f"{image.image}@{image.digest}" for image in first]
     ended = call(
-        "docker", "buildx", "imagetools", "create", *builder(context), "--tag", name, *parts
+        "docker", "buildx", "imagetools", "create", *builder(context), "--tag", name, *references
     )
     if ended.returncode:
         raise ToolMissing(
             f"cannot make the index `{name}` from the pushed images",
             found=ended.stderr.strip().rpartition("\n")[2],
-            help=f"`docker buildx imagetools create --tag {name} {' '.join(parts)}` makes it",
+            help=f"`docker buildx imagetools create --tag {name} {' '.join(references)}` makes it",
         )
-    return tuple(one.image for one in first)
+    return tuple(image.image for image in first)
 
 
 def _by_platform(index: Index, images: Sequence[tuple[Built, str]]) -> list[Built]:
     # Two of one platform cannot be told apart by whoever pulls: images for AMD stay apart from those of x86.
     order = [*index.header["targets"]]
-    found: dict[str, Built] = {}
-    for one, _ in sorted(images, key=lambda pair: order.index(pair[1])):
-        found.setdefault(one.platform, one)
-    return list(found.values())
+    by_platform: dict[str, Built] = {}
+    for image, _ in sorted(images, key=lambda pair: order.index(pair[1])):
+        by_platform.setdefault(image.platform, image)
+    return list(by_platform.values())

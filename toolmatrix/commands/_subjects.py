@@ -23,7 +23,7 @@ def give_verdicts(context: Context, many: list[Judged], *, alone: bool) -> int:
     """Print verdicts in the format asked for; returns the exit code."""
     if context.options.format == "github":
         summarize(context, verdicts.markdown(many))
-    lost = [judged for judged in many if judged.not_attached]
+    lost = [verdict for verdict in many if verdict.not_attached]
     if lost:
         what = lost[0].subject + (f" and of {plural(len(lost) - 1, 'other')}" if lost[1:] else "")
         why = lost[0].not_attached
@@ -33,17 +33,17 @@ def give_verdicts(context: Context, many: list[Judged], *, alone: bool) -> int:
 
 def listed_subjects(context: Context, lists: Iterable[str]) -> list[str]:
     """The subjects in lists, each once. Raises UsageError where there are none."""
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for name in lists:
         read = partial(read_file, context, name, "subjects", LARGEST_LIST)
-        found |= dict.fromkeys(read_subjects("stdin" if name == "-" else name, read))
-    if lists and not found:
+        unique |= dict.fromkeys(read_subjects("stdin" if name == "-" else name, read))
+    if lists and not unique:
         raise UsageError(
             "no subjects found",
             expected="subjects such as `archive:image.tar`, one a line, or a manifest with images",
             found=", ".join(f"`{name}`" for name in lists),
         )
-    return list(found)
+    return list(unique)
 
 
 def read_file(context: Context, path: str, what: str, most: int) -> bytes:
@@ -56,8 +56,8 @@ def read_file(context: Context, path: str, what: str, most: int) -> bytes:
             with opened(context.path(path)) as file:
                 data = file.read(most + 1)
     except OSError as error:
-        found = error.strerror or str(error)
-        raise UsageError(f"cannot read {what}", where=Position(path), found=found) from None
+        reason = error.strerror or str(error)
+        raise UsageError(f"cannot read {what}", where=Position(path), found=reason) from None
     if len(data) > most:
         expected = f"at most {most >> 20} MiB"
         raise UsageError(f"cannot read {what}", where=Position(path), expected=expected)

@@ -72,9 +72,9 @@ def check(
     processes = jobs or calling.processes
     workers = partial(Workers, paths=opened.paths, processes=processes, executor=executor)
     if render:
-        asked = _renders.questions(opened.index, split_words(arch), names)
-        return _renders.table(opened.index, asked, workers)
-    return _judged(opened, (*names, *paths), stale, workers)
+        questions = _renders.questions(opened.index, split_words(arch), names)
+        return _renders.table(opened.index, questions, workers)
+    return _check_matrix(opened, (*names, *paths), stale, workers)
 
 
 def check_render(*, arch: Words = (), only: Words = (), matrix: OpenMatrix | None = None) -> Report:
@@ -91,24 +91,24 @@ def _with_files(paths: Sequence[str], more: Iterable[str]) -> tuple[str, ...]:
     return (*paths, *(path for path in more if os.path.realpath(path) not in there))
 
 
-def _judged(
+def _check_matrix(
     opened: OpenMatrix, only: Sequence[str], stale: int | None, workers: Callable[..., Workers]
 ) -> Report:
     index, today = opened.index, this_day(caller().env)
-    held = files_of(opened.paths)
-    chosen = [_file(name, held) for name in only]
+    files = files_of(opened.paths)
+    chosen = [_file(name, files) for name in only]
     matrix = loaded(opened.paths) if only else None
-    parts = sweep.parts(sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index))
+    batches = sweep.parts(sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index))
     outcomes: list[ReleaseOutcome] = []
     with (
         caller().progress("solving", "releases") as progress,
-        workers(sweep.Sweeper(index=index), parts) as shared,
+        workers(sweep.Sweeper(index=index), batches) as shared,
     ):
         # The processes begin to solve while this one reads the files again.
         reading = shared.meanwhile(lambda: matrix or loaded(opened.paths))
-        for part in shared.results():
-            outcomes += part
-            progress.at(len(outcomes), sum(map(len, parts)))
+        for batch in shared.results():
+            outcomes += batch
+            progress.at(len(outcomes), sum(map(len, batches)))
         matrix = reading()
     solved = [
         *sweep.unanswered(outcomes, sweep.promised(index), sweep.first_framework(index)),
@@ -117,20 +117,20 @@ def _judged(
     read = [
         *lints.gaps(matrix, index),
         *lints.findings(matrix, index, today, stale),
-        *lints.unlisted(held),
+        *lints.unlisted(files),
     ]
     # What was found by solving is about the releases of the files; what was found by reading names its file.
-    shown = {lints.shortened(Position(path)).path for path in chosen}
-    found = [
-        *lints.located(solved, matrix, held),
+    chosen_paths = {lints.shortened(Position(path)).path for path in chosen}
+    findings = [
+        *lints.located(solved, matrix, files),
         *(
-            one
-            for one in lints.located(read, matrix, held)
-            if not only or (one.where and one.where.path in shown)
+            finding
+            for finding in lints.located(read, matrix, files)
+            if not only or (finding.where and finding.where.path in chosen_paths)
         ),
     ]
-    subject = " and ".join(sorted(shown)) or "the matrix"
-    report = MatrixReport(index, found, sweep.counts(index, outcomes), subject)
+    subject = " and ".join(sorted(chosen_paths)) or "the matrix"
+    report = MatrixReport(index, findings, sweep.counts(index, outcomes), subject)
     return findings_report(report, ", ".join(only) or "matrix")
 
 

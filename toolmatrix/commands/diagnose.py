@@ -61,8 +61,8 @@ def diagnose(
     calling = caller()
     text = calling.stdin if path else io.StringIO("\n".join(lines))
     name = log_file.called(path) if path else "log"
-    seen = observe_log(calling.path(path) if path else "-", text, name)
-    return diagnosed(seen, os.fspath(lock), limit, matrix)
+    observed = observe_log(calling.path(path) if path else "-", text, name)
+    return diagnosed(observed, os.fspath(lock), limit, matrix)
 
 
 def diagnosed(log: ObservedLog, lock: str, limit: int, matrix: Matrix) -> Report:
@@ -90,12 +90,12 @@ def diagnosed(log: ObservedLog, lock: str, limit: int, matrix: Matrix) -> Report
         # Of a component that several targets hold, the release of the first counts.
         for component, version in target.chosen.items():
             locked.setdefault(component, version)
-    found = judge.diagnose(index, signatures.load(), log, locked, answer, limit)
-    report = DiagnosisReport(index, found, lock if locked else "")
+    diagnosis = judge.diagnose(index, signatures.load(), log, locked, answer, limit)
+    report = DiagnosisReport(index, diagnosis, lock if locked else "")
     return Report(
         words=report.text,
         document=report.document,
-        exit_code=int(bool(found.causes)),
+        exit_code=int(bool(diagnosis.causes)),
         forms={
             "sarif": lambda: as_json(sarif(report.annotations())),
             "github": report.github,

@@ -96,10 +96,10 @@ class Fetched(Outcome, Value):
     def text(self, screen: Terminal = PLAIN) -> str:
         """A line for each file that came, the sum, and what is left."""
         del screen
-        came = [one for one in self.files if not one.there]
-        lines = [f"fetched {printable(one.path)}" for one in came]
-        lines += [f"no checksum: {printable(one.path)}" for one in self.files if not one.pinned]
-        size = sum(one.bytes for one in self.files)
+        came = [file for file in self.files if not file.there]
+        lines = [f"fetched {printable(file.path)}" for file in came]
+        lines += [f"no checksum: {printable(file.path)}" for file in self.files if not file.pinned]
+        size = sum(file.bytes for file in self.files)
         lines.append(
             f"{self.folder}: {plural(len(self.files), 'file')}, {size} bytes, {len(came)} of them new"
         )
@@ -112,7 +112,7 @@ class Fetched(Outcome, Value):
         return {
             "schema": SCHEMA,
             "folder": self.folder,
-            "files": [one.to_json() for one in self.files],
+            "files": [file.to_json() for file in self.files],
             "left": [{"image": image, "what": what} for image, what in self.left],
         }
 
@@ -120,7 +120,7 @@ class Fetched(Outcome, Value):
 class WantedFile(Value):
     """One file to have: its place below the folder, its SHA-256 if that is known, and how its address is found."""
 
-    place: str
+    path: str
     sha256: str
     address: str = ""
     package: str = ""
@@ -154,7 +154,7 @@ def _downloads(folder: str, index: Index) -> Fetched:
     named = options.fetched
     job = files.rendered(lock, options, files.rules(index, options), targets=options.target).job
     to = os.path.join(folder, named or FOLDER)
-    wanted = {one.place: one for image in job.images for one in _wanted(image)}
+    wanted = {file.path: file for image in job.images for file in _wanted(image)}
     came = _fetched(wanted.values(), to)
     if any(map(placing.has_archives, job.images)):
         archives = os.path.join(to, placing.ARCHIVES)
@@ -165,8 +165,8 @@ def _downloads(folder: str, index: Index) -> Fetched:
     return Fetched(folder=to, files=came, left=tuple(_left(job)), how="" if named else how)
 
 
-def _driver(word: str, index: Index) -> Fetched:
-    component, _, release = word.partition("==")
+def _driver(toolkit: str, index: Index) -> Fetched:
+    component, _, release = toolkit.partition("==")
     wheels = [*driver_wheels.files(index, component, release, platform.machine())]
     if not wheels:
         raise NothingMatched(
@@ -180,15 +180,15 @@ def _driver(word: str, index: Index) -> Fetched:
     to = os.path.join(cache, "drivers", f"{component}-{release}")
     wanted = [
         WantedFile(
-            place=f"{_PARTS}/{name}",
+            path=f"{_PARTS}/{name}",
             sha256=digest,
             package=name.partition("-")[0].replace("_", "-"),
         )
         for name, digest in wheels
     ]
     came = _fetched(wanted, to)
-    for one in came:
-        _unpack(one.path, to)
+    for file in came:
+        _unpack(file.path, to)
     how = "hint: `toolmatrix stages FILE --lock LOCK` uses it if the lock has that release"
     return Fetched(folder=to, files=came, left=(), how=how)
 
@@ -201,8 +201,8 @@ def _fetched(wanted: Collection[WantedFile], to: str) -> tuple[FetchedFile, ...]
         where = families.indexes(caller().env)
         session.trust(where.certificates, where.proxy)
         getter = FileGetter(session, where.urls)
-        for done, one in enumerate(wanted, 1):
-            came.append(getter.get(one, to))
+        for done, file in enumerate(wanted, 1):
+            came.append(getter.get(file, to))
             progress.at(done, len(wanted))
     return tuple(came)
 
@@ -218,21 +218,21 @@ def _unpack(wheel: str, to: str) -> None:
 
 def _wanted(image: ImagePlan) -> Iterator[WantedFile]:
     for file in image.all_downloads:
-        yield WantedFile(place=placing.place(file.url), sha256=file.checksum, address=file.url)
+        yield WantedFile(path=placing.place(file.url), sha256=file.checksum, address=file.url)
     if image.closure is None:
         return
     own = _indexes(image.closure)
     for name, package in (*image.installers.items(), *image.closure.packages.items()):
         for file_name, digest in package.files.items():
-            place = f"{placing.wheel_folder(image)}/{placing.check_folder(file_name)}"
+            path = f"{placing.wheel_folder(image)}/{placing.check_folder(file_name)}"
             yield WantedFile(
-                place=place, sha256=digest, address=package.url, package=name, indexes=own
+                path=path, sha256=digest, address=package.url, package=name, indexes=own
             )
 
 
 def _indexes(closure: LockedClosure) -> tuple[str, ...]:
     words = closure.asked.options
-    return tuple(word for option, word in pairwise(words) if option.endswith("index-url"))
+    return tuple(value for option, value in pairwise(words) if option.endswith("index-url"))
 
 
 def _left(job: Job) -> Iterator[tuple[str, str]]:
@@ -241,8 +241,11 @@ def _left(job: Job) -> Iterator[tuple[str, str]]:
         if packages:
             manager = image.distro.manager
             yield image.name, f"{manager}: {packages}; `--base` names an image that has them"
-        for one in dict.fromkeys((*image.repositories, *image.runtime.repositories)):
-            yield image.name, f"the key and the lists of {one.uri}; `--mirror` names another source"
+        for repository in dict.fromkeys((*image.repositories, *image.runtime.repositories)):
+            yield (
+                image.name,
+                f"the key and the lists of {repository.uri}; `--mirror` names another source",
+            )
         if (image.pip or image.builds) and image.closure is None:
             yield image.name, "Python packages; `toolmatrix lock --packages` names their files"
         if placing.has_archives(image):
@@ -265,7 +268,7 @@ class FileGetter:
 
     def get(self, wanted: WantedFile, to: str) -> FetchedFile:
         """One file at its place."""
-        path = os.path.join(to, *wanted.place.split("/"))
+        path = os.path.join(to, *wanted.path.split("/"))
         there = os.path.isfile(path)
         digest = _digest(path) if there else ""
         # One that is another was replaced, or has another version by the same name.
@@ -319,9 +322,9 @@ class FileGetter:
             return wanted.address
         key = (wanted.package, *wanted.indexes)
         if key not in self.pages:
-            asked = (*wanted.indexes, *self.indexes)
-            self.pages[key] = project.addresses(self.session, asked, wanted.package)
-        name = wanted.place.rpartition("/")[2]
+            indexes = (*wanted.indexes, *self.indexes)
+            self.pages[key] = project.addresses(self.session, indexes, wanted.package)
+        name = wanted.path.rpartition("/")[2]
         try:
             return self.pages[key][name]
         except KeyError:

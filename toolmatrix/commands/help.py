@@ -75,17 +75,17 @@ def _topic_lines(name: str, terminal: Terminal) -> list[str]:
 
     known = topics.load()
     if name == _TOPICS:
-        rows = [(f"  {topic}", told.title) for topic, told in known.items()]
+        rows = [(f"  {topic}", entry.title) for topic, entry in known.items()]
         return ["`toolmatrix help TOPIC` shows one of these topics:", "", *columns(rows)]
     if name not in known:
         from toolmatrix.request.spelling import meant
 
-        words = (*COMMANDS, *known, _TOPICS)
+        names = (*COMMANDS, *known, _TOPICS)
         raise UsageError(
             f"unknown command or topic `{name}`",
             help=meant(
                 name,
-                words,
+                names,
                 "`toolmatrix help` lists the commands, `toolmatrix help topics` the topics",
             ),
         )
@@ -100,15 +100,15 @@ def _topic(topic: Topic, terminal: Terminal) -> Iterator[str]:
     for text in topic.says:
         yield from ("", *wrap(text, terminal.width))
     yield ""
-    rows = [(f"  {left.replace('`', '')}", _words(right)) for left, right in topic.rows]
-    yield from _listed(rows, terminal)
+    rows = [(f"  {left.replace('`', '')}", _without_quotes(right)) for left, right in topic.rows]
+    yield from _two_columns(rows, terminal)
     for text in topic.then:
         yield from ("", *wrap(text, terminal.width))
 
 
-def _words(text: str) -> str:
+def _without_quotes(text: str) -> str:
     # A list of nothing but words needs no quotes.
-    alone = all(part[:1] == part[-1:] == "`" for part in text.split(", "))
+    alone = all(name[:1] == name[-1:] == "`" for name in text.split(", "))
     return text.replace("`", "") if alone else text
 
 
@@ -129,20 +129,24 @@ def _program(terminal: Terminal, brief: bool) -> list[str]:
         *_section("Usage", ["  toolmatrix COMMAND [OPTIONS] [ARGUMENTS]"], terminal),
     ]
     for title in GROUPS:
-        rows = [f"{f'  {one.name}':{width}}{one.summary}" for one in commands if one.group == title]
+        rows = [
+            f"{f'  {command.name}':{width}}{command.summary}"
+            for command in commands
+            if command.group == title
+        ]
         lines += _section(title, rows, terminal)
     if brief:
-        told = "`toolmatrix --help` also shows common options, settings, exit codes and topics"
-        return [*lines, "", *wrap(told, terminal.width)]
+        hint = "`toolmatrix --help` also shows common options, settings, exit codes and topics"
+        return [*lines, "", *wrap(hint, terminal.width)]
     from toolmatrix.cli import topics
 
     known = topics.load()
-    said = known["settings"]
+    settings = known["settings"]
     codes = "; ".join(f"{code} {text}" for code, text in topics.EXIT_CODES.items())
     return [
         *lines,
         *_section("Common options", _options(COMMON.values(), terminal, None), terminal),
-        *_section("Settings", wrap(said.says[0], terminal.width, indent="  "), terminal),
+        *_section("Settings", wrap(settings.says[0], terminal.width, indent="  "), terminal),
         *_section("Exit codes", wrap(codes, terminal.width, indent="  "), terminal),
         *_section(
             "Topics (`toolmatrix help TOPIC`)",
@@ -166,7 +170,7 @@ def _command(command: Command, terminal: Terminal, brief: bool) -> list[str]:
             lines += _section(title, _options(options, terminal, command, brief=brief), terminal)
     if brief:
         lines += _section("Formats (`--format`)", [f"  {', '.join(command.forms)}"], terminal)
-        others = ", ".join(one.flags[-1] for _, options in groups[1:] for one in options)
+        others = ", ".join(option.flags[-1] for _, options in groups[1:] for option in options)
         more = f"`toolmatrix {command.name} --help` also explains: {others}"
     else:
         more = "Exit codes and more: `toolmatrix help topics`"
@@ -180,8 +184,8 @@ def sections(command: Command) -> list[tuple[str, list[Option]]]:
     return [
         ("Options", [*command.own.values()]),
         *(
-            (title, [one for name, one in part.items() if name not in command.own])
-            for title, part in shared
+            (title, [option for name, option in options.items() if name not in command.own])
+            for title, options in shared
         ),
     ]
 
@@ -198,17 +202,17 @@ def _section(title: str, lines: list[str], terminal: Terminal) -> list[str]:
 def _options(
     options: Iterable[Option], terminal: Terminal, command: Command | None, *, brief: bool = False
 ) -> list[str]:
-    shown = []
-    for one in options:
-        told = meaning(one, command)
+    rows = []
+    for declared in options:
+        text = meaning(declared, command)
         # Where the words of an answer are looked for there is no room for where else they can be said.
-        if not (brief or one.only_flag or command is None):
-            told += f" [{one.variable}]"
-        shown.append((f"  {flags(one, command)}", told))
-    return _listed(shown, terminal)
+        if not (brief or declared.only_flag or command is None):
+            text += f" [{declared.variable}]"
+        rows.append((f"  {flags(declared, command)}", text))
+    return _two_columns(rows, terminal)
 
 
-def _listed(rows: list[tuple[str, str]], terminal: Terminal) -> list[str]:
+def _two_columns(rows: list[tuple[str, str]], terminal: Terminal) -> list[str]:
     """Pairs in two columns; what is longer than the left one stands on a line of its own."""
     left = min(max(len(head) for head, _ in rows), _LEFT, terminal.width // 3) + 2
     lines: list[str] = []

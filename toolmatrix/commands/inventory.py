@@ -63,7 +63,7 @@ def inventory(
     user's cache; None for nowhere. Raises SubjectError for what cannot be read, UsageError for what is not a subject,
     NothingMatched for another platform, ToolMissing without an engine.
     """
-    found = validation.observe(
+    observed = validation.observe(
         subject,
         platform,
         os.fspath(directory),
@@ -72,4 +72,4 @@ def inventory(
         (lambda _: validation.probes_of(open_matrix(matrix).index)) if run else None,
         layer_store(store, store_size),
     )
-    return SubjectInventory(**{field: getattr(found, field) for field in found._fields})
+    return SubjectInventory(**{field: getattr(observed, field) for field in observed._fields})

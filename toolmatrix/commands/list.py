@@ -111,9 +111,11 @@ def _group(head: ComponentHead, heads: Mapping[str, ComponentHead]) -> str:
 
 
 def _entry(index: Index, name: str, aliases: list[str], at: str) -> ComponentEntry:
-    head, part = index.header["components"][name], index.component(name)
-    places = [place for place, day in enumerate(part.dates) if not (at and day > at)]
-    usable = [place for place in places if not part.yanked >> place + 1 & 1] or places
+    head, facts = index.header["components"][name], index.component(name)
+    positions = [position for position, day in enumerate(facts.dates) if not (at and day > at)]
+    usable = [
+        position for position in positions if not facts.yanked >> position + 1 & 1
+    ] or positions
     # Names have no newest.
     newest = usable[-1] if usable and head["scheme"] != "names" else None
     builds = index.builds_of(name)
@@ -121,31 +123,31 @@ def _entry(index: Index, name: str, aliases: list[str], at: str) -> ComponentEnt
         "component": name,
         "title": head["title"],
         "aliases": aliases,
-        "newest": None if newest is None else part.versions[newest],
-        "date": (newest is not None and part.dates[newest]) or None,
-        "releases": len(places),
+        "newest": None if newest is None else facts.versions[newest],
+        "date": (newest is not None and facts.dates[newest]) or None,
+        "releases": len(positions),
         "builds": len(index.component(builds).versions) if builds else 0,
     }
 
 
-def _text(held: ComponentsDocument, screen: Terminal) -> str:
+def _text(document: ComponentsDocument, screen: Terminal) -> str:
     """The components as lines under the title of their group."""
-    return terminal.blocks(_lines(held, screen))
+    return terminal.blocks(_lines(document, screen))
 
 
-def _lines(held: ComponentsDocument, screen: Terminal) -> Iterator[list[str]]:
-    entries = [entry for group in held["groups"] for entry in group["components"]]
+def _lines(document: ComponentsDocument, screen: Terminal) -> Iterator[list[str]]:
+    entries = [entry for group in document["groups"] for entry in group["components"]]
     width = max((len(entry["component"]) for entry in entries), default=0)
     wide = max((len(entry["newest"] or "") for entry in entries), default=0)
     left = max(_TITLE, screen.width - width - wide - 13)
-    for group in held["groups"]:
-        shown = [screen.style(group["group"], "bold")]
+    for group in document["groups"]:
+        lines = [screen.style(group["group"], "bold")]
         for entry in group["components"]:
             builds = f"+{entry['builds']}" if entry["builds"] else ""
             head = f"{entry['component']:{width}}  {entry['newest'] or '':{wide}}"
             title = entry["title"] if entry["title"] != entry["component"] else ""
             line = f"{head}  {entry['releases']:>3} {builds:5}  {terminal.cut(title, left)}"
-            shown.append(line.rstrip())
-        yield shown
+            lines.append(line.rstrip())
+        yield lines
     count = terminal.plural(len(entries), "component")
     yield [f"{count}; each with its newest release, number of releases, and + number of builds"]

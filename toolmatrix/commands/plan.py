@@ -64,8 +64,8 @@ def plan(
     named = words(*wanted)
     index = with_online_packages(named, options, online=online).index
 
-    def read(devices: Sequence[str], way: str) -> Request:
-        changed: RequestOptions = {**options, "device": devices, "from_": way}
+    def read(devices: Sequence[str], from_: str) -> Request:
+        changed: RequestOptions = {**options, "device": devices, "from_": from_}
         return read_request(("arch", *named), changed, varied=("arch",))[1]
 
     if options.get("arch"):
@@ -82,40 +82,40 @@ def _plan(index: Index, read: Reader, devices: Sequence[str], *, everything: boo
         )
     names = Names(index)
     # A device that is named twice, as a product and by its capability, is one device.
-    asked = {names.device(name): name for name in devices}
+    spellings = {names.device(name): name for name in devices}
     # Devices of two makers have two toolkits, and a board with a CPU has a target of its own: each has its own plans.
     groups: dict[tuple[str, tuple[str, ...]], list[Runs]] = {}
-    for device, said in asked.items():
+    for device, spelling in spellings.items():
         runs = arch_plans.runs(index, device)
         toolkit = arch_plans.toolkit_of(index, runs) if runs else ""
         if runs is None or not toolkit:
             raise CannotSay(
                 f"no fact names the code that {device} runs, or a toolkit that makes it",
                 expected="a device with facts about codegen archs",
-                found=f"`--device {said}`",
+                found=f"`--device {spelling}`",
             )
-        groups.setdefault((toolkit, read([said], "source").targets), []).append(runs)
+        groups.setdefault((toolkit, read([spelling], "source").targets), []).append(runs)
     several = len({targets for _, targets in groups}) > 1
-    found = [
-        _planned(index, read, toolkit, held, asked).replace(
+    plans = [
+        _planned(index, read, toolkit, members, spellings).replace(
             target=",".join(targets) if several else ""
         )
-        for (toolkit, targets), held in groups.items()
+        for (toolkit, targets), members in groups.items()
     ]
-    document = _document(index, found)
+    document = _document(index, plans)
     return Report(
         words=partial(_text, index, document, everything=everything),
         document=lambda: document,
         # A sure no outweighs what nobody can say, and that a yes; the codes themselves have another order.
-        exit_code=max(map(_exit_code, found), key=(0, CannotSay.exit_code, 1).index),
+        exit_code=max(map(_exit_code, plans), key=(0, CannotSay.exit_code, 1).index),
     )
 
 
-def _exit_code(found: Planned) -> int:
-    if found.plans:
+def _exit_code(planned: Planned) -> int:
+    if planned.plans:
         return 0
     # Where no fact keeps a release from making the code it may do so: nobody says no.
-    return CannotSay.exit_code if any(one.open for one in found.missing) else 1
+    return CannotSay.exit_code if any(gap.open for gap in planned.missing) else 1
 
 
 def _no_archs() -> UsageError:
@@ -128,13 +128,13 @@ def _no_archs() -> UsageError:
 
 
 def _planned(
-    index: Index, read: Reader, toolkit: str, devices: Sequence[Runs], asked: dict[str, str]
+    index: Index, read: Reader, toolkit: str, devices: Sequence[Runs], spellings: dict[str, str]
 ) -> Planned:
 
     names = [device.device for device in devices]
-    words = [asked[name] for name in names]
+    wanted = [spellings[name] for name in names]
     # Archs are chosen where code is compiled: the plan is that of a build, and wheels are looked at as they are.
-    request = read(words, "source")
+    request = read(wanted, "source")
     plans, missing = arch_plans.Planner(index, request, toolkit, devices).plans()
     frameworks = dict.fromkeys(
         ask.component
@@ -143,11 +143,11 @@ def _planned(
     )
     return Planned(
         toolkit=toolkit,
-        devices=tuple((name, asked[name]) for name in names),
+        devices=tuple((name, spellings[name]) for name in names),
         plans=tuple(plans),
         missing=tuple(missing),
         frameworks=tuple(
-            _framework(index, request, read(words, "wheel"), name, toolkit, devices)
+            _framework(index, request, read(wanted, "wheel"), name, toolkit, devices)
             for name in frameworks
         ),
     )
@@ -162,16 +162,16 @@ def _framework(
     devices: Sequence[Runs],
 ) -> Framework:
 
-    way, variant = RequestFacts(index, source, name), index.builds_of(name)
+    facts, variant = RequestFacts(index, source, name), index.builds_of(name)
     own = RequestFacts(index, wheel, variant) if variant else None
     if own is not None:
         # Builds of the releases that were asked for.
         for binding in index.component(variant).about(name, -1):
-            if not binding.allowed & way.asked:
+            if not binding.allowed & facts.asked:
                 own.mask &= ~binding.mask
     return Framework(
         component=name,
-        toolkit=way.partner(toolkit),
+        toolkit=facts.partner(toolkit),
         builds=None if own is None else arch_plans.builds(index, own, devices),
     )
 
@@ -316,42 +316,42 @@ class Framework(Value):
     builds: BuildsOf | None
 
 
-def _document(index: Index, found: Sequence[Planned]) -> ArchPlanDocument:
+def _document(index: Index, plans: Sequence[Planned]) -> ArchPlanDocument:
     """The plans as JSON values, with what each device runs, the releases of the toolkit and the flags."""
     return {
         "schema": SCHEMA,
         "matrix": answer.head(index),
         "devices": [
-            {"device": device, "asked": asked, "toolkit": part.toolkit, **part.placed}
-            for part in found
-            for device, asked in part.devices
+            {"device": device, "asked": spelling, "toolkit": planned.toolkit, **planned.placed}
+            for planned in plans
+            for device, spelling in planned.devices
         ],
-        "plans": [_plan_entry(index, part, plan) for part in found for plan in part.plans],
+        "plans": [_plan_entry(index, planned, plan) for planned in plans for plan in planned.plans],
         "missing": [
             {
-                "kind": one.kind,
-                "toolkit": part.toolkit,
+                "kind": gap.kind,
+                "toolkit": planned.toolkit,
                 "devices": {
-                    device: index.scale(part.toolkit).named(mask)
-                    for device, mask in one.toolkits.items()
+                    device: index.scale(planned.toolkit).named(mask)
+                    for device, mask in gap.toolkits.items()
                 },
-                "open": index.scale(part.toolkit).named(one.open),
-                **part.placed,
+                "open": index.scale(planned.toolkit).named(gap.open),
+                **planned.placed,
             }
-            for part in found
-            for one in part.missing
+            for planned in plans
+            for gap in planned.missing
         ],
         "builds": [
-            _builds(index, part.toolkit, one.builds)
-            for part in found
-            for one in part.frameworks
-            if one.builds
+            _builds(index, planned.toolkit, framework.builds)
+            for planned in plans
+            for framework in planned.frameworks
+            if framework.builds
         ],
     }
 
 
-def _plan_entry(index: Index, part: Planned, plan: ArchPlan) -> PlanEntry:
-    toolkit, archs = part.toolkit, index.scale("arch")
+def _plan_entry(index: Index, planned: Planned, plan: ArchPlan) -> PlanEntry:
+    toolkit, archs = planned.toolkit, index.scale("arch")
     scale = index.scale(toolkit)
     takes = 0
     for mask in plan.toolkits.values():
@@ -359,7 +359,7 @@ def _plan_entry(index: Index, part: Planned, plan: ArchPlan) -> PlanEntry:
     names = archs.named(plan.archs)
     return {
         "toolkit": toolkit,
-        **part.placed,
+        **planned.placed,
         "kinds": list(plan.kinds),
         "archs": names,
         "devices": {
@@ -368,20 +368,20 @@ def _plan_entry(index: Index, part: Planned, plan: ArchPlan) -> PlanEntry:
         },
         "also": dict(plan.others),
         "releases": [
-            {"evidence": word, "releases": scale.named(mask)}
-            for word, mask in plan.toolkits.items()
+            {"evidence": evidence, "releases": scale.named(mask)}
+            for evidence, mask in plan.toolkits.items()
         ],
         "unknown": scale.named(plan.unknown),
         "frameworks": [
             {
-                "component": one.component,
+                "component": framework.component,
                 "says": says,
-                "evidence": word,
+                "evidence": evidence,
                 "releases": scale.named(mask & takes),
             }
-            for one in part.frameworks
+            for framework in planned.frameworks
             for says in (TESTED, ALLOWED)
-            for word, mask, _ in one.toolkit.by_evidence(says)
+            for evidence, mask, _ in framework.toolkit.by_evidence(says)
             if mask & takes
         ],
         "flags": {"nvcc": flags.nvcc(names), "hipcc": flags.hipcc(names)},
@@ -392,15 +392,15 @@ def _plan_entry(index: Index, part: Planned, plan: ArchPlan) -> PlanEntry:
 
 def _runs(index: Index, devices: Sequence[str]) -> PlannedRuns:
     """How well it is known what the devices run, and by which facts."""
-    part, found, known = index.component("device"), set(), evidence_words.WORDS[0]
+    facts, ids, known = index.component("device"), set(), evidence_words.WORDS[0]
     for device in devices:
         bit = index.scale("device").bit(device)
-        for binding in part.about("arch", bit):
+        for binding in facts.about("arch", bit):
             if binding.kind == "limits":
                 known = evidence_words.weaker(known, binding.evidence)
                 cites = [cite for cite in index.cites(binding.cites) if cite.touches(bit)]
-                found |= {index.claim(cite.record).id for cite in cites}
-    return {"evidence": known, "facts": sorted(found)}
+                ids |= {index.claim(cite.record).id for cite in cites}
+    return {"evidence": known, "facts": sorted(ids)}
 
 
 def _builds(index: Index, toolkit: str, builds: BuildsOf) -> PlannedBuilds:
@@ -412,7 +412,7 @@ def _builds(index: Index, toolkit: str, builds: BuildsOf) -> PlannedBuilds:
         "toolkit": toolkit,
         # Without a build that runs nothing is known of one.
         "evidence": evidence_words.weakest(
-            word for build, word in builds.evidence.items() if build & run
+            evidence for build, evidence in builds.evidence.items() if build & run
         )
         if run
         else evidence_words.UNKNOWN,
@@ -424,19 +424,21 @@ def _builds(index: Index, toolkit: str, builds: BuildsOf) -> PlannedBuilds:
 
 
 def _text(
-    index: Index, held: ArchPlanDocument, screen: Terminal, *, everything: bool = False
+    index: Index, document: ArchPlanDocument, screen: Terminal, *, everything: bool = False
 ) -> str:
     """The plans for people: archs, what runs on what, the releases of the toolkit, and the flags."""
     page = _Page(index, screen, everything)
     names = [
-        one["device"] if one["asked"] == one["device"] else f"{one['asked']} ({one['device']})"
-        for one in held["devices"]
+        device["device"]
+        if device["asked"] == device["device"]
+        else f"{device['asked']} ({device['device']})"
+        for device in document["devices"]
     ]
     blocks = [
         screen.wrap(f"code for {terminal.listing(names)}"),
-        *(page.plan(plan) for plan in held["plans"]),
-        [line for one in held["missing"] for line in page.missing(one)],
-        *(page.builds(one) for one in held["builds"]),
+        *(page.plan(plan) for plan in document["plans"]),
+        [line for missing in document["missing"] for line in page.missing(missing)],
+        *(page.builds(builds) for builds in document["builds"]),
         page.notes.lines(screen.width),
     ]
     return terminal.blocks(blocks)
@@ -461,66 +463,68 @@ class _Page:
         for device, code in plan["devices"].items():
             compiled = " as PTX" if code["how"] == arch_plans.COMPILED else ""
             run.setdefault(code["arch"] + compiled, []).append(device)
-        told = "; ".join(
+        text = "; ".join(
             f"{terminal.listing(devices)} {'runs' if len(devices) == 1 else 'run'} {code}"
             for code, devices in run.items()
         )
         lines += self.line(
-            "devices", plan["runs"]["evidence"], f"{told} {self.marks(plan['runs']['facts'])}"
+            "devices", plan["runs"]["evidence"], f"{text} {self.marks(plan['runs']['facts'])}"
         )
         # The facts are those of the plan as a whole: their marks stand beside the first of its releases.
         marks = self.marks(plan["facts"])
-        for one in plan["releases"]:
-            told = f"{self.ranges(toolkit, one['releases'])} {marks}"
-            lines += self.line(toolkit, one["evidence"], told)
+        for release in plan["releases"]:
+            text = f"{self.ranges(toolkit, release['releases'])} {marks}"
+            lines += self.line(toolkit, release["evidence"], text)
             marks = ""
         for beside in plan["frameworks"]:
-            told = f"{beside['says']} with {toolkit} {self.ranges(toolkit, beside['releases'])}"
-            lines += self.line(beside["component"], beside["evidence"], told)
+            text = f"{beside['says']} with {toolkit} {self.ranges(toolkit, beside['releases'])}"
+            lines += self.line(beside["component"], beside["evidence"], text)
         ptx = [name for name, how in plan["also"].items() if how == arch_plans.COMPILED]
         native = [name for name in plan["also"] if name not in ptx]
         also = [", ".join(names) for names in (native, ptx) if names]
         if also:
             lines += self.line("also on", "", "; ".join(also) + (" as PTX" if ptx else ""))
-        for tool, said in (("nvcc", plan["flags"]["nvcc"]), ("hipcc", plan["flags"]["hipcc"])):
-            if said:
-                lines += self.line(tool, "", " ".join(said))
+        for tool, arguments in (("nvcc", plan["flags"]["nvcc"]), ("hipcc", plan["flags"]["hipcc"])):
+            if arguments:
+                lines += self.line(tool, "", " ".join(arguments))
         return lines
 
-    def line(self, name: str, evidence: Evidence, told: str) -> list[str]:
+    def line(self, name: str, evidence: Evidence, text: str) -> list[str]:
         head = f"  {name:8} {evidence:9} " if evidence else f"  {name:8} "
-        return self.screen.wrap(told.rstrip(), head, " " * len(head))
+        return self.screen.wrap(text.rstrip(), head, " " * len(head))
 
     def ranges(self, component: str, releases: Sequence[str], most: int = _RANGES) -> str:
-        told = partners.ranges(self.index, component, releases)
-        return told if self.everything else partners.few(told, most)
+        text = partners.ranges(self.index, component, releases)
+        return text if self.everything else partners.few(text, most)
 
     def marks(self, facts: Iterable[str]) -> str:
-        found = dict.fromkeys(self.index.record(self.index.number(fact)).source for fact in facts)
-        return self.notes.mark([*found][: None if self.everything else _SOURCES])
+        sources = dict.fromkeys(self.index.record(self.index.number(fact)).source for fact in facts)
+        return self.notes.mark([*sources][: None if self.everything else _SOURCES])
 
-    def missing(self, one: MissingPlan) -> list[str]:
-        toolkit = one["toolkit"]
+    def missing(self, entry: MissingPlan) -> list[str]:
+        toolkit = entry["toolkit"]
         known = [
-            f"that for {device} is in {self.ranges(toolkit, held, _FEW) if held else 'none'}"
-            for device, held in one["devices"].items()
+            f"that for {device} is in {self.ranges(toolkit, releases, _FEW) if releases else 'none'}"
+            for device, releases in entry["devices"].items()
         ]
         # Where no fact keeps a release from making it, nobody says no either.
-        word = "is known to make" if one["open"] else "in the request makes"
-        said = f"{_on(one)}{_TITLES[one['kind']]}: no release of {toolkit} {word} code for all: "
-        return self.screen.wrap(said + "; ".join(known))
+        verb = "is known to make" if entry["open"] else "in the request makes"
+        head = (
+            f"{_on(entry)}{_TITLES[entry['kind']]}: no release of {toolkit} {verb} code for all: "
+        )
+        return self.screen.wrap(head + "; ".join(known))
 
-    def builds(self, one: PlannedBuilds) -> list[str]:
-        lines = [f"{one['builds_of']}, its builds for {one['toolkit']}"]
+    def builds(self, entry: PlannedBuilds) -> list[str]:
+        lines = [f"{entry['builds_of']}, its builds for {entry['toolkit']}"]
         # The evidence is that of the builds that run, and says nothing of the others.
-        known = one["evidence"]
-        for word, builds, evidence, most, told in (
-            ("native", one["native"], known, _RANGES, "machine code for each"),
-            ("runs", one["runs"], known, _RANGES, "PTX for some, or an unknown kind of code"),
-            ("refused", one["refused"], "", _FEW, "none for some"),
-            ("unknown", one["unknown"], "", _FEW, "codegen archs unknown"),
+        known = entry["evidence"]
+        for label, builds, evidence, most, description in (
+            ("native", entry["native"], known, _RANGES, "machine code for each"),
+            ("runs", entry["runs"], known, _RANGES, "PTX for some, or an unknown kind of code"),
+            ("refused", entry["refused"], "", _FEW, "none for some"),
+            ("unknown", entry["unknown"], "", _FEW, "codegen archs unknown"),
         ):
             if builds:
-                ranges = self.ranges(one["component"], builds, most)
-                lines += self.line(word, evidence, f"{told}: {ranges}")
+                ranges = self.ranges(entry["component"], builds, most)
+                lines += self.line(label, evidence, f"{description}: {ranges}")
         return lines

@@ -36,14 +36,14 @@ def rule(*codes: str) -> Report:
     """
     rules = load_rules()
     wanted = [_find(rules, code) for code in codes]
-    rows = [(one.code, one.severity, one.name) for one in rules.values()]
+    rows = [(entry.code, entry.severity, entry.name) for entry in rules.values()]
     document: RulesDocument = {
         "schema": "toolmatrix.rules/1",
-        "rules": [one.to_json() for one in wanted or rules.values()],
+        "rules": [entry.to_json() for entry in wanted or rules.values()],
     }
     return Report(
         words=lambda screen: (
-            "\n".join(_page(one, screen) for one in wanted) or "\n".join(columns(rows)) + "\n"
+            "\n".join(_page(entry, screen) for entry in wanted) or "\n".join(columns(rows)) + "\n"
         ),
         document=lambda: document,
         hint="" if wanted else "`toolmatrix rule TM101` shows the page of a code",

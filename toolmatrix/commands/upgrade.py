@@ -47,21 +47,23 @@ def upgrade(lock: Path = "toolmatrix.lock", *, matrix: Matrix = None) -> Report:
     """
     from toolmatrix.lock.lock_file import read
 
-    path, place = os.fspath(lock), request_context(matrix)
-    index, held = place.index, read(path)
+    path, context = os.fspath(lock), request_context(matrix)
+    index, locked = context.index, read(path)
     # Only what a request by itself answers can be written anew by one.
-    single = len(held.environments) == 1
+    single = len(locked.environments) == 1
     examined = {}
-    for name, environment in sorted(held.environments.items()):
+    for name, environment in sorted(locked.environments.items()):
         with caller().progress("solving", "components") as progress:
             upgrades = asking.upgrades(index, environment, progress.at)
         examined[name] = Examined(
             upgrades=upgrades,
             moved=tuple(_moved(environment, upgrades)),
-            commands=_commands(index, path, place.carried, environment, upgrades) if single else {},
+            commands=_commands(index, path, context.carried, environment, upgrades)
+            if single
+            else {},
         )
-    document = _document(index, path, held, examined)
-    refused = any(not isinstance(one.upgrades.answer, Resolution) for one in examined.values())
+    document = _document(index, path, locked, examined)
+    refused = any(not isinstance(entry.upgrades.answer, Resolution) for entry in examined.values())
     return Report(
         words=partial(_text, index, document),
         document=lambda: document,
@@ -69,19 +71,19 @@ def upgrade(lock: Path = "toolmatrix.lock", *, matrix: Matrix = None) -> Report:
     )
 
 
-def _moved(held: LockedEnvironment, found: Upgrades) -> list[Moved]:
+def _moved(environment: LockedEnvironment, upgrades: Upgrades) -> list[Moved]:
     """What is answered otherwise today although what is held is preferred."""
-    if not isinstance(found.answer, Resolution):
+    if not isinstance(upgrades.answer, Resolution):
         return []
-    known = {one[:2] for one in found.unknown}
+    known = {entry[:2] for entry in upgrades.unknown}
     return [
-        asking.Moved(target, name, one.version, new)
-        for target, part in held.targets.items()
-        for name, one in part.components.items()
+        asking.Moved(target, name, component.version, new)
+        for target, locked in environment.targets.items()
+        for name, component in locked.components.items()
         # A floor, such as that of a driver, follows from the rest; what this matrix does not know is told by itself.
-        if not one.floor
+        if not component.floor
         and (target, name) not in known
-        and (new := found.answer.chosen(target).get(name, "")) != one.version
+        and (new := upgrades.answer.chosen(target).get(name, "")) != component.version
     ]
 
 
@@ -89,32 +91,32 @@ def _commands(
     index: Index,
     path: str,
     carried: Sequence[str],
-    held: LockedEnvironment,
-    found: Upgrades,
+    environment: LockedEnvironment,
+    upgrades: Upgrades,
 ) -> Mapping[tuple[str, str], str]:
     import shlex
 
     commands = {}
-    for one in found.components:
-        for move in (one.move, one.further):
+    for candidate in upgrades.components:
+        for move in (candidate.move, candidate.further):
             if move is None:
                 continue
             words = ["toolmatrix", "lock", *move.words, "--keep", path]
             # `--keep` would hold what follows from what was asked for, too; `--upgrade` lets go of it.
-            if one.asked:
-                words = ["toolmatrix", "lock", *move.words, "--upgrade", one.component]
+            if candidate.asked:
+                words = ["toolmatrix", "lock", *move.words, "--upgrade", candidate.component]
             # The shortest command that writes the move, and the one that leaves the request as it is.
-            elif _upgrades_to(index, held, one.component, move):
-                words = ["toolmatrix", "lock", "--upgrade", one.component]
+            elif _upgrades_to(index, environment, candidate.component, move):
+                words = ["toolmatrix", "lock", "--upgrade", candidate.component]
             words += ["--lock", path] if path != "toolmatrix.lock" else []
-            commands[one.component, move.version] = shlex.join([*words, *carried])
+            commands[candidate.component, move.version] = shlex.join([*words, *carried])
     return commands
 
 
-def _upgrades_to(index: Index, held: LockedEnvironment, component: str, move: Newer) -> bool:
+def _upgrades_to(index: Index, environment: LockedEnvironment, component: str, move: Newer) -> bool:
     """True if letting a component move gives what a move says."""
-    fields = Fields(**given(held.request))
-    keep = asking.letting(index, held, {component})
+    fields = Fields(**given(environment.request))
+    keep = asking.letting(index, environment, {component})
     alone = possible(index, reading(index, fields, keep=keep))
     if alone is None:
         return False
@@ -201,7 +203,7 @@ class Examined(Value):
 
 
 def _document(
-    index: Index, path: str, lock: Lock, found: Mapping[str, Examined]
+    index: Index, path: str, lock: Lock, examined: Mapping[str, Examined]
 ) -> UpgradesDocument:
     """The upgrades of every environment as JSON values."""
     return {
@@ -211,49 +213,52 @@ def _document(
             "path": path,
             "matrix": {"digest": lock.matrix_digest, "date": lock.matrix_date},
         },
-        "environments": {name: _environment(index, part) for name, part in found.items()},
+        "environments": {
+            name: _environment(index, environment) for name, environment in examined.items()
+        },
     }
 
 
-def _environment(index: Index, part: Examined) -> UpgradedEnvironment:
-    held = part.upgrades
-    refused = isinstance(held.answer, Unsatisfiable)
+def _environment(index: Index, examined: Examined) -> UpgradedEnvironment:
+    upgrades = examined.upgrades
+    refused = isinstance(upgrades.answer, Unsatisfiable)
     return {
-        "request": list(held.words),
+        "request": list(upgrades.words),
         "answered": not refused,
-        "reasons": _reasons(index, "", held.answer) if refused else [],
-        "moved": [one._asdict() for one in part.moved],
-        "unknown": [one._asdict() for one in held.unknown],
+        "reasons": _reasons(index, "", upgrades.answer) if refused else [],
+        "moved": [entry._asdict() for entry in examined.moved],
+        "unknown": [entry._asdict() for entry in upgrades.unknown],
         "components": [
-            _component(index, part, one, _untested(held.answer)) for one in held.components
+            _component(index, examined, component, _untested(upgrades.answer))
+            for component in upgrades.components
         ],
     }
 
 
 def _component(
-    index: Index, part: Examined, one: Upgrade, before: Collection[str]
+    index: Index, examined: Examined, upgrade: Upgrade, before: Collection[str]
 ) -> UpgradedComponent:
     return {
-        "component": one.component,
-        "held": dict(one.held),
-        "newest": one.newest,
-        "asked": one.asked,
+        "component": upgrade.component,
+        "held": dict(upgrade.held),
+        "newest": upgrade.newest,
+        "asked": upgrade.asked,
         "moves": [
-            _move(index, part, one.component, move, before)
-            for move in (one.move, one.further)
+            _move(index, examined, upgrade.component, move, before)
+            for move in (upgrade.move, upgrade.further)
             if move
         ],
-        "reasons": _reasons(index, one.component, one.refusal),
+        "reasons": _reasons(index, upgrade.component, upgrade.refusal),
     }
 
 
 def _move(
-    index: Index, part: Examined, component: str, move: Newer, before: Collection[str]
+    index: Index, examined: Examined, component: str, move: Newer, before: Collection[str]
 ) -> MoveEntry:
     choices = [
         choice
-        for held in move.resolution.targets.values()
-        for choice in held
+        for chosen in move.resolution.targets.values()
+        for choice in chosen
         if choice.component == component
     ]
     return {
@@ -265,25 +270,27 @@ def _move(
             *_later(index, component, move.resolution),
         ],
         "request": list(move.words),
-        "command": part.commands.get((component, move.version), ""),
-        "changes": [one._asdict() for one in move.changes],
+        "command": examined.commands.get((component, move.version), ""),
+        "changes": [change._asdict() for change in move.changes],
     }
 
 
-def _untested(found: Resolution | Unsatisfiable) -> list[str]:
+def _untested(resolution: Resolution | Unsatisfiable) -> list[str]:
     """The pairs of an answer that nobody tested, in words."""
-    if isinstance(found, Unsatisfiable):
+    if isinstance(resolution, Unsatisfiable):
         return []
-    told = [part["text"] for part in remarks.caveats(found) if part["kind"] == "untested"]
-    return list(dict.fromkeys(told))
+    texts = [
+        caveat["text"] for caveat in remarks.caveats(resolution) if caveat["kind"] == "untested"
+    ]
+    return list(dict.fromkeys(texts))
 
 
-def _later(index: Index, component: str, found: Resolution) -> list[str]:
+def _later(index: Index, component: str, resolution: Resolution) -> list[str]:
     """That a release came out after the framework that it is held beside, where no row vouches for it all the same."""
     heads = index.header["components"]
-    frameworks = [name for name in found.request.wanted if heads[name]["framework"]]
-    told: dict[str, None] = {}
-    for choices in found.targets.values():
+    frameworks = [name for name in resolution.request.wanted if heads[name]["framework"]]
+    notes: dict[str, None] = {}
+    for choices in resolution.targets.values():
         chosen = {choice.component: choice for choice in choices}
         choice = chosen.get(component)
         if choice is None or component in frameworks:
@@ -296,22 +303,22 @@ def _later(index: Index, component: str, found: Resolution) -> list[str]:
             day = _date(index, name, chosen[name].version) if name in chosen else ""
             if day and _date(index, component, choice.version) > day:
                 text = f"{component} {choice.version} came out after {name} {chosen[name].version}"
-                told[f"{text}, so it cannot have been tested with it (rule released-later)"] = None
-    return list(told)
+                notes[f"{text}, so it cannot have been tested with it (rule released-later)"] = None
+    return list(notes)
 
 
 def _date(index: Index, component: str, version: str) -> str:
-    part = index.component(component)
-    return part.dates[part.versions.index(version)]
+    facts = index.component(component)
+    return facts.dates[facts.versions.index(version)]
 
 
 def _reasons(
-    index: Index, component: str, found: Resolution | Unsatisfiable | None
+    index: Index, component: str, resolution: Resolution | Unsatisfiable | None
 ) -> list[ReasonEntry]:
     """The facts that refuse, or what nobody knows: each line once, those about the component first."""
     lines: dict[str, list[str]] = {}
-    if isinstance(found, Unsatisfiable):
-        for core in found.cores:
+    if isinstance(resolution, Unsatisfiable):
+        for core in resolution.cores:
             for line in cores.core_document(index, core)["lines"]:
                 if line["facts"]:
                     lines.setdefault(line["text"], line["facts"])
@@ -319,86 +326,94 @@ def _reasons(
             if not lines:
                 texts = [line["text"] for line in cores.core_document(index, core)["lines"]]
                 lines.setdefault(terminal.listing(texts), [])
-    elif isinstance(found, Resolution) and found.unread:
-        for part in remarks.unread(found):
-            lines.setdefault(part["text"], part["facts"])
-    told: list[ReasonEntry] = [{"text": text, "facts": facts} for text, facts in lines.items()]
+    elif isinstance(resolution, Resolution) and resolution.unread:
+        for remark in remarks.unread(resolution):
+            lines.setdefault(remark["text"], remark["facts"])
+    reasons: list[ReasonEntry] = [{"text": text, "facts": facts} for text, facts in lines.items()]
     # What names the component says more than what is needed at any version.
     return sorted(
-        told,
+        reasons,
         key=lambda line: (f"{component} " not in f"{line['text']} ", " needs " in line["text"]),
     )
 
 
-def _text(index: Index, held: UpgradesDocument, screen: Terminal) -> str:
+def _text(index: Index, document: UpgradesDocument, screen: Terminal) -> str:
     """The upgrades for people: what could move, what only with another request, what stands still and why."""
     notes = claims.Notes(index)
     blocks: list[Iterable[str]] = []
-    several = len(held["environments"]) > 1
-    for name, part in held["environments"].items():
-        told = f"environment `{name}`: " if several else ""
-        told += f"{held['lock']['path']} answers {' '.join(part['request'])}"
-        blocks.append(screen.wrap(told))
-        if not part["answered"]:
-            head = [f"no longer has an answer with the matrix of {held['matrix']['date']}"]
-            blocks.append([*head, *_because(part["reasons"], notes, screen)])
-        if part["moved"] or part["unknown"]:
-            blocks.append(_stale(held, part))
+    several = len(document["environments"]) > 1
+    for name, environment in document["environments"].items():
+        title = f"environment `{name}`: " if several else ""
+        title += f"{document['lock']['path']} answers {' '.join(environment['request'])}"
+        blocks.append(screen.wrap(title))
+        if not environment["answered"]:
+            head = [f"no longer has an answer with the matrix of {document['matrix']['date']}"]
+            blocks.append([*head, *_because(environment["reasons"], notes, screen)])
+        if environment["moved"] or environment["unknown"]:
+            blocks.append(_stale(document, environment))
         by_head: dict[str, list[str]] = {}
-        for one in part["components"]:
-            if one["newest"]:
-                by_head.setdefault(_head(one), []).extend(_lines(one, notes, screen))
+        for component in environment["components"]:
+            if component["newest"]:
+                by_head.setdefault(_head(component), []).extend(_lines(component, notes, screen))
         blocks += [[head, *by_head[head]] for head in _HEADS if head in by_head]
-        newest = [one["component"] for one in part["components"] if not one["newest"]]
+        newest = [
+            component["component"]
+            for component in environment["components"]
+            if not component["newest"]
+        ]
         if newest:
             blocks.append(screen.wrap(f"newest already: {', '.join(newest)}"))
     return terminal.blocks([*blocks, notes.lines(screen.width)])
 
 
-def _head(one: UpgradedComponent) -> str:
-    tested, untested, stays, asked = _HEADS
-    if one["asked"]:
-        return asked
-    if not one["moves"]:
+def _head(component: UpgradedComponent) -> str:
+    tested, untested, stays, requested = _HEADS
+    if component["asked"]:
+        return requested
+    if not component["moves"]:
         return stays
-    return untested if one["moves"][0]["untested"] else tested
+    return untested if component["moves"][0]["untested"] else tested
 
 
-def _stale(held: UpgradesDocument, part: UpgradedEnvironment) -> list[str]:
-    before, now = held["lock"]["matrix"]["date"], held["matrix"]["date"]
+def _stale(document: UpgradesDocument, environment: UpgradedEnvironment) -> list[str]:
+    before, now = document["lock"]["matrix"]["date"], document["matrix"]["date"]
     lines = [
         f"no longer the answer (the lock has the matrix of {before}, this is the one of {now})"
     ]
-    lines += [f"  {_change(one)}" for one in part["moved"]]
-    lines += [f"  {one['component']} {one['old']} is not known" for one in part["unknown"]]
+    lines += [f"  {_change(entry)}" for entry in environment["moved"]]
+    lines += [
+        f"  {entry['component']} {entry['old']} is not known" for entry in environment["unknown"]
+    ]
     return lines
 
 
-def _change(one: Mapping[str, str]) -> str:
-    return f"{one['component']} {one['old'] or 'absent'} -> {one['new'] or 'absent'}"
+def _change(change: Mapping[str, str]) -> str:
+    return f"{change['component']} {change['old'] or 'absent'} -> {change['new'] or 'absent'}"
 
 
-def _lines(one: UpgradedComponent, notes: claims.Notes, screen: Terminal) -> list[str]:
-    held = ", ".join(dict.fromkeys(one["held"].values()))
+def _lines(component: UpgradedComponent, notes: claims.Notes, screen: Terminal) -> list[str]:
+    current = ", ".join(dict.fromkeys(component["held"].values()))
     lines = []
-    for move in one["moves"]:
+    for move in component["moves"]:
         sign = screen.style("~", "~")
-        lines.append(f"  {sign} {one['component']} {held} -> {move['version']}  {move['evidence']}")
-        told = list(dict.fromkeys(map(_change, move["changes"])))
-        if told:
-            lines += screen.wrap(terminal.some(told, _CHANGES), "      with ", " " * 11)
+        lines.append(
+            f"  {sign} {component['component']} {current} -> {move['version']}  {move['evidence']}"
+        )
+        changes = list(dict.fromkeys(map(_change, move["changes"])))
+        if changes:
+            lines += screen.wrap(terminal.some(changes, _CHANGES), "      with ", " " * 11)
         # One pair is enough to say that a move is untested; the document has all of them.
-        for said in move["untested"][:1]:
-            lines += screen.wrap(said, " " * 6, " " * 8)
+        for caveat in move["untested"][:1]:
+            lines += screen.wrap(caveat, " " * 6, " " * 8)
         if move["command"]:
             lines.append(f"      $ {move['command']}")
-    if not one["moves"]:
+    if not component["moves"]:
         sign = screen.style("-", "no")
-        lines.append(f"  {sign} {one['component']} {held}, newest {one['newest']}")
-    if one["reasons"]:
-        reached = [move["version"] for move in one["moves"]]
-        until = one["newest"] if reached and one["newest"] not in reached else ""
-        lines += _because(one["reasons"], notes, screen, until, beside=len(reached) > 1)
+        lines.append(f"  {sign} {component['component']} {current}, newest {component['newest']}")
+    if component["reasons"]:
+        versions = [move["version"] for move in component["moves"]]
+        until = component["newest"] if versions and component["newest"] not in versions else ""
+        lines += _because(component["reasons"], notes, screen, until, beside=len(versions) > 1)
     return lines
 
 
@@ -414,5 +429,5 @@ def _because(
     first, *rest = reasons
     more = f" and {terminal.plural(len(rest), 'fact')} more" if rest else ""
     head = f"not {until}: " if until else "the others must change too: " if beside else ""
-    told = f"{head}{first['text']} {notes.cite(first['facts'])}".rstrip()
-    return screen.wrap(told + more, " " * 6, " " * 8)
+    text = f"{head}{first['text']} {notes.cite(first['facts'])}".rstrip()
+    return screen.wrap(text + more, " " * 6, " " * 8)

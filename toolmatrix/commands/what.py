@@ -95,11 +95,15 @@ def _what_goes_with(
     from toolmatrix.solve import pairs
 
     first = requests[0]
-    found = pairs.partners_of(index, component, requests)
-    if not found.mask:
+    goes_with = pairs.partners_of(index, component, requests)
+    if not goes_with.mask:
         # Ways are no part of the question where all of them were looked at.
-        said = {ask.option: ask for ask in first.asks if ask.option in ("from", "accelerator")}
-        every = {name for name in said if any(said[name] not in one.asks for one in requests)}
+        by_option = {ask.option: ask for ask in first.asks if ask.option in ("from", "accelerator")}
+        every = {
+            name
+            for name in by_option
+            if any(by_option[name] not in request.asks for request in requests)
+        }
         lines = tuple(ask for ask in first.asks if ask.option not in every)
         asking = " ".join(first.replace(asks=lines).words())
         raise NothingMatched(
@@ -107,10 +111,10 @@ def _what_goes_with(
             found=asking,
             help=f"`toolmatrix why-not {asking}` shows why",
         )
-    held = report.document(index, found)
+    document = report.document(index, goes_with)
     return Report(
-        words=partial(report.text, index, held, everything=everything),
-        document=lambda: held,
+        words=partial(report.text, index, document, everything=everything),
+        document=lambda: document,
         # Where facts say nothing of any other component, or only no, nobody can say what goes with it.
-        exit_code=0 if report.positive(held) else CannotSay.exit_code,
+        exit_code=0 if report.positive(document) else CannotSay.exit_code,
     )
