@@ -272,7 +272,7 @@ def test_half_a_log_shows_what_was_understood(real: Cli, here: Path) -> None:
         ),
         (
             "--from-log seed.log --script --run",
-            "error[TM901]: `--script` only writes a file, without a run or its cost\n",
+            "error[TM901]: `--script` cannot be combined with `--run`, `--verify` or `--cost`\n",
         ),
         (
             "--from-log seed.log --dot --run",

@@ -156,8 +156,8 @@ def test_schemas_refuse_another_document(standing: SessionDefaults) -> None:
             {"request": ["torch"], "distro": "d" * 401},
             [
                 "error[TM901]: `distro` is too long",
-                "  expected: at most 400 letters, and 100 of a list",
-                "  found: 401 letters in 1",
+                "  expected: at most 400 characters, and 100 words in a list",
+                "  found: 401 characters in 1 word",
             ],
             id="long",
         ),
@@ -165,8 +165,8 @@ def test_schemas_refuse_another_document(standing: SessionDefaults) -> None:
             {"request": ["torch"] * 101},
             [
                 "error[TM901]: `request` is too long",
-                "  expected: at most 400 letters, and 100 of a list",
-                "  found: 5 letters in 101",
+                "  expected: at most 400 characters, and 100 words in a list",
+                "  found: 5 characters in 101 words",
             ],
             id="many",
         ),
@@ -235,8 +235,8 @@ def test_a_log_is_a_path_or_its_lines(standing: SessionDefaults, tmp_path: Path)
     here = call_tool("diagnose", {"log": text}, standing)
     assert codes(there) == codes(here) == ["TM201"]
     assert refused("diagnose", {"log": "line\n" * tools.LONGEST_LOG}, standing)[1:] == [
-        "  expected: at most 1048576 letters, and 100 of a list",
-        "  found: 5242880 letters in 1",
+        "  expected: at most 1048576 characters, and 100 words in a list",
+        "  found: 5242880 characters in 1 word",
     ]
     assert refused("diagnose", {"log": "no.log"}, standing)[:2] == [
         "error[TM906]: cannot read the log",
@@ -306,7 +306,7 @@ def test_no_question_leaves_the_folder_of_the_server(
         if directory == os.sep and way == "a device":
             continue
         told = refused(tool, given, standing.replace(directory=directory))
-        assert told[0] == "error[TM901]: a question may not name this file"
+        assert told[0] == "error[TM901]: the tools may not read this file"
 
 
 def codes(told: ToolReply) -> list[str]:

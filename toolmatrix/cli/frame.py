@@ -1,4 +1,4 @@
-"""From a run of the command line to the call of a command's function, and from its result to what is printed."""
+"""Calls a command's function with the options of a run, and prints its result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_REQUEST = (*fields.OPTIONS, "keep")
 
 
 class _CommandLine(caller.Caller):
-    """The command line, by the context of its run."""
+    """The caller of functions that run for the command line."""
 
     requests = "a request, or `request` in toolmatrix.toml"
     processes = 0
@@ -94,11 +94,11 @@ def run(context: Context) -> int:
     if command.before and (result := command.before(context)):
         return context.give(result)
     named = {name: options[name] for name in command.takes if name in command.options}
-    # `--no-store` takes the value of `store` away, and `--no-run` makes `run` false.
+    # `--no-store` clears `store`, and `--no-run` makes `run` false.
     for name in command.takes:
         if f"no_{name}" in command.own and options[f"no_{name}"]:
             named[name] = None if name in command.options else False
-    # Files go to the folder that the command has for them, and none to stdout.
+    # `-` is the default: functions write files to a folder, never to stdout.
     if named.get("output") == "-":
         del named["output"]
     _check_format(context)
@@ -116,14 +116,14 @@ def run(context: Context) -> int:
     if result.hint and options.format != "json":
         context.say_after(f"hint: {result.hint}")
     code = context.give(result, **{name: options[name] for name in result.layout})
-    # What differs is no failure unless that is asked.
+    # A difference is a failure only with `--exit-code`.
     return 0 if "exit_code" in command.own and not options.exit_code else code
 
 
 def _result(context: Context, **named: Any) -> Any:
-    """The result of the function, put where it goes."""
+    """Call the function, and put its result where it belongs."""
     command, positional = context.command, [*_arguments(context)]
-    # What the arguments say already.
+    # Do not pass again what is a positional argument.
     for name in command.positionals[: len(positional)]:
         named.pop(name, None)
     try:
@@ -138,7 +138,7 @@ def _result(context: Context, **named: Any) -> Any:
 
 
 class _Origins:
-    """The places of the options of a run, one of which is named for a bad value. Raises UsageError, ConfigError."""
+    """Names the origin of an option with a bad value. Raises UsageError, ConfigError."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -153,7 +153,7 @@ class _Origins:
 
 
 def _check_format(context: Context) -> None:
-    """Refuse a format that an option takes from the command. Raises UsageError."""
+    """Refuse a format that is not available with an option. Raises UsageError."""
     form = context.options.format
     for name, option in context.command.own.items():
         if option.formats and context.options[name] and form not in option.formats:
@@ -165,23 +165,23 @@ def _check_format(context: Context) -> None:
 
 
 def _shared(context: Context) -> dict[str, Any]:
-    """The arguments of options that many commands share."""
+    """The arguments for options that many commands share."""
     command, options = context.command, context.options
     arguments: dict[str, Any] = {}
     if "matrix" in command.takes or command.request:
         arguments["matrix"] = context.matrices
     if "wanted" in command.takes:
         arguments["wanted"] = context.arguments
-    # One that is made, or has a place, need not be there.
+    # A lock that is written, or is a positional argument, need not exist.
     is_read = "lock" in command.takes and "lock" not in (*command.positionals, *command.putting)
     if is_read and _is_default(context, "lock"):
-        # Without a word about it, the lock that lies here counts.
+        # By default the lock in the current directory counts, if it exists.
         arguments["lock"] = options.lock if os.path.isfile(options.lock) else ""
     return arguments | (_of_request(context) if command.request else {})
 
 
 def _of_request(context: Context) -> Any:
-    """The options of the request that something says."""
+    """The options of the request that are set."""
     return {name: context.options[name] for name in _OF_REQUEST if not _is_default(context, name)}
 
 
@@ -190,7 +190,7 @@ def _is_default(context: Context, option: str) -> bool:
 
 
 def _arguments(context: Context) -> Iterator[Any]:
-    """The positional arguments; one alone is given all words, as a text or as a list of paths."""
+    """The positional arguments; a single one gets all words, as a text or as a list of paths."""
     command, words = context.command, context.arguments
     kinds = command.function.__annotations__
     if "wanted" in command.takes:

@@ -1,4 +1,4 @@
-"""The run of the program: arguments in, exit code out; the only place that words an error."""
+"""The run of the program: arguments in, exit code out; the only module that prints errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
 
-# So many letters of a text are shown whole in an error.
+# Longest text in characters that an error shows whole.
 _LONGEST = 400
 READER_GONE = 141  # as a shell reports a program that SIGPIPE ended
 
@@ -71,7 +71,7 @@ class _Run:
         stderr: TextIO,
     ) -> None:
         self.argv = list(argv)
-        # What the program itself is told: words behind `--` are for others.
+        # The words for toolmatrix itself: those after `--` are for others.
         self.words = self.argv[: self.argv.index("--")] if "--" in self.argv else self.argv
         self.env = env
         self.streams = stdin, stdout, stderr
@@ -79,7 +79,7 @@ class _Run:
         self.context: Context | None = None
 
     def guarded(self) -> int:
-        """Execute, and word what goes wrong."""
+        """Run, and report errors."""
         try:
             return self.execute()
         except BrokenPipeError:
@@ -89,7 +89,7 @@ class _Run:
                 raise KeyboardInterrupt from None
             reported = as_toolmatrix_error(error)
             code = self.report(reported)
-            # What was not raised as an error of ours is a defect, but for want of memory.
+            # Any error that is not one of ours is a defect, except for lack of memory.
             if type(reported) is ToolmatrixError and self._very_verbose():
                 import traceback
 
@@ -97,7 +97,7 @@ class _Run:
             return code
 
     def execute(self) -> int:
-        # Asked by shells, not by people: it is in no list of commands.
+        # Called by shells, not by people: it is in no list of commands.
         if self.argv[:1] == ["_complete"]:
             return self._complete()
         parsed = parse(self.argv)
@@ -132,19 +132,19 @@ class _Run:
         return 0
 
     def _index(self) -> Index:
-        # What is typed was not run yet, so there are only settings to tell the matrix.
+        # The command line is incomplete, so only settings name the matrix.
         from toolmatrix.cli.prepare import make_context
 
         return make_context(Parsed(), COMMANDS["list"], self.env, *self.streams).index()
 
     def report(self, error: ToolmatrixError) -> int:
-        """Word an error where its reader looks; returns the exit code."""
+        """Print an error as JSON or text; returns the exit code."""
         if error.where and self.context and error.where.path == self.context.piped.path:
             error.where.path = "stdin"
         if not self._wants_json():
             self.print_error(error_text(error, self._terminal()))
             return error.exit_code
-        # Who reads JSON reads stdout; where that is gone the error is told in words.
+        # JSON goes to stdout; if that fails, print the error as text.
         try:
             to_stream(self.stdout, as_json(error.to_json()))
         except BrokenPipeError:
@@ -165,7 +165,7 @@ class _Run:
     def _wants_json(self) -> bool:
         if self.context is not None:
             return bool(self.context.options.format == "json")
-        # The arguments may be what is wrong: then their bare words have to tell.
+        # If the arguments cannot be parsed, look at the bare words.
         for word, following in zip(self.words, [*self.words[1:], ""], strict=True):
             if word == "--json" or word == "--format=json":
                 return True
@@ -195,7 +195,7 @@ def _run(context: Context) -> int:
     context.waiting.append(waiting)
     with waiting:
         code = run(context)
-        # A long result is made while it is written; one that is printed tells by itself that it comes.
+        # A long result is generated while it is written; on stdout it shows its own progress.
         if context.options.output == "-":
             waiting.rest()
         context.finish()
@@ -203,8 +203,8 @@ def _run(context: Context) -> int:
 
 
 def version_line() -> str:
-    """`toolmatrix VERSION (matrix DATE, N facts)`, as far as the matrix can be asked."""
-    # The version has to be told of an installation that is broken as well.
+    """`toolmatrix VERSION (matrix DATE, N facts)`; without the matrix if it cannot be read."""
+    # The version is also needed from a broken installation.
     try:
         from toolmatrix.facts import about
 
@@ -215,7 +215,7 @@ def version_line() -> str:
 
 
 def as_toolmatrix_error(error: Exception) -> ToolmatrixError:
-    """What a user is told of whatever was raised: an error as it is, a bound, or a defect of toolmatrix."""
+    """Any exception as an error for users: ours as it is, lack of memory, or a defect of toolmatrix."""
     if isinstance(error, ToolmatrixError):
         return error
     if isinstance(error, MemoryError):
@@ -243,8 +243,8 @@ def error_text(error: ToolmatrixError, terminal: Terminal) -> str:
 
 
 def _safe_excerpt(text: str) -> str:
-    # What is quoted was written by strangers: it may be long, and hold letters that a terminal would obey.
-    # The end of a long text, such as a path, tells more than its middle.
+    # Quoted text is untrusted: it may be long, and contain control characters.
+    # The end of a long text, such as a path, is more useful than its middle.
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 4 :]}"
     from toolmatrix.report.terminal import printable

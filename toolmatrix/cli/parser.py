@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from toolmatrix.command.option import Option
 
 
-# How like a flag a misspelt one is that has nothing else in mind.
+# Similarity above which an unknown flag is surely a misspelt one.
 _SURELY = 0.85
 
 _OF_RESULT = ("format", "output", "color", "quiet", "verbose", "no_progress")
 
-# What people look for under another name, as with other programs.
+# Options under the names that other programs have for them.
 _SYNONYMS = {"--gpu": "--device", "--os": "--distro"}
 _COMMANDS = {
     **dict.fromkeys(("install", "add", "solve", "tree"), "resolve"),
@@ -38,7 +38,7 @@ _COMMANDS = {
 
 
 class Parsed:
-    """The command line, taken apart; `asked` are its words but those about the form and place of the result."""
+    """The parsed command line; `title_words` are its words without those about output format and file."""
 
     __slots__ = ("_command", "_table", "arguments", "flags", "passed", "title_words", "values")
 
@@ -53,7 +53,7 @@ class Parsed:
 
     @property
     def command(self) -> Command | None:
-        """The command, None until its name was read."""
+        """The command; None until its name is read."""
         return self._command
 
     @command.setter
@@ -69,7 +69,7 @@ class Parsed:
 
     def every(self) -> Mapping[str, tuple[Option, str]]:
         """Each flag of any command with its option."""
-        # Importing all commands is for those whose flag is not that of the command, or stands before it.
+        # All commands are imported only for a flag that the command does not have, or that comes before it.
         return _by_flag(all_options())
 
 
@@ -86,9 +86,9 @@ def _by_flag(options: Mapping[str, Option]) -> dict[str, tuple[Option, str]]:
 # Not `argparse`: with what it imports it doubles the time of an interpreter that does nothing, and its messages change
 # from one Python to the next. All flags share one table, so options may stand anywhere, before the command too.
 def parse(argv: Sequence[str]) -> Parsed:
-    """Take `argv` apart; raises UsageError."""
+    """Parse `argv`; raises UsageError."""
     parsed = Parsed()
-    # Taken from the end, so that a flag can take its value.
+    # Reversed, so that a flag can pop its value.
     words = list(reversed(argv))
     while words:
         start = len(argv) - len(words)
@@ -109,7 +109,7 @@ def parse(argv: Sequence[str]) -> Parsed:
         option, _ = parsed.option(word.partition("=")[0]) if word[:1] == "-" else (None, "")
         if option is None or option.name not in _OF_RESULT:
             parsed.title_words += argv[start : len(argv) - len(words)]
-        # What follows `--help` or `--version` is not judged: whoever asks for help may have half a command.
+        # Ignore what follows `--help` or `--version`: the command line may be incomplete.
         if "help" in parsed.values or "version" in parsed.values:
             named = next((COMMANDS[rest] for rest in reversed(words) if rest in COMMANDS), None)
             parsed.command = parsed.command or named
@@ -167,7 +167,7 @@ def _short(parsed: Parsed, word: str, words: list[str]) -> None:
 
 
 def _next_value(option: Option, flag: str, words: list[str]) -> str:
-    # `--arch --json` is a value forgotten; one that begins with a dash is written `--arch=-x`.
+    # `--arch --json` lacks a value; one that begins with a dash is written `--arch=-x`.
     if not words or (words[-1].startswith("-") and words[-1] != "-"):
         following = f"`{words[-1]}`" if words else "the end of the line"
         raise UsageError(f"option `{flag}` needs a value", expected=option.metavar, found=following)
@@ -180,15 +180,15 @@ def _unknown(parsed: Parsed, flag: str, value: str = "") -> UsageError:
     known = tuple(_by_flag(parsed.command.options) if parsed.command else parsed.every())
     close = closest(flag, known)
     if flag in _SYNONYMS:
-        # With it comes `re`, which no run without a mistake needs.
+        # Imports `re`, which only this error needs.
         import shlex
 
         close = (
             _SYNONYMS[flag] if value[:1] in ("", "-") else f"{_SYNONYMS[flag]} {shlex.quote(value)}"
         )
-    # What is very like a flag is that flag misspelt.
+    # A flag that is very similar is misspelt.
     elif "--with" in known and not closest(flag, known, _SURELY):
-        # With a version behind it, such as `--cuda 11.2`, it is what one holds; without one, `--cuda` may say a word.
+        # With a version, as in `--cuda 11.2`, it is something to keep; without one, `--cuda` may be a value.
         has_version = value[:1].isdigit()
         close = _holding(flag, value) if has_version else as_option(flag[2:]) or close
     command = f" {parsed.command.name}" if parsed.command else ""
@@ -213,7 +213,7 @@ def _set(parsed: Parsed, option: Option, flag: str, text: str) -> None:
             raise bad.about(UsageError, f"`{flag}`") from None
         if option.kind == "list":
             value = (before or ()) + value
-        # Said twice alike, as by a script that adds to the words of another, it is no contradiction.
+        # The same value twice is no contradiction: scripts append options to those of others.
         elif before not in (None, value):
             first = parsed.flags[option.name]
             second = flag if flag in option.shorthand else f"{flag} {text}"

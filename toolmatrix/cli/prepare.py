@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Origin(Value):
-    """The place that the value of an option came from."""
+    """Where the value of an option comes from."""
 
     # flag, variable, environment table, project file, user file or default
     kind: str
@@ -40,8 +40,8 @@ class Origin(Value):
 
     @property
     def where(self) -> Position | None:
-        """The place in a file, for what stands in one."""
-        # Looked for only when it is shown: reading TOML tells no positions.
+        """The position in a file, if it comes from one."""
+        # Searched for only when it is shown: the TOML reader has no positions.
         return self.file.position(*self.keys) if self.file else None
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ DEFAULT = Origin(kind="default")
 
 
 class SettingsLayer(Value):
-    """The values that one place gives."""
+    """The values from one source."""
 
     kind: str
     values: Mapping[str, Any]
@@ -80,7 +80,7 @@ _PATHS = {
 def _from_variables(env: Mapping[str, str], command: Command, directory: str) -> SettingsLayer:
     values: dict[str, Any] = {}
     names: dict[str, str] = {}
-    # An environment without such variables, which is the usual one, costs one look at each name.
+    # Fast for the usual case, an environment without such variables.
     is_usual = not any(name.startswith("TOOLMATRIX_") for name in env)
     for name in () if is_usual else command.options:
         option = command.options[name]
@@ -109,7 +109,7 @@ def _variables(option: Option) -> list[tuple[str, str]]:
 
 
 def _from_variable(option: Option, variable: str, stands_for: str, text: str | None) -> Any:
-    """The value that the text of a variable gives an option; None where it says nothing, or no to a shorthand."""
+    """The value of an option from a variable; None if it is empty, or false for a shorthand."""
     if not text:
         return None
     try:
@@ -121,7 +121,7 @@ def _from_variable(option: Option, variable: str, stands_for: str, text: str | N
 
 
 def invalid_option(option: Option, origin: Origin, bad: BadValue) -> ToolmatrixError:
-    """The error for a value that an option does not take, where it was said."""
+    """The error for a bad value of an option, with its origin."""
     kind = UsageError if origin.kind == "flag" else ConfigError
     what = f"`{option.flags[-1] if origin.kind == 'flag' else option.key}`"
     if origin.kind == "variable":
@@ -163,7 +163,7 @@ def merge(layers: Sequence[SettingsLayer], command: Command) -> tuple[Options, d
 def _settle_exclusions(
     values: dict[str, Any], origins: dict[str, Origin], command: Command
 ) -> None:
-    # Of options that exclude each other the one of the stronger place wins, which was put in first; within one place
+    # Of options that exclude each other the one of the stronger layer wins, which comes first; within one layer
     # it is an error.
     by_strength = list(values)
     for name in by_strength:
@@ -184,7 +184,7 @@ def _settle_format(values: dict[str, Any], origins: dict[str, Origin], command: 
     form = values["format"]
     if form in command.formats or (command.fills and set(form.split(",")) <= set(command.forms)):
         return
-    # As a setting it means other commands.
+    # As a setting it is meant for other commands.
     if origins["format"].kind == "flag":
         raise UsageError(
             f"`{command.name}` has no format `{form}`",
@@ -203,7 +203,7 @@ class Settings(Value):
     @property
     def environments(self) -> dict[str, SettingsFile]:
         """The file that has each environment: of two, the stronger one."""
-        # The files are ordered by strength: the last one that is put in stays.
+        # Later entries replace earlier ones, so insert the strongest file last.
         return {name: file for file in reversed(self.files) for name in file.environments}
 
     def options(
@@ -235,23 +235,23 @@ class Settings(Value):
         return merge(layers, command)
 
     def request(self, environment: str = "") -> tuple[str, ...]:
-        """The standing request, of an environment where one is named and has its own."""
+        """The configured request: that of the environment if it has one."""
         tables = [file.top for file in self.files]
         if environment:
             tables.insert(0, self._of(environment).environments[environment])
-        # A request is one whole: those of several tables are not put together.
+        # Requests of several tables are not merged.
         return next((table.request for table in tables if table.request), ())
 
     def pasted(self, env: Mapping[str, str]) -> Options:
-        """The options of a `resolve` without flags in the directory where this command was started."""
+        """The options of `resolve` without flags in the current directory."""
         command, flags = COMMANDS["resolve"], SettingsLayer(kind="flag", values={})
-        # Whoever pastes the command has no flag of this run.
+        # A pasted command does not have the flags of this run.
         here = self.replace(flags=flags)
         if "directory" in self.flags.values:
-            # `-C` is no part of what is pasted, and other files may be in force without it.
+            # Without `-C`, which is not pasted, other files may apply.
             here = _settings(flags, _directory({}, env), env)
         options, _ = here.options(command, env)
-        # A variable may name an environment, which is known only after the options were read without one.
+        # A variable may name the environment, so read the options without one first.
         return (
             here.options(command, env, options.environment)[0] if options.environment else options
         )
@@ -284,7 +284,7 @@ def _settings_files(
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError:
-            # What is wrong with it is for the reader to say.
+            # The reader reports what is wrong with it.
             pass
         from toolmatrix.cli.settings import read
 
@@ -295,7 +295,7 @@ def _settings_files(
 
 def _project_files(directory: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The places of `toolmatrix.toml`, and `[tool.toolmatrix]` of `pyproject.toml`, in a directory and those above."""
-    # Below the current directory a path is shown as its reader would write it.
+    # Show a path relative to the current directory.
     current = os.path.join(os.getcwd(), "")
     here, above = "", os.path.abspath(directory or os.curdir)
     while here != above:
@@ -305,7 +305,7 @@ def _project_files(directory: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _user_files(env: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    # The XDG base directory specification has paths ignored that are relative.
+    # The XDG base directory specification ignores relative paths.
     base, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
     if not os.path.isabs(base):
         base = os.path.join(home, ".config")
@@ -321,7 +321,7 @@ def make_context(
     stdout: TextIO,
     stderr: TextIO,
 ) -> Context:
-    """Everything a command is handed, from what was parsed, the variables and the files."""
+    """The context of a command, from the command line, the variables and the files."""
     directory = _directory(parsed.values, env)
     values = _placed(parsed.values, command.options, directory)
     flags = SettingsLayer(kind="flag", values=values, names=parsed.flags)
@@ -383,7 +383,7 @@ def _count_arguments(context: Context) -> None:
         )
     if command.at_most is not None and count > command.at_most:
         extra = context.arguments[command.at_most]
-        # `matrix cuda arch` is meant as `matrix --rows cuda --cols arch`.
+        # `matrix cuda arch` means `matrix --rows cuda --cols arch`.
         if len(command.for_words) >= count:
             import shlex
 

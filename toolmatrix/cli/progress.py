@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
     from toolmatrix.cli.context import Context
 
-# Seconds without a word; then a progress line, where somebody watches.
+# Seconds before the first progress line on a terminal.
 PATIENCE = 0.5
 # Back to the first column, and erase to the end of the line (ECMA-48, EL).
 _ERASED = "\r\x1b[K"
-# Columns for the seconds behind what is being done.
+# Columns reserved for the elapsed seconds.
 _FIGURES = 12
-# Seconds between two lines in a log, where nobody does.
+# Seconds between two lines in a log.
 APART = 10
-# Seconds before anything can be said of how long it still takes.
+# Seconds before a remaining time can be estimated.
 _GUESSED = 5
 
 
@@ -36,7 +36,7 @@ class ProgressLine(caller.Progress):
         options = context.options
         stream = context.stderr
         self.stream = stream
-        # What was said before rests, and what else is said takes the line away.
+        # Earlier messages pause, and other messages clear the line.
         self.before = tuple(context.waiting)
         self.waiting = context.waiting
         self.waiting.append(self)
@@ -48,7 +48,7 @@ class ProgressLine(caller.Progress):
         self.next = PATIENCE if self.watched else APART
 
     def at(self, done: int, total: int) -> None:
-        """Say how far it is."""
+        """Show the progress."""
         elapsed = time.monotonic() - self.began
         if self.wanted and elapsed > self.next:
             doing, what = self.words
@@ -60,7 +60,7 @@ class ProgressLine(caller.Progress):
             self.next = self.next if self.watched else elapsed + APART
 
     def of(self, subject: str, done: int, total: int) -> None:
-        """Say how far it is with one of several subjects."""
+        """Show the progress of one of several subjects."""
         self.words = f"reading {subject}:", self.words[1]
         self.at(done, total)
 
@@ -68,7 +68,7 @@ class ProgressLine(caller.Progress):
         self.end()
 
     def end(self) -> None:
-        """Take the line away."""
+        """Clear the line."""
         if self in self.waiting:
             self.waiting.remove(self)
         self.clear()
@@ -76,32 +76,32 @@ class ProgressLine(caller.Progress):
             waiting.go()
 
     def rest(self) -> None:
-        """Say it no more: another progress takes its place."""
+        """Stop: another progress takes its place."""
         self.clear()
 
     def go(self) -> None:
-        """Nothing: it is said again when there is more to say."""
+        """Nothing: the next progress shows it again."""
 
     def clear(self) -> None:
-        """Take the line away, for something else that is said; it comes again."""
+        """Clear the line for another message; it is shown again later."""
         if self.visible:
             self.visible = False
             write_message(self.stream, _ERASED)
 
 
 def _left(done: int, total: int, elapsed: float) -> str:
-    # As fast as until now: the parts of most work are alike.
+    # Assumes constant speed.
     if not 0 < done < total or elapsed < _GUESSED:
         return ""
     return f", about {elapsed * (total - done) / done:.0f} s left"
 
 
 class Waiting:
-    """A word that something goes on, after a while and where somebody watches: `reading /, 3 s`."""
+    """A message on a terminal that something takes a while: `reading /, 3 s`."""
 
     def __init__(self, context: Context, doing: str) -> None:
         options, self.stream = context.options, context.stderr
-        # A line that wraps could not be written over.
+        # A line that wraps could not be overwritten.
         room = terminal_of(self.stream, context.env, options).width - _FIGURES
         self.doing = doing if len(doing) <= room else f"{doing[: room - 3]}..."
         watched = self.stream.isatty() and not options.quiet and not options.no_progress
@@ -113,9 +113,9 @@ class Waiting:
         self.go()
 
     def go(self) -> None:
-        """Begin to say it, after a while."""
+        """Start showing it, after a while."""
         if self.wanted and self.thread is None:
-            # A thread, as the command is busy with one call that tells nothing of how far it is.
+            # A thread, because the command is in one call that does not report progress.
             import threading
 
             self.over = threading.Event()
@@ -123,7 +123,7 @@ class Waiting:
             self.thread.start()
 
     def rest(self) -> None:
-        """Say it no more, until it is told to go on."""
+        """Stop showing it, until it is started again."""
         if self.thread is not None:
             self.over.set()
             self.thread.join()
@@ -131,7 +131,7 @@ class Waiting:
             self.clear()
 
     def clear(self) -> None:
-        """Take the line away, for something else that is said; it comes again."""
+        """Clear the line for another message; it is shown again later."""
         if self.visible:
             self.visible = False
             write_message(self.stream, _ERASED)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _TABLES = ("request", "environments")
-# Bytes of a file.
+# Maximum bytes of a file.
 _LARGEST = 4 << 20
 
 
@@ -47,7 +47,7 @@ class SettingsFile(Value):
 
 
 def read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | None:
-    """The settings in a file, below some keys; None where it holds none. Raises ConfigError."""
+    """The settings in a file, below some keys; None if it has none. Raises ConfigError."""
     try:
         with opened(path) as file:
             data = file.read(_LARGEST + 1)
@@ -63,7 +63,7 @@ def read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | N
             where=Position(path),
             expected=f"at most {_LARGEST >> 20} MiB",
         )
-    # Most projects have a pyproject.toml that is not about us: importing the TOML reader is a quarter of a `resolve`.
+    # Most pyproject.toml files have no table of ours, and importing the TOML reader takes a quarter of a `resolve`.
     if prefix and b"toolmatrix" not in data:
         return None
     try:
@@ -83,7 +83,7 @@ def read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | N
 
 
 def _option(key: str) -> Option | None:
-    # The options of single commands are imported for a key that is none of those that many share.
+    # Commands are imported only for a key that is not a shared option.
     for options in (COMMON | REQUEST, None):
         for option in (all_options() if options is None else options).values():
             if option.key == key:
@@ -178,8 +178,8 @@ class _Reader:
 
 
 def locate(path: str, text: str, keys: tuple[str, ...]) -> Position:
-    """The place of a key in a TOML file; line 0 where its spelling is too unusual to be found."""
-    # `tomllib` tells no positions. Keys in several lines, or escaped, are not found, and the file is named alone.
+    """The position of a key in a TOML file; line 0 if its spelling is too unusual to be found."""
+    # `tomllib` has no positions. For keys on several lines, or escaped, only the file is named.
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()

@@ -20,11 +20,12 @@ from toolmatrix.command.option import Option, toml_kind
 from toolmatrix.errors import ToolmatrixError, UsageError
 from toolmatrix.manifests import files
 from toolmatrix.recipes import read as recipes
+from toolmatrix.report.terminal import plural
 from toolmatrix.request import fields, names
 from toolmatrix.request.fields import BadValue
 from toolmatrix.value import Value
 
-# Letters of a word, words of a list, and letters of a log that is handed over: a longer one is named by its path.
+# Limits: characters of a word, words of a list, and characters of a log; a longer log is passed by its path.
 LONGEST_WORD = names.LONGEST
 MOST_WORDS = 100
 LONGEST_LOG = 1 << 20
@@ -34,7 +35,7 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class SessionDefaults(Value):
-    """What holds for every question: the matrix, options by their names, and the directory of relative paths."""
+    """Defaults for every call: the matrix, options by name, and the directory of relative paths."""
 
     matrix: OpenMatrix
     options: Mapping[str, Any] = {}
@@ -47,23 +48,23 @@ class SessionDefaults(Value):
             os.path.join(self.directory, text),
         )
         try:
-            # A server that was started in no folder in particular runs in the root of the system.
+            # A server that was started without a folder runs in `/`.
             if root != os.sep and files.is_inside(path, root):
                 return path
         except ValueError:
             pass
         raise UsageError(
-            "a question may not name this file",
+            "the tools may not read this file",
             expected=f"a path in {root}, also after following links"
             if root != os.sep
             else "no path",
             found=f"`{text}`",
-            help="`toolmatrix mcp -C FOLDER` is started for another folder",
+            help="start `toolmatrix mcp -C FOLDER` for another folder",
         )
 
 
 class _Positional(Value):
-    """What a question is about, which the command takes as its arguments."""
+    """A positional argument of a tool."""
 
     help: str
     several: bool = False
@@ -76,7 +77,7 @@ class _Positional(Value):
         return LONGEST_LOG if self.text else LONGEST_WORD
 
     def words(self, name: str, value: Any, defaults: SessionDefaults) -> list[str]:
-        """The arguments that a value stands for. Raises UsageError."""
+        """The positional arguments in a value. Raises UsageError."""
         arguments = _bounded(name, value if isinstance(value, list) else [value], self.longest)
         right = all(isinstance(word, str) for word in arguments)
         if (
@@ -129,7 +130,7 @@ class Tool(Value):
         schemas = {
             name: resources.load_json(resources.schema_path(name)) for name in self.documents
         }
-        # With an address of its own each keeps its own definitions.
+        # An `$id` of its own lets each schema keep its definitions.
         return {
             "$schema": _DRAFT,
             "type": "object",
@@ -149,7 +150,7 @@ class Tool(Value):
                 expected=", ".join((*self.first, *by_key)),
                 found=f"`{unknown[0]}`",
             )
-        # What is null was not given: some clients name every argument.
+        # Treat null as absent: some clients send every argument.
         values = {name: value for name, value in arguments.items() if value is not None}
         words = [
             word
@@ -167,7 +168,7 @@ class Tool(Value):
 
 
 class ToolReply(Value):
-    """What an assistant is told: the text that the command prints, and its document."""
+    """The reply to an assistant: the text that the command prints, and its document."""
 
     text: str
     document: Mapping[str, Any]
@@ -175,9 +176,9 @@ class ToolReply(Value):
 
 
 def call_tool(name: str, arguments: Mapping[str, Any], defaults: SessionDefaults) -> ToolReply:
-    """The answer to a question by its name, or the error in its place; raises nothing."""
+    """The reply of a tool, or an error as a reply; raises nothing."""
     try:
-        # As Python asks it: notes and settings are those of the server, and no part of an answer.
+        # Called as from Python: notes and settings belong to the server, not to an answer.
         answer = call_for(Caller(), _tool(name).ask, arguments, defaults)
         return ToolReply(text=answer.text(), document=answer.to_json())
     except Exception as raised:  # noqa: BLE001 - a defect of one answer must not end the others
@@ -185,9 +186,9 @@ def call_tool(name: str, arguments: Mapping[str, Any], defaults: SessionDefaults
 
 
 def failure(raised: Exception) -> ToolReply:
-    """An error in the place of an answer."""
+    """An error as a reply."""
     error = as_toolmatrix_error(raised)
-    # A place in a file is enough to mend it, and what is there is not for everybody.
+    # Report only the position in a file: its content may be private.
     if error.where is not None:
         error.found, error.each = "", ()
     return ToolReply(text=error_text(error, PLAIN), document=error.to_json(), failed=True)
@@ -216,8 +217,8 @@ def _bounded(name: str, value: Any, longest: int = LONGEST_WORD) -> Any:
     if len(words) > MOST_WORDS or letters > longest:
         raise UsageError(
             f"`{name}` is too long",
-            expected=f"at most {longest} letters, and {MOST_WORDS} of a list",
-            found=f"{letters} letters in {len(words)}",
+            expected=f"at most {longest} characters, and {MOST_WORDS} words in a list",
+            found=f"{plural(letters, 'character')} in {plural(len(words), 'word')}",
         )
     return value
 

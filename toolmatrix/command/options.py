@@ -211,7 +211,7 @@ COMMON = {name: option for name, option in _ALL.items() if option.group == "comm
 REQUEST = {name: option for name, option in _ALL.items() if option.group == "request"}
 ENVIRONMENT = {"environment": _ALL["environment"]}
 
-# Options of several commands, each of which has them as arguments of its own.
+# Options of several commands, which each declare as arguments of their own.
 ONLINE = option(
     "--online",
     kind="flag",
@@ -263,7 +263,7 @@ WRITE = option(
 
 
 def only(help: str) -> Any:
-    """Declare `--only`, which restricts a command to some of what it does."""
+    """Declare `--only`, which restricts a command to some of its work."""
     return option(
         "--only",
         kind="list",
@@ -280,5 +280,5 @@ def targets(help: str) -> Any:
 
 
 def resume(help: str) -> Any:
-    """Declare `--resume`, which goes on where an earlier run ended."""
+    """Declare `--resume`, which continues an earlier run."""
     return option("--resume", kind="text", shape="path", configurable=False, help=help)

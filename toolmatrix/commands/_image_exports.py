@@ -24,12 +24,12 @@ ARCHIVE = ".oci.tar"
 _METADATA = ".metadata.json"
 _EPOCH = "SOURCE_DATE_EPOCH"
 _DIGEST = "containerimage.digest"
-# The variable of our bake files by which a user says it for all builds.
+# The variable of our bake files that sets attestations for all builds.
 _ATTEST = "ATTEST"
 
 
 class ImageExport(Value):
-    """What one build is told of its image: settings of bake, the name it goes by, and where its digest is written."""
+    """The export of one image: arguments for bake, its name, and the file with its digest."""
 
     words: tuple[str, ...] = ()
     image: str = ""
@@ -38,12 +38,12 @@ class ImageExport(Value):
 
 def environment() -> dict[str, str]:
     """The variables of an engine."""
-    # Docker 20.10 takes BuildKit, which the classic dialect needs, only where this asks for it. Lines are for a log.
+    # Docker 20.10 uses BuildKit, which the classic dialect needs, only if told to. Plain progress is for the log.
     return {**caller().env, "DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
 
 
 def call(*words: str) -> subprocess.CompletedProcess[str]:
-    """What came of running a program. Raises ToolMissing."""
+    """Run a program. Raises ToolMissing."""
     try:
         return subprocess.run(  # noqa: S603
             words,
@@ -58,13 +58,13 @@ def call(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def output_of(*words: str) -> str:
-    """What a program printed, nothing where it failed. Raises ToolMissing."""
+    """The output of a program, empty if it failed. Raises ToolMissing."""
     ended = call(*words)
     return "" if ended.returncode else ended.stdout
 
 
 def needs_bake(context: Context) -> str:
-    """The option that only bake can do; "" where none was given."""
+    """A given option that needs bake, or ""."""
     names = ("push", "reproducible", "sbom", "provenance", "builder")
     return next((f"--{name}" for name in names if getattr(context.options, name)), "")
 
@@ -80,7 +80,7 @@ def export(context: Context, folder: str, name: str, target: str, lock: Lock) ->
     image, kind = "", f"type=oci,dest={name}{ARCHIVE}"
     settings = []
     if options.push:
-        # Each image has a name of its own: one tag is of one image, until an index joins them.
+        # Each image has its own tag, until an index joins them.
         image, kind = f"{_reference(options.push)}-{name}", "type=registry"
         settings.append(f"tags={image}")
     if options.reproducible:
@@ -97,7 +97,7 @@ def export(context: Context, folder: str, name: str, target: str, lock: Lock) ->
 
 
 def _reference(text: str) -> str:
-    # What quotes is imported with what renders: help has no use for it.
+    # Imported late, because help does not need the renderers.
     from toolmatrix.render import quote
 
     return quote.plain("reference", text)
@@ -147,7 +147,7 @@ def refuse(option: str, folder: str = "") -> None:
 
 
 def builder(context: Context) -> tuple[str, ...]:
-    """The words that name the builder that was asked for."""
+    """The arguments for the chosen builder."""
     name = context.options.builder
     return ("--builder", name) if name else ()
 
@@ -164,7 +164,7 @@ def find_builder(context: Context, *options: str) -> None:
 
 
 def digest(path: str) -> str:
-    """The digest of an image, as bake wrote it down; the file is removed. "" where there is none."""
+    """The digest of an image from bake's metadata file, which is removed; "" if there is none."""
     if not path:
         return ""
     try:
@@ -197,7 +197,7 @@ def joined(context: Context, images: Sequence[tuple[Built, str]]) -> tuple[str, 
 
 
 def _by_platform(index: Index, images: Sequence[tuple[Built, str]]) -> list[Built]:
-    # Two of one platform cannot be told apart by whoever pulls: images for AMD stay apart from those of x86.
+    # An index has one image per platform: that of AMD is not joined with that of x86.
     order = [*index.header["targets"]]
     by_platform: dict[str, Built] = {}
     for image, _ in sorted(images, key=lambda pair: order.index(pair[1])):

@@ -30,7 +30,7 @@ def page(command: Command | None, date: str) -> str:
     name = _name(command)
     lines = [
         f'.TH {_text(name.upper())} 1 {date} "toolmatrix {__version__}" "User Commands"',
-        # Words that are typed are not divided, nor lines filled up with blanks.
+        # Do not hyphenate or justify.
         ".nh",
         ".ad l",
         ".SH NAME",
@@ -117,5 +117,5 @@ def _text(text: str) -> str:
 
 
 def _guarded(line: str) -> str:
-    # A line that begins so is a macro.
+    # A line that begins with these is a macro.
     return "\\&" + line if line.startswith((".", "'")) else line

@@ -29,12 +29,12 @@ RENDERED, NO_ANSWER, UNKNOWN, NO_RELEASE, REFUSED = OUTCOMES = (
 )
 """What comes of a question: files, no answer, one that no fact decides, no such release, an answer of no use."""
 
-# Questions handed to a process at a time: some seconds of work.
+# Questions per batch for a process: some seconds of work.
 BATCH_SIZE = 24
 
 
 class RenderQuestion(Value):
-    """One answer to ask for: the recipe, a release, how it is had, the target, and archs beside it."""
+    """One question: a recipe, a release, where it comes from, the target, and archs."""
 
     recipe: str
     component: str
@@ -81,7 +81,7 @@ def questions(
 
 
 def _froms(index: Index, recipe: Recipe, component: str) -> Sequence[str]:
-    # What a recipe builds is had from source; of tools alone a wheel makes no difference.
+    # What a recipe builds comes from source; for tools alone a wheel makes no difference.
     if recipe.runs:
         return ("wheel",)
     wheels = index.header["components"][component]["framework"] and not recipe.builds
@@ -89,7 +89,7 @@ def _froms(index: Index, recipe: Recipe, component: str) -> Sequence[str]:
 
 
 def _subjects(recipe: Recipe, index: Index) -> Sequence[str]:
-    """What is built; where nothing is, the toolkits that are needed, else all that provisions put into an image."""
+    """What a recipe builds, else the toolkits it needs, else the components of its provisions."""
     from toolmatrix.request import recipes
 
     if recipe.builds:
@@ -99,14 +99,14 @@ def _subjects(recipe: Recipe, index: Index) -> Sequence[str]:
     if toolkits:
         return toolkits
     book = recipes.provisions(index)
-    # What runs only is asked for its own packages.
+    # A recipe that only runs things is tried with its own packages.
     provisions = (*recipe.provisions, *(() if recipe.runs else book.provisions))
     provided = (
         provision.component
         for provision in provisions
         if provision.packages or provision.pip or provision.downloads
     )
-    # What answers do not show cannot be asked for.
+    # Hidden components cannot be requested.
     return [name for name in dict.fromkeys(provided) if not components[name]["hidden"]]
 
 
@@ -140,7 +140,7 @@ def _placed(
 
 
 def _fits(index: Index, arch: str, accelerator: str) -> bool:
-    # Its accelerator is that of the toolkit which makes its code.
+    # Its accelerator is that of the toolkit that compiles for it.
     bit, components = index.scale("arch").bit(arch), index.header["components"]
     return any(
         accelerator in components[binding.component]["accelerators"]
@@ -152,7 +152,7 @@ def _fits(index: Index, arch: str, accelerator: str) -> bool:
 def table(
     index: Index, questions: Sequence[RenderQuestion], workers: Callable[..., Workers]
 ) -> Report:
-    """The table of what came of questions, which workers of this matrix answer."""
+    """The table of outcomes of questions, which workers answer."""
     from toolmatrix.report import renders
 
     batches = [
@@ -187,10 +187,10 @@ def table(
 
 
 class Renderer(IndexedWork):
-    """Answers and renders parts of the questions."""
+    """Answers and renders batches of questions."""
 
     def attempt(self, batch: Sequence[RenderQuestion]) -> list[RenderOutcome]:
-        """What comes of some questions."""
+        """The outcomes of some questions."""
         return [outcome(self.index, question) for question in batch]
 
 

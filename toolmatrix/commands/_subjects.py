@@ -1,4 +1,4 @@
-"""What `validate` and `merge` share: lists of subjects, and how verdicts are given."""
+"""Shared by `validate` and `merge`: lists of subjects, and the output of verdicts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolmatrix.opener import opened
 from toolmatrix.report import verdicts
 from toolmatrix.wording import plural
 
-# Bytes of a file of subjects or expectations.
+# Maximum bytes of a file of subjects or expectations.
 LARGEST_LIST = 16 << 20
 
 
@@ -47,9 +47,9 @@ def listed_subjects(context: Context, lists: Iterable[str]) -> list[str]:
 
 
 def read_file(context: Context, path: str, what: str, most: int) -> bytes:
-    """The bytes of a file or of stdin, at most so many. Raises UsageError."""
+    """Read at most `most` bytes of a file or of stdin. Raises UsageError."""
     try:
-        # One more than may be: what is left out of a list would never be missed.
+        # Read one byte more than allowed, to detect a list that is too long.
         if path == "-":
             data = context.piped.read(what, most + 1)
         else:

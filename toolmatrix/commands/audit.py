@@ -110,7 +110,7 @@ def audit(
     if import_:
         pythons = (python,) if isinstance(python, (str, os.PathLike)) else python
         return _imports(opened, names, [os.fspath(path) for path in pythons], write, jobs or 1)
-    # A setting or variable says how frameworks get there, and no path.
+    # As a setting or variable `from` is about frameworks, not a path.
     clones = calling.path(os.fspath(from_)) if from_ and calling.is_flag("from_") else ""
     processes = jobs or calling.processes
     workers = partial(Workers, paths=opened.paths, processes=processes, executor=executor)
@@ -130,11 +130,11 @@ def _imports(
 
 
 class Sources(Value):
-    """What an audit asks beside the matrix: the releases of a package at the index, and a resolver of packages."""
+    """What an audit compares with: the releases of packages at the index, and a package resolver."""
 
     releases: Callable[[str], Sequence[project.PublishedRelease]]
     resolver: Resolver
-    # Answers that are asked at once.
+    # Queries at a time.
     parallel: int = 4
 
 
@@ -160,7 +160,7 @@ def _audited(
     outcomes: list[ReleaseOutcome] = []
     with caller().progress("judging", "answers") as progress:
         with workers(sweep.Sweeper(index=index), batches) as shared:
-            # An index keeps no places, and the files take seconds to read.
+            # The index has no positions, and the files take seconds to read.
             reading = shared.meanwhile(lambda: loaded(opened.paths))
             for batch in shared.results():
                 outcomes += batch
@@ -177,7 +177,7 @@ def _audited(
             published = _fetch_published(sources, wanted, index.component("python").versions)
             read = {name: set(chain(*packages.values())) for name, packages in own.items()}
             findings += _otherwise(index, {name: read[name] for name in wanted}, published)
-            # Solving goes anywhere. Who asks the index is this machine, whose settings, credentials and cache it takes.
+            # Workers may solve, but only this machine queries the index, with its settings, credentials and cache.
             with workers(trials.Pinner(index=index, own=read), batches) as shared:
                 pins = list(chain(*shared.results()))
             findings += _unresolved(pins, sources, rules, progress)
@@ -202,7 +202,7 @@ def _audited(
 
 
 def _called(own: Iterable[str], index: Index) -> dict[str, str]:
-    """The component of each package: those of which releases were read, and those that are called otherwise."""
+    """The component of each package, including packages with another name than their component."""
     return {**{name: name for name in own}, **index.header["packages"], **families.packages()}
 
 
@@ -225,7 +225,7 @@ def _fetch_published(
 def _published_releases(sources: Sources, package: str) -> Sequence[project.PublishedRelease]:
     try:
         return sources.releases(package)
-    # All that was read of a package that is not there any more is withdrawn.
+    # All releases of a package that no longer exists are withdrawn.
     except NothingMatched:
         return ()
 
@@ -239,7 +239,7 @@ def _published(releases: Sequence[project.PublishedRelease], pythons: Sequence[s
         wheels=tuple(
             PublishedWheel(release.version, python, machine)
             for release in releases
-            # What was withdrawn is known, and never an answer unless it is named exactly.
+            # A withdrawn release is an answer only if it is named exactly.
             if not release.yanked
             for python in pythons
             for machine in project.MACHINES
@@ -266,7 +266,7 @@ def _otherwise(
 ) -> Iterator[Finding]:
     yield from judge.releases(index, read, published)
     for name in read:
-        # Of what nobody asks for by itself no answer is judged.
+        # Answers are checked for frameworks only.
         if index.header["components"][name]["framework"]:
             yield from judge.refused(index, name, published[name].wheels)
 
@@ -291,7 +291,7 @@ def _unresolved(
 
 
 def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Finding]:
-    """Facts whose value is not in the file of a repository that they were read from, by clones at `DIR/owner/name`.
+    """Facts whose value is not in the file they were read from, in clones at `DIR/owner/name`.
 
     Raises HarvestRefused, ToolMissing, and NothingMatched where no clone of a source is there.
     """
@@ -301,13 +301,13 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
     for claim in matrix.claims.values():
         at = matrix.sources[claim.source].at
         question = SourceQuestion(at=at, value=claim.selector, where=claim.where)
-        # What follows by a rule does not stand in a source.
-        # What was set aside never decides, and its note says why.
+        # A claim derived by a rule is not in a source.
+        # A claim that was set aside has a note with the reason.
         if question.repository and not claim.rule and claim.decides:
             questions.setdefault(question.repository, []).append((claim, question))
     folders = {name: os.path.join(clones, *name.split("/")) for name in questions}
     there = [name for name in questions if os.path.isdir(folders[name])]
-    # Otherwise a path with a slip in it would read as if every value stood in its source.
+    # Otherwise a mistyped path would look as if every value were in its source.
     if not there:
         raise NothingMatched(
             f"no clone of a source in {clones}",
@@ -321,7 +321,7 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
             if answer.state == NOT_FOUND:
                 component, selector = claim.when[0]
                 yield ValueNotThere(
-                    # A value is looked for as text, and may be written in another form: that is for people to look at.
+                    # A value is searched for as text, and the source may spell it otherwise: people should look at it.
                     severity="warning",
                     component=matrix.components[component].variant_of or component,
                     value=answer.why,
@@ -334,7 +334,7 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
 def _tried(
     opened: OpenMatrix, names: Sequence[str], pythons: Sequence[str], jobs: int
 ) -> ImportedReleases:
-    """Releases run, so many at a time."""
+    """Install, import and use releases, `jobs` at a time."""
     index, env = opened.index, caller().env
     operations = environments.operations()
     work = list(_releases(index, names, operations.of))
@@ -359,7 +359,7 @@ def _tried(
                 outcomes.append(outcome)
                 progress.at(done, len(work))
         finally:
-            # An interrupt waits for what runs at the moment, and for nothing after it.
+            # An interrupt waits for running imports, but starts no more.
             bench.stopped.set()
     return trials.ImportedReleases(
         **{
@@ -371,7 +371,7 @@ def _tried(
 
 def _write_facts(imported: ImportedReleases, path: str) -> HarvestedFile:
     with harvests.locked(os.path.dirname(path) or "."):
-        # Read while nobody else writes: their rows stay.
+        # Read under the lock, so that rows of other writers stay.
         document = runs.imports_document(path, imported.together, imported.breaks)
         text = written.text(document, runs.ABOUT_IMPORTS, "toolmatrix audit --import --write")
         file = harvests.compared("imports", path, text)

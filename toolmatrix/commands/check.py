@@ -78,7 +78,7 @@ def check(
 
 
 def check_render(*, arch: Words = (), only: Words = (), matrix: OpenMatrix | None = None) -> Report:
-    """Whether every answer of every recipe can be rendered; of `only` some recipes where named.
+    """Render every answer of every recipe, or of some recipes.
 
     Each release is also asked for with those of the archs that its target can have. Raises ToolmatrixError.
     """
@@ -86,7 +86,7 @@ def check_render(*, arch: Words = (), only: Words = (), matrix: OpenMatrix | Non
 
 
 def _with_files(paths: Sequence[str], more: Iterable[str]) -> tuple[str, ...]:
-    """Paths of files with those on top that are not in force yet."""
+    """The paths of overlays, with new ones appended."""
     there = set(map(os.path.realpath, files_of(paths)))
     return (*paths, *(path for path in more if os.path.realpath(path) not in there))
 
@@ -104,7 +104,7 @@ def _check_matrix(
         caller().progress("solving", "releases") as progress,
         workers(sweep.Sweeper(index=index), batches) as shared,
     ):
-        # The processes begin to solve while this one reads the files again.
+        # The workers start to solve while this process reads the files again.
         reading = shared.meanwhile(lambda: matrix or loaded(opened.paths))
         for batch in shared.results():
             outcomes += batch
@@ -119,7 +119,7 @@ def _check_matrix(
         *lints.findings(matrix, index, today, stale),
         *lints.unlisted(files),
     ]
-    # What was found by solving is about the releases of the files; what was found by reading names its file.
+    # Solving was limited to releases of the chosen files; findings of reading are selected by file.
     chosen_paths = {lints.shortened(Position(path)).path for path in chosen}
     findings = [
         *lints.located(solved, matrix, files),
@@ -135,7 +135,7 @@ def _check_matrix(
 
 
 def _file(name: str, files: Sequence[str]) -> str:
-    # A word of `--only` names a file by its path, as findings do, or by its last parts.
+    # `--only` names a file by its path, as findings do, or by its last parts.
     wanted = os.path.normpath(name)
     for path in files:
         if os.path.realpath(path) == os.path.realpath(wanted):
@@ -151,7 +151,7 @@ def _file(name: str, files: Sequence[str]) -> str:
     if wanted.endswith((".yaml", ".yml")) and os.path.isfile(wanted):
         help = "list it under `files` on the front page, or add it with `--matrix FILE`"
     raise UsageError(
-        "no such file of facts is in force",
+        "the matrix has no such file of facts",
         expected="a file that the front page lists",
         found=f"`--only {name}`",
         help=help or "`toolmatrix facts` shows the file of each fact",

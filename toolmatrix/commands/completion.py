@@ -37,7 +37,7 @@ def candidates(words: Sequence[str], index: Callable[[], Index]) -> list[str]:
         return []
     # Only the last part of a list such as `sm_80,sm_86` is being typed.
     done, comma, last = prefix.rpartition(",") if kind != "release" else ("", "", prefix)
-    # A shell asks while somebody types: whatever is missing or wrong means that there are no names.
+    # A shell calls it while the user types, so any error means no names.
     try:
         from toolmatrix.facts import names
 
@@ -47,7 +47,7 @@ def candidates(words: Sequence[str], index: Callable[[], Index]) -> list[str]:
 
 
 def _parts(index: Callable[[], Index]) -> Iterator[str]:
-    # What `--only` takes depends on the command, which a shell does not tell: the names of all.
+    # `--only` depends on the command, which a shell does not pass: offer the names of all.
     from toolmatrix import resources
     from toolmatrix.facts import names
     from toolmatrix.judge import machine
@@ -262,7 +262,7 @@ def _zsh() -> list[str]:
 
 
 def _zsh_option(option: Option, command: Command) -> list[str]:
-    # In a spec of `_arguments` brackets hold the text, and colons end its parts (zshcompsys(1)).
+    # In a spec of `_arguments` the text is in brackets, and colons separate its parts (zshcompsys(1)).
     text = option.help.replace("[", "(").replace("]", ")").replace(":", ",")
     star = "*" if option.kind in ("list", "count") else ""
     specs = []
@@ -286,7 +286,7 @@ def _zsh_action(words: tuple[str, ...], completer: str) -> str:
 
 def _zsh_argument(command: Command) -> str:
     action = _zsh_action(_words(command), command.completer)
-    # The command itself is the first word that is no option.
+    # The first word that is no option is the command itself.
     usage = command.usage.replace("[", "").replace("]", "") or "argument"
     return f"{_quoted(f'1: :({command.name})')} {_quoted(f'*:{usage}:{action}')}"
 

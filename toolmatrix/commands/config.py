@@ -58,9 +58,9 @@ class ConfigDocument(TypedDict):
 def run(context: Context) -> int:
     """Show every setting with its value and origin.
 
-    Print the settings as they would hold for a command.
+    Print the settings that apply to a command.
     """
-    # A variable with a misspelt name sets nothing, and no other command could tell it from one that is not for us.
+    # A variable with a misspelt name sets nothing, and only this command warns of it.
     for name in unknown_variables(context.env):
         context.say(f"warning: `{name}` is not a variable that toolmatrix reads")
     if context.options.format == "json":

@@ -83,7 +83,7 @@ def diff(
         locks = [(name, _lock(name, folder)) for name in names]
         opened = open_matrix(matrix)
         return _locks(opened.index, locks, targets_of(target, opened))
-    # A lock that lies here by chance explains no difference: it counts where it was named.
+    # The default lock explains no differences: it counts only when it is named.
     path = os.fspath(lock) if caller().is_flag("lock") else ""
     wanted = targets_of(target, matrix) if path else ()
     cache = layer_store(store, store_size)
@@ -101,7 +101,7 @@ def _lock(name: str, directory: str) -> Lock:
 
 
 def _locks(index: Index, locks: Sequence[Named], wanted: Sequence[str]) -> Report:
-    """The differences between locks, or between the two targets that are said or that they alone hold."""
+    """The differences between locks, or between two targets: those named, or the only ones there are."""
     targets = _two(wanted) or _alone(index, [lock for _, lock in locks])
     if targets:
         return _port(index, locks, targets)
@@ -134,11 +134,11 @@ def _alone(index: Index, locks: Sequence[Lock]) -> tuple[str, ...]:
 
 
 def _two(targets: Sequence[str]) -> tuple[str, ...]:
-    """The two targets that are said, none where none is."""
+    """The two targets that are named, or none."""
     named = tuple(dict.fromkeys(targets))
     if named and len(named) != 2:
         raise UsageError(
-            "two targets are compared",
+            "`diff` compares two targets",
             expected="`--target ONE,OTHER`",
             found=f"`--target {','.join(named)}`",
         )
@@ -147,7 +147,7 @@ def _two(targets: Sequence[str]) -> tuple[str, ...]:
 
 def _port(index: Index, locks: Sequence[Named], targets: Sequence[str]) -> Report:
     sides = []
-    # The first and the last lock are the same where there is one.
+    # With one lock, it is both sides.
     for name, (path, lock) in zip(targets, (locks[0], locks[-1]), strict=True):
         known = lock.held
         if name not in known:
@@ -185,7 +185,7 @@ def _subjects(
             expected="another, or `--platform ONE,OTHER` for two images of one index",
             found=" ".join(f"`{name}`" for name in (*subjects, platform) if name),
         )
-    # They are called as they were named: a scheme that was only inferred would be news to the reader.
+    # Report subjects by the names that the user typed, without an inferred scheme.
     first, other = (
         validation.observe(
             _named(name, directory), image_platform, directory, piped_archive(), store=store
@@ -202,7 +202,7 @@ def _subjects(
 
 
 def _named(name: str, directory: str) -> str:
-    """A subject with its scheme, where the word is the path of a lock."""
+    """A subject; the path of a lock gets its scheme."""
     path = _path(name, directory)
     is_lock = os.path.isfile(path) and not validation.is_subject(name, path)
     return f"lock:{name}" if is_lock else name
@@ -211,7 +211,7 @@ def _named(name: str, directory: str) -> str:
 def _explaining(
     path: str, wanted: Sequence[str], sides: tuple[Inventory, Inventory]
 ) -> tuple[tuple[str, str], tuple[Inventory, Inventory]]:
-    """The target of a lock for either side, and what it says: those said, else as validate finds them."""
+    """The target of a lock for each side, with its inventory: those named, else as validate finds them."""
     baseline = Baseline().with_lock(path)
     first, other = (
         baseline.replace(targets=(name,) if name else ()).target(side)
@@ -229,11 +229,11 @@ _UNITS = {
     "bytes": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes")),
     "hertz": ((10**9, "GHz"), (10**6, "MHz")),
 }
-# Letters of a value that are shown.
+# Characters of a value that are shown.
 _LONGEST = 60
-# As many suspicious differences of one kind are listed.
+# How many suspicious differences of one kind are listed.
 _MOST = 20
-# As many expected differences of one reason are named.
+# How many expected differences with one reason are named.
 _NAMED = 6
 
 
@@ -399,7 +399,7 @@ def _group(
                 reasons.setdefault(difference.why, []).append(difference)
         for why, several in reasons.items():
             reason = f"{label}: {printable(why)}"
-            # What was to be expected is only named: a reader looks for what was not.
+            # Expected differences are only named: the others matter.
             if verdict == EXPECTED and not everything:
                 yield from screen.wrap(f"{reason}: {_names_of(several)}", "  ", "    ")
                 continue
@@ -425,7 +425,7 @@ def _row(difference: Difference, screen: Terminal) -> tuple[str, ...]:
 
 
 def _names_of(several: Sequence[Difference]) -> str:
-    # One alone has room for its values beside its name.
+    # A single one has room for its values.
     if len(several) == 1:
         (difference,) = several
         return f"{SIGNS[difference.change]} {printable(difference.shown)} {_values(difference)}".rstrip()
@@ -455,7 +455,7 @@ def _amount(value: str, unit: str) -> str:
 
 
 def _unseen(comparison: Comparison, screen: Terminal) -> Iterator[str]:
-    # A side that was not asked at all has one reason for hundreds of names.
+    # A side that was not read at all has one reason for hundreds of names.
     reasons: dict[tuple[int, str], list[str]] = {}
     for gap in comparison.unseen:
         count = len(gap.names)

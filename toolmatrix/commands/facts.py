@@ -60,7 +60,7 @@ def facts(
     if stale is not None:
         return _stale(pages, source, stale, this_day(caller().env).isoformat())
     if ids:
-        # With a source only what that says of each.
+        # With a source, only its facts.
         several = [page for name in ids for page in _pages(pages, name, source)]
         return Report(
             words=lambda screen: "\n".join(text(screen) for text, _ in several),
@@ -110,7 +110,7 @@ def _stale(pages: Pages, source: str, limit: int, today: str) -> Report:
 
 
 def _pages(pages: Pages, name: str, source: str) -> Iterator[Page]:
-    # Names of components are written with `-` in the matrix, and with `_` by those who import them.
+    # The matrix writes names with `-`, an import with `_`.
     plain = name.replace("_", "-")
     wanted = next((candidate for candidate in (name, plain) if candidate in pages.ids), None)
     if wanted is not None:
@@ -141,7 +141,7 @@ def _from(source: str, entries: list[FactEntry], name: str) -> list[FactEntry]:
 
 def _near(name: str, pages: Pages) -> str:
     """The nearest ids: within the row or table that was named, else among tables and components."""
-    # Among all ids a name of another table may be nearer by its letters than the one that is meant.
+    # Search near what was named first: an id of another table may be closer by its letters.
     row = name.partition("#")[0]
     table = name.partition("/")[0]
     if row in pages.ids and "#" in name:

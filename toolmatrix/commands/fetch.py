@@ -45,7 +45,7 @@ FOLDER = "fetched"
 """What the folder is called where the lock names none."""
 LARGEST = 16 << 30
 """Bytes of one file."""
-# Where the wheels of a driver lie, beside what they are unpacked to.
+# The folder of a driver's wheels, beside their unpacked files.
 _PARTS = "wheels"
 
 
@@ -94,7 +94,7 @@ class Fetched(Outcome, Value):
     exit_code = 0
 
     def text(self, screen: Terminal = PLAIN) -> str:
-        """A line for each file that came, the sum, and what is left."""
+        """A line for each new file, the total, and what is left."""
         del screen
         came = [file for file in self.files if not file.there]
         lines = [f"fetched {printable(file.path)}" for file in came]
@@ -158,7 +158,7 @@ def _downloads(folder: str, index: Index) -> Fetched:
     came = _fetched(wanted.values(), to)
     if any(map(placing.has_archives, job.images)):
         archives = os.path.join(to, placing.ARCHIVES)
-        # A build takes the folder as it is, and none is no folder.
+        # A build copies the folder, so it has to exist even if it is empty.
         with os_errors_as("cannot make the folder", archives):
             os.makedirs(archives, exist_ok=True)
     how = f"hint: `toolmatrix render --output {folder} --fetched {FOLDER}` uses them"
@@ -254,11 +254,11 @@ def _left(job: Job) -> Iterator[tuple[str, str]]:
                 f"archives that Bazel reads by name from `{placing.ARCHIVES}` there",
             )
         if any(step.run for step in image.steps):
-            yield image.name, f"what the steps of `{image.recipe.name}` fetch by themselves"
+            yield image.name, f"downloads made by the steps of `{image.recipe.name}`"
 
 
 class FileGetter:
-    """Brings files, each once: an index is asked once for a package, and a wheel for several images is copied."""
+    """Downloads files: asks an index once for each package, and copies a wheel that several images need."""
 
     def __init__(self, session: Session, indexes: tuple[str, ...]) -> None:
         self.session = session
@@ -267,11 +267,11 @@ class FileGetter:
         self.known: dict[str, str] = {}
 
     def get(self, wanted: WantedFile, to: str) -> FetchedFile:
-        """One file at its place."""
+        """Get one file."""
         path = os.path.join(to, *wanted.path.split("/"))
         there = os.path.isfile(path)
         digest = _digest(path) if there else ""
-        # One that is another was replaced, or has another version by the same name.
+        # A file with another checksum was replaced upstream.
         if digest != (wanted.sha256 or digest) or not there:
             digest, there = self._bring(wanted, path), False
         self.known.setdefault(digest, path)

@@ -103,7 +103,7 @@ class Harvested(Outcome):
         return int(self._checked and any(file.changed for file in self.files))
 
     def text(self, screen: Terminal = PLAIN) -> str:  # noqa: ARG002 - rows are for a file or a review
-        """Each file, with the rows that came, went or changed."""
+        """Each file, with its new, removed and changed rows."""
         return "".join(describe_changes(file) for file in self.files)
 
     def to_json(self) -> HarvestDocument:
@@ -134,11 +134,11 @@ class Harvested(Outcome):
         }
 
     def write(self, *, accept: bool = False) -> None:
-        """Put the files that changed in their places, all or none.
+        """Write the files that changed, all or none.
 
         Raises HarvestRefused where rows have vanished, unless that is to be `accept`ed, and OutputError.
         """
-        # Every file is judged before the first is written, or a refusal would leave one half of a harvest.
+        # Check all files before writing any, so that a refusal writes none.
         if not accept:
             for file in self.files:
                 written.refuse_vanished(file.path, file.differences)
@@ -184,10 +184,10 @@ def harvest(
     HarvestRefused, IndexFailed, MatrixError, NothingMatched, OutputError, ToolMissing, UsageError.
     """
     calling = caller()
-    # A setting or variable says how frameworks get there, and no path.
+    # As a setting or variable `from` is about frameworks, not a path.
     source_path = calling.path(os.fspath(from_)) if from_ and calling.is_flag("from_") else ""
     folder = _folder(os.fspath(output))
-    # What is only looked at may be written meanwhile.
+    # A check does not need the lock.
     with nullcontext() if check else locked(folder):
         wanted = families.chosen(families.families(), names)
         began = time.monotonic()
@@ -213,7 +213,7 @@ def harvest(
 
 def _folder(output: str) -> str:
     """The directory that files are written to. Raises UsageError."""
-    # An installed package is its packager's: what is harvested there goes elsewhere.
+    # The files of an installed package are not changed.
     if not output and resources.builtin_index():
         raise UsageError(
             "the matrix of an installed package is read-only",
@@ -237,7 +237,7 @@ def _readings(
         "day": this_day(env),
         "packages": families.packages(),
         "programs": families.programs(),
-        # A worker may run in any folder.
+        # A worker may run in another folder.
         "place": os.path.abspath(source_path) if source_path and executor else source_path,
         **ground.as_dict("components", "pythons", "lines"),
     }

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
 
 TITLE = "which versions of a machine-learning tool chain go together, and why"
-# What lists the topics.
+# The name that lists the topics.
 _TOPICS = "topics"
 # Columns of the left side of a list, at most.
 _LEFT = 30
@@ -107,19 +107,19 @@ def _topic(topic: Topic, terminal: Terminal) -> Iterator[str]:
 
 
 def _without_quotes(text: str) -> str:
-    # A list of nothing but words needs no quotes.
+    # A list of single words needs no quotes.
     alone = all(name[:1] == name[-1:] == "`" for name in text.split(", "))
     return text.replace("`", "") if alone else text
 
 
 def page(command: Command | None, terminal: Terminal, *, brief: bool = False) -> str:
-    """The help of one command, or that of the program; `brief` without what is alike for many commands."""
+    """The help of one command, or of the program; `brief` without the shared options."""
     lines = _program(terminal, brief) if command is None else _command(command, terminal, brief)
     return "\n".join(lines) + "\n"
 
 
 def _program(terminal: Terminal, brief: bool) -> list[str]:
-    # One of each of the commands that a reader needs first.
+    # An example of each of the first commands.
     commands = COMMANDS.values()
     first = [command.examples[0] for command in commands[:4]]
     width = max(len(command.name) for command in commands) + 4
@@ -191,7 +191,7 @@ def sections(command: Command) -> list[tuple[str, list[Option]]]:
 
 
 def usage(command: Command) -> str:
-    """How a command is written."""
+    """The usage of a command."""
     return f"toolmatrix {command.name} [OPTIONS] {command.usage}".rstrip()
 
 
@@ -205,7 +205,7 @@ def _options(
     rows = []
     for declared in options:
         text = meaning(declared, command)
-        # Where the words of an answer are looked for there is no room for where else they can be said.
+        # The brief help has no room for variables.
         if not (brief or declared.only_flag or command is None):
             text += f" [{declared.variable}]"
         rows.append((f"  {flags(declared, command)}", text))
@@ -213,7 +213,7 @@ def _options(
 
 
 def _two_columns(rows: list[tuple[str, str]], terminal: Terminal) -> list[str]:
-    """Pairs in two columns; what is longer than the left one stands on a line of its own."""
+    """Pairs in two columns; a longer left text is on a line of its own."""
     left = min(max(len(head) for head, _ in rows), _LEFT, terminal.width // 3) + 2
     lines: list[str] = []
     for head, text in rows:
@@ -225,7 +225,7 @@ def _two_columns(rows: list[tuple[str, str]], terminal: Terminal) -> list[str]:
 
 
 def flags(option: Option, command: Command | None) -> str:
-    """The flags of an option as they are written for a command; without one, those that all commands have."""
+    """The flags of an option for a command; without one, those that all commands have."""
     text = f"{', '.join(option.flags)} {option.metavar}".rstrip()
     return ", ".join((text, *option.short(_choices(option, command))))
 
@@ -233,12 +233,12 @@ def flags(option: Option, command: Command | None) -> str:
 def _choices(option: Option, command: Command | None) -> tuple[str, ...]:
     if option.name != "format":
         return option.choices
-    # The forms of all commands together are those of none.
+    # No command has the formats of all commands.
     return command.forms if command else ("text", "json")
 
 
 def meaning(option: Option, command: Command | None) -> str:
-    """What an option does, the words that it takes for a command, and its default."""
+    """The help text of an option with its choices for a command and its default."""
     choices = _choices(option, command)
     text = option.help
     if option.name == "format" and command is None:

@@ -68,7 +68,7 @@ def inventory(
         platform,
         os.fspath(directory),
         piped_archive(),
-        # Programs are asked by what the matrix knows, which nothing else needs.
+        # Only running programs needs the matrix.
         (lambda _: validation.probes_of(open_matrix(matrix).index)) if run else None,
         layer_store(store, store_size),
     )

@@ -100,12 +100,12 @@ def _judge_file(index: Index, path: str, folder: str, *, edit: bool) -> JudgedFi
     try:
         manifest = read.manifest(files.opened(path, folder or files.root_of(path)))
     except ManifestError as error:
-        # Of a whole folder the others are judged all the same: a template is no Dockerfile yet.
+        # Go on with the other files of a folder: it may contain templates.
         if not folder:
             raise
         return JudgedFile(path=path, error=error)
     result = judging.judge(index, manifest)
-    # Each edit that is tried is a file to judge.
+    # Slow: each edit that is tried is judged as a file.
     mended = edits.smallest(index, result) if edit else None
     return JudgedFile(path=path, judged=result, edit=mended)
 
@@ -114,7 +114,7 @@ SCHEMA = "toolmatrix.judged/1"
 OUTCOMES = {"yes": 0, "no": 1, "unknown": 4, "unread": 2}
 """The outcome of a file, with the exit code of each."""
 NO_EDIT = "no edit resolves every conflict"
-# So many lines of a kind are told; a document has all.
+# How many lines of a kind are printed; a document has all.
 _MOST = 8
 
 
@@ -210,7 +210,7 @@ class JudgedDocument(TypedDict):
 
 
 class ManifestReport:
-    """Several files with the index they were judged by."""
+    """The report on several files."""
 
     def __init__(self, index: Index, files: Sequence[JudgedFile]) -> None:
         self.index = index
@@ -289,7 +289,7 @@ class ManifestReport:
         return entry
 
     def text(self, screen: Terminal) -> str:
-        """Everything in words; the last line carries the point."""
+        """The report as text; the last line is the summary."""
         notes = claims.Notes(self.index)
         blocks = [block for file in self.files for block in self._file_lines(file, notes, screen)]
         closing = [self._closing(file, screen) for file in self.files]
@@ -374,7 +374,7 @@ class ManifestReport:
         return f"{path}: {screen.style(verdict, style)}; {pairs}"
 
     def closing(self) -> str:
-        """How many files there are, and what came of them."""
+        """How many files there are, by outcome."""
         outcomes = [file.outcome for file in self.files]
         labels = {
             "yes": "without a refusal",

@@ -43,7 +43,7 @@ def components(*, everything: bool = ALL, at: str = "", matrix: Matrix = None) -
 SCHEMA = "toolmatrix.components/1"
 _FRAMEWORKS, _GPU = "frameworks", "for GPUs: toolkits, libraries, and packages on top of frameworks"
 _ANY, _WHERE = "packages, compilers and tools", "platforms and devices"
-# What a line has room for besides, at least.
+# Minimum columns for a title.
 _TITLE = 16
 
 
@@ -79,7 +79,7 @@ class ComponentsDocument(TypedDict):
 
 
 def _document(index: Index, *, everything: bool = False, at: str = "") -> ComponentsDocument:
-    """Every component by group; those that answers hide only where `everything` is asked for, builds nowhere."""
+    """Every component by group; hidden ones only with `everything`, builds never."""
     heads = index.header["components"]
     names: dict[str, list[str]] = {}
     for name, component in index.header["aliases"].items():
@@ -100,7 +100,7 @@ def _document(index: Index, *, everything: bool = False, at: str = "") -> Compon
 
 
 def _group(head: ComponentHead, heads: Mapping[str, ComponentHead]) -> str:
-    # A floor is asked of the host.
+    # A minimum version is one of the host.
     if head["scheme"] == "names" or head["floor"]:
         return _WHERE
     if head["framework"]:
@@ -116,7 +116,7 @@ def _entry(index: Index, name: str, aliases: list[str], at: str) -> ComponentEnt
     usable = [
         position for position in positions if not facts.yanked >> position + 1 & 1
     ] or positions
-    # Names have no newest.
+    # Names have no newest release.
     newest = usable[-1] if usable and head["scheme"] != "names" else None
     builds = index.builds_of(name)
     return {

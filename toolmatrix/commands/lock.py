@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 
 class LockCheck(Report):
-    """Whether a lock is what would be written today, with what else is to be said of one that is."""
+    """Whether a lock is up to date, with notes on one that is."""
 
     notes: tuple[str, ...] = ()
 
     def put(self, *, format: str, **_: object) -> LockCheck:
-        """The check itself, its notes below a text."""
+        """The check itself; prints its notes below a text."""
         for note in self.notes if format == "text" else ():
             caller().note(note)
         return self
@@ -101,7 +101,7 @@ def lock(
     path, keep = os.fspath(lock), os.fspath(options.get("keep", ""))
     named = tuple(filter(None, map(str.strip, arguments.words(*wanted))))
     inside = caller().environments(lambda _, *request: _online(*request))
-    # Without a request in this call those of the lock are asked again.
+    # Without a request, renew the requests of the lock.
     existing = lock_file.read(path) if check else None if named or inside else _lock_to_renew(path)
     requested = [*named, *(word for words in inside.values() for word in words)]
     opened = with_online_packages(requested or named_in(existing), options, online=online)
@@ -110,11 +110,11 @@ def lock(
         by_environment = requests(index, named, options, existing)
         if check and existing is not None:
             return _checked(index, path, existing, by_environment, packages=packages)
-        # Those of the lock that is kept, but for what may move.
+        # Keep the releases of the lock, except those that may change.
         keep = keep or (path if upgrade else "")
         preferred = locks.keeping(index, keep, split_words(upgrade)) if keep else lambda _: ()
         new = _answered(index, by_environment, preferred, note)
-    # Each environment is one request: the first that has no answer is worded as `resolve` would.
+    # Each environment is one request; the first without an answer is reported as by `resolve`.
     except locks.Unsolved as refused:
         where = f"environment `{refused.environment}`: " if refused.environment else ""
         what = "the lock is stale" if check else "nothing was written"
@@ -134,7 +134,7 @@ def _online(words: tuple[str, ...], options: RequestOptions) -> tuple[str, ...]:
 
 
 def named_in(lock: Lock | None) -> list[str]:
-    """The words for components in the requests that a lock answers."""
+    """The components, as words, in the requests of a lock."""
     settings = [
         given(environment.request) for environment in (lock.environments.values() if lock else ())
     ]
@@ -164,7 +164,7 @@ def requests(
         raise _no_request()
     again = {}
     for name, environment in existing.environments.items():
-        # An option that is said in this call replaces the same option of the lock.
+        # An option of this call replaces that of the lock.
         merged: Any = {**given(environment.request), **options}
         again[name] = _lock_request(index, merged.pop("wanted"), merged)
     return again
@@ -173,7 +173,7 @@ def requests(
 def _lock_request(
     index: Index, words: tuple[str, ...], options: RequestOptions
 ) -> locks.LockRequest:
-    # What is kept is settled once for all environments. The words alone ask the same again: positional ones, then
+    # `keep` is added later, for all environments. The words alone repeat the request: positional ones, then
     # `--option=value` for what is not at its default.
     settled = fields(words, {**options})
     return locks.LockRequest(request=read_request(index, settled), words=settled.words())
@@ -222,10 +222,10 @@ def _checked(
     *,
     packages: bool,
 ) -> LockCheck:
-    # What the lock says it was made to keep is kept again: without, an answer that is as it was would be called stale.
+    # Keep what the lock was made to keep, or an unchanged answer would be called stale.
     fresh = _answered(index, by_environment, partial(locks.marked, existing), lambda _: None)
     reasons = _requests_that_moved(existing, fresh)
-    # What came out since it was written is no difference: it is whether the same packages still go, and are the same.
+    # New releases are no difference: only whether the same packages still work and are the same.
     fresh = (
         _filled(index, fresh, existing)
         if packages

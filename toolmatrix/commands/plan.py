@@ -81,9 +81,9 @@ def _plan(index: Index, read: Reader, devices: Sequence[str], *, everything: boo
             help="`toolmatrix plan --device A100,H100,'RTX 5090'`",
         )
     names = Names(index)
-    # A device that is named twice, as a product and by its capability, is one device.
+    # A device may be named twice, as a product and by its capability.
     spellings = {names.device(name): name for name in devices}
-    # Devices of two makers have two toolkits, and a board with a CPU has a target of its own: each has its own plans.
+    # Each toolkit and target has its own plans: devices of two vendors, or a board with its own CPU.
     groups: dict[tuple[str, tuple[str, ...]], list[Runs]] = {}
     for device, spelling in spellings.items():
         runs = arch_plans.runs(index, device)
@@ -106,7 +106,7 @@ def _plan(index: Index, read: Reader, devices: Sequence[str], *, everything: boo
     return Report(
         words=partial(_text, index, document, everything=everything),
         document=lambda: document,
-        # A sure no outweighs what nobody can say, and that a yes; the codes themselves have another order.
+        # No outweighs unknown, and unknown outweighs yes; the codes have another order.
         exit_code=max(map(_exit_code, plans), key=(0, CannotSay.exit_code, 1).index),
     )
 
@@ -114,7 +114,7 @@ def _plan(index: Index, read: Reader, devices: Sequence[str], *, everything: boo
 def _exit_code(planned: Planned) -> int:
     if planned.plans:
         return 0
-    # Where no fact keeps a release from making the code it may do so: nobody says no.
+    # Without a fact against a release the answer is unknown, not no.
     return CannotSay.exit_code if any(gap.open for gap in planned.missing) else 1
 
 
@@ -133,7 +133,7 @@ def _planned(
 
     names = [device.device for device in devices]
     wanted = [spellings[name] for name in names]
-    # Archs are chosen where code is compiled: the plan is that of a build, and wheels are looked at as they are.
+    # Archs are chosen for builds from source; wheels are reported as they are.
     request = read(wanted, "source")
     plans, missing = arch_plans.Planner(index, request, toolkit, devices).plans()
     frameworks = dict.fromkeys(
@@ -165,7 +165,7 @@ def _framework(
     facts, variant = RequestFacts(index, source, name), index.builds_of(name)
     own = RequestFacts(index, wheel, variant) if variant else None
     if own is not None:
-        # Builds of the releases that were asked for.
+        # Only builds of the requested releases.
         for binding in index.component(variant).about(name, -1):
             if not binding.allowed & facts.asked:
                 own.mask &= ~binding.mask
@@ -178,11 +178,11 @@ def _framework(
 
 SCHEMA = "toolmatrix.arch-plan/1"
 _TITLES = {
-    "exact": "for each its own",
+    "exact": "one per device",
     "machine code": "fewest with machine code",
     "fewest": "fewest of all",
 }
-# So many ranges and sources are told unless all are asked for.
+# How many ranges and sources are printed without `--all`.
 _RANGES, _FEW, _SOURCES = 8, 3, 3
 
 
@@ -410,7 +410,7 @@ def _builds(index: Index, toolkit: str, builds: BuildsOf) -> PlannedBuilds:
         "component": builds.component,
         "builds_of": index.header["components"][builds.component]["variant_of"],
         "toolkit": toolkit,
-        # Without a build that runs nothing is known of one.
+        # The evidence is that of the builds that run.
         "evidence": evidence_words.weakest(
             evidence for build, evidence in builds.evidence.items() if build & run
         )
@@ -470,7 +470,7 @@ class _Page:
         lines += self.line(
             "devices", plan["runs"]["evidence"], f"{text} {self.marks(plan['runs']['facts'])}"
         )
-        # The facts are those of the plan as a whole: their marks stand beside the first of its releases.
+        # The facts are those of the whole plan: mark only the first line of releases.
         marks = self.marks(plan["facts"])
         for release in plan["releases"]:
             text = f"{self.ranges(toolkit, release['releases'])} {marks}"
@@ -504,15 +504,15 @@ class _Page:
     def missing(self, entry: MissingPlan) -> list[str]:
         toolkit = entry["toolkit"]
         known = [
-            f"that for {device} is in {self.ranges(toolkit, releases, _FEW) if releases else 'none'}"
+            f"{device}: {self.ranges(toolkit, releases, _FEW) if releases else 'none'}"
             for device, releases in entry["devices"].items()
         ]
-        # Where no fact keeps a release from making it, nobody says no either.
-        verb = "is known to make" if entry["open"] else "in the request makes"
+        # Without a fact against a release, the answer is not a sure no.
+        verb = "is known to compile" if entry["open"] else "in the request compiles"
         head = (
-            f"{_on(entry)}{_TITLES[entry['kind']]}: no release of {toolkit} {verb} code for all: "
+            f"{_on(entry)}{_TITLES[entry['kind']]}: no release of {toolkit} {verb} for all devices"
         )
-        return self.screen.wrap(head + "; ".join(known))
+        return self.screen.wrap(f"{head} ({'; '.join(known)})")
 
     def builds(self, entry: PlannedBuilds) -> list[str]:
         lines = [f"{entry['builds_of']}, its builds for {entry['toolkit']}"]

@@ -125,7 +125,7 @@ def _before(context: Context) -> Printed | None:
             "--list-formats", kind="flag", only_flag=True, help="List the output formats"
         ),
         "stdout": option("--stdout", kind="flag", help="Print the files instead of writing them"),
-        # A program says nothing where it is empty.
+        # From Python it may also be empty.
         "dialect": option(
             "--dialect",
             kind="text",
@@ -161,7 +161,7 @@ def render(
     """
     requested = arguments.words(wanted)
     job = _job(lock, "" if output == "-" else os.fspath(output), requested, options, online=online)
-    # What has no image although this call names it is refused; of a lock there may be targets that no recipe is for.
+    # A named target without an image is an error; a lock may have targets without a recipe.
     by_name = bool(requested) or "target" in options
     settings = {
         "recipe": options.get("recipe", ""),
@@ -194,14 +194,14 @@ def render(
 
 
 class _Job(Value):
-    """The directory that is rendered, the matrix that is asked, and the lock, None where a request is answered."""
+    """The output directory, the matrix, and the lock; None if a request is answered."""
 
     folder: str
     index: Index
     harvested: tuple[str, ...]
     lock: Lock | None = None
     path: str = ""
-    # What is to be said of the lock.
+    # Notes about the lock.
     notes: tuple[str, ...] = ()
 
 
@@ -219,11 +219,11 @@ def _job(
     if isinstance(lock, Lock):
         source_lock = lock
     elif not requested:
-        # A lock is rendered beside itself, where `build` looks for it.
+        # Render beside the lock, where `build` looks for it.
         path = os.fspath(lock)
         folder = folder or os.path.dirname(path) or "."
         beside = os.path.join(folder, files.LOCK)
-        # The default of `--lock` gives way to the lock that lies beside the files.
+        # The lock beside the files replaces the default of `--lock`.
         path = beside if caller().is_default("lock") and os.path.exists(beside) else path
         source_lock = lock_file.read(path)
     opened = with_online_packages(requested or named_in(source_lock), options, online=online)
@@ -243,14 +243,14 @@ def _job(
 def _chosen(
     job: _Job, settings: dict[str, Any], options: RequestOptions, *, force: bool
 ) -> files.RenderOptions:
-    """The options that are said, then those that are kept; the targets of the request become words of the matrix."""
+    """The options of this call, then those in the lock; also settles the targets of the request."""
     explicit = {
         name: value for name, value in settings.items() if value and not caller().is_default(name)
     }
     chosen = files.RenderOptions(**{"recipe": "", **_recalled(job, force=force), **explicit})
     options["target"] = settled(fields((), {**options, "target": chosen.target}), job.index).target
     return chosen.replace(
-        # The targets of a request are those of its lock: of one that has no answer there is nothing to write.
+        # For a request, the targets of its lock count: one without an answer has no files.
         target=options["target"] if job.lock else (),
         format="" if chosen.format == "text" else chosen.format,
         snapshot=_past(chosen.snapshot),
@@ -258,7 +258,7 @@ def _chosen(
 
 
 def _recalled(job: _Job, *, force: bool) -> dict[str, Any]:
-    # A directory is rendered again as it was: by the options in its lock, else those in the lock that is rendered.
+    # Render a directory as before: with the options in its lock, else in the lock that is rendered.
     if job.lock is None:
         return {}
     beside, candidates = os.path.join(job.folder, files.LOCK), {job.path: job.lock}
@@ -275,7 +275,7 @@ def _recalled(job: _Job, *, force: bool) -> dict[str, Any]:
 
 
 def _beside(path: str, *, force: bool = False) -> Lock | None:
-    # One that is to be replaced may be broken.
+    # With `force` a broken lock counts as none.
     try:
         return lock_file.read(path) if os.path.exists(path) else None
     except LockError:
@@ -295,7 +295,7 @@ def _accepted(path: str, option: Option, text: str | tuple[str, ...]) -> object:
 
 
 def _past(snapshot: str) -> str:
-    # A service gives the newest packages for a day that has not come, and others later.
+    # For a future day a service returns the newest packages, and others later.
     from toolmatrix.render import pinning
 
     if snapshot and pinning.parsed_time(snapshot).date() > (today := this_day(caller().env)):
@@ -322,7 +322,7 @@ def _lock_to_render(
             chosen = chosen.replace(recipe=default.recipe)
             if default.from_:
                 asking["from_"] = default.from_
-        # By its own name, however it was called: a lock says its request in the same words.
+        # Use the recipe's own name: the lock records the request with it.
         is_path = recipes.is_path(chosen.recipe)
         asking["recipe"] = chosen.recipe if is_path else files.rules(index, chosen).recipe.name
         lock, refused = _solved(index, requested, asking)
@@ -334,7 +334,7 @@ def _lock_to_render(
         context = request_context(options.get("matrix"), options.get("keep", ""))
         error.answer = NoAnswer(context, unsolved.refusal)
         raise error from None
-    # Where files are written, a lock that is broken is refused, or replaced.
+    # A broken lock beside the files counts as none here: writing refuses or replaces it.
     beside = os.path.join(job.folder, files.LOCK)
     updated = packages.keep_packages(
         index, lock, _beside(beside, force=True) if job.folder else None
@@ -347,9 +347,9 @@ def _lock_to_render(
 def _solved(
     index: Index, requested: tuple[str, ...], options: RequestOptions
 ) -> tuple[Lock, Refused]:
-    # A target without an answer is left out, with the reason, unless the targets must agree or none has one.
+    # Leave out targets without an answer, unless targets must agree or none has one.
     targets = split_words(options.get("target", ()))
-    # All at once first: with what must agree only the whole has an answer.
+    # Try all at once first: aligned targets only have a common answer.
     try:
         return _locked(index, requested, options, caller().note), {}
     except (locks.Unsolved, CannotSay):
@@ -366,7 +366,7 @@ def _solved(
 def _default_recipe(
     index: Index, requested: tuple[str, ...], options: RequestOptions
 ) -> DefaultRecipe:
-    # Where no recipe is named, the one that makes what each environment requests, if it is one for all.
+    # The recipe that builds what each environment requests, if it is the same for all.
     defaults = [
         of_request(lock_request.request, index)
         for lock_request in requests(index, requested, options).values()

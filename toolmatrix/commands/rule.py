@@ -66,7 +66,7 @@ def _page(rule: CodePage, terminal: Terminal) -> str:
     ]
     for title, text in (("what", rule.what), ("why", rule.why)):
         lines += ["", f"{title}:", *wrap(text, terminal.width, indent="  ")]
-    # An example is shown as it stands: its lines are those of a file or a log.
+    # Show an example verbatim: it is from a file or a log.
     lines += ["", "example:", *(f"  {line}".rstrip() for line in rule.example.splitlines())]
     lines += ["", "remedy:", *wrap(rule.remedy, terminal.width, indent="  ")]
     return "\n".join(lines) + "\n"

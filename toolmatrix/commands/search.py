@@ -174,7 +174,7 @@ def _find_matches(
     wanted = _plain(text)
     if not wanted:
         return []
-    # `rtx 4090` begins at a word of `GeForce RTX 4090`.
+    # `rtx 4090` matches at a word of `GeForce RTX 4090`.
     pattern = re.compile(r"(?<![^\W_])" + r"[\W_]*".join(wanted))
     known = [*_named_releases(index, text), *_entries(index), *more]
     ranked: dict[str, list[Findable]] = {match: [] for match in MATCHES}
@@ -200,7 +200,7 @@ def _named_releases(index: Index, text: str) -> Iterator[Findable]:
         asks = names.asks(text)
     except ToolmatrixError:
         return
-    # The second of two is the builds that the same word names.
+    # The second of two is the build that the same text names.
     ask = asks[-1]
     if ask.selector != "*" and not index.header["components"][ask.component]["given"]:
         count = names.scale(ask.component).select(ask.selector).bit_count()
@@ -223,7 +223,7 @@ def _match(wanted: str, pattern: re.Pattern[str], text: str, entry: Findable) ->
 
 
 def _plain(text: str) -> str:
-    # Blanks and signs between the parts of a name are written in many ways.
+    # People write blanks and punctuation in names in many ways.
     return re.sub(r"[\W_]+", "", text.lower())
 
 

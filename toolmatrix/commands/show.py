@@ -52,11 +52,11 @@ def show(
     """
     index = with_online_packages((subject,), {"matrix": matrix}, online=online).index
     names = Names(index)
-    # The second of two is the builds that the same word names: `torch==2.7.1+cu128`.
+    # The second of two is the build that the same text names: `torch==2.7.1+cu128`.
     first, *builds = [
         (ask, names.scale(ask.component).select(ask.selector)) for ask in names.asks(subject)
     ]
-    # Before anything is collected: a release that was not out yet is another error than one that nobody knows.
+    # Check first: a release after `--at` is another error than an unknown one.
     if at:
         names.known_at(first[0], at)
     wanted = Selection(
@@ -78,9 +78,9 @@ def show(
 
 
 SCHEMA = "toolmatrix.component/1"
-# So many lines of each fit on a screen together.
+# How many lines of each fit on a screen together.
 _RELEASES, _FACTS = 8, 12
-# And a list of bounds of so many letters in its column.
+# Characters of a list of bounds.
 _WIDE = 36
 _VERBS = {
     "requires": "requires",
@@ -159,7 +159,7 @@ class ComponentDocument(TypedDict):
 
 
 class Selection(Value):
-    """What is to be shown: masks of the releases of a component and of its builds, of which -1 is all."""
+    """Masks of the releases of a component and of its builds to show; -1 is all."""
 
     component: str
     releases: int = -1
@@ -183,7 +183,7 @@ def _document(index: Index, selection: Selection) -> ComponentDocument:
     ]
     name = index.builds_of(selection.component)
     builds = _by_release(index, name, selection)
-    # A withdrawn release is no answer to what there is, unless it is all that was asked for.
+    # Skip withdrawn releases, unless all are.
     usable = [
         position for position in positions if not facts.yanked >> position + 1 & 1
     ] or positions
@@ -265,7 +265,7 @@ def _build(index: Index, name: str, position: int) -> BuildEntry:
         **variants.document(variant),
         "release": variant.release,
         "channel_title": variant.channel_title,
-        # That there is a build and what is in it are facts of their own, and the line tells all of them.
+        # The existence of a build and its content are separate facts; its evidence is the weakest.
         "evidence": words.weakest([record.evidence, *(entry["evidence"] for entry in holds)]),
         "fact": f"{record.component}=={record.selector}",
         "holds": holds,
@@ -273,7 +273,7 @@ def _build(index: Index, name: str, position: int) -> BuildEntry:
 
 
 def _claims_about(index: Index, subject: str, position: int) -> Iterator[ClaimEntry]:
-    """What facts say of other components for one release of a subject, as the claims have it."""
+    """The claims about other components for one release of a subject."""
     components, facts, bit = index.header["components"], index.component(subject), 2 << position
     cites = [binding.cites for binding in facts.bindings if binding.mask & bit]
     for group in facts.row_groups:
@@ -284,7 +284,7 @@ def _claims_about(index: Index, subject: str, position: int) -> Iterator[ClaimEn
         for cite in index.cites(number):
             if cite.touches(bit):
                 record = index.claim(cite.record)
-                # A row says less where a rule widens it than where it speaks itself.
+                # A row has weaker evidence where a rule widens it.
                 known = by_id.get(record.id, (record, words.UNKNOWN))[1]
                 by_id[record.id] = record, max(known, cite.evidence, key=words.rank)
     order = {name: at for at, name in enumerate(components)}
@@ -293,7 +293,7 @@ def _claims_about(index: Index, subject: str, position: int) -> Iterator[ClaimEn
         by_id.values(), key=lambda pair: (order.get(pair[0].component, -1), pair[0].id)
     ):
         about = record.component
-        # A need names no version, and what is given no component to look for.
+        # A need has no version, and a given component is not one to install.
         if record.kind in _VERBS and about != own and not components[about]["given"]:
             yield {
                 "component": about,
@@ -361,7 +361,7 @@ def _builds(
     for build in document["builds"]:
         arguments = index.channel(build["channel"]).install
         command = " ".join(["pip install", *build["requirements"], *arguments])
-        # The line stays a word of the command until here, so that the builds of a channel have one in common.
+        # `{line}` is filled in only here, so that the builds of a channel share a command.
         by_command.setdefault((build["channel_title"], command), []).append(build)
     for (title, command), builds in by_command.items():
         full_command = command.replace("{line}", builds[0]["line"] if len(builds) == 1 else "LINE")
@@ -370,13 +370,13 @@ def _builds(
 
 
 def _build_row(build: BuildEntry, notes: claims.Notes, *, everything: bool) -> list[str]:
-    # What it was built with says less than what it requires.
+    # Requirements matter more than what it was built with.
     known = sorted(build["holds"], key=lambda entry: entry["kind"] != "tested")
     holds = {entry["component"]: entry for entry in known}
     inside = [holds.get(name) for name in ("python", build["accelerator"])]
     archs = [*(build["sass"] or ()), *(build["ptx"] or ())]
     code = " ".join(archs) if everything else claims.shortened(" ".join(archs))
-    # None is that nobody looked; an empty list, that there is no such code.
+    # None means unknown; an empty list means no such code.
     if build["sass"] is None:
         code = "codegen archs unknown"
     marks = notes.cite(dict.fromkeys([build["fact"], *(entry["fact"] for entry in build["holds"])]))
@@ -399,7 +399,7 @@ def _images_of(index: Index, component: str, releases: Sequence[str]) -> list[Im
 
 
 def _images(document: ComponentDocument, notes: claims.Notes) -> list[str]:
-    """The images that were really built."""
+    """The images that were actually built."""
     rows = [
         [image["release"], *remarks.image_row(image["cells"]), notes.cite([image["fact"]])]
         for image in document.get("images", ())
@@ -411,7 +411,7 @@ def _claims(
     index: Index, document: ComponentDocument, notes: claims.Notes, *, everything: bool
 ) -> list[str]:
     components = index.header["components"]
-    # What is hidden in answers, and what the lines of builds say already, is left to `--all`.
+    # Hidden components, and facts that the lines of builds show, need `--all`.
     entries = [
         entry
         for entry in document["says"]
@@ -419,7 +419,7 @@ def _claims(
     ]
     by_words: dict[tuple[str, ...], list[ReleaseClaim]] = {}
     for entry in entries:
-        # Of a single release the title of the block says which it is.
+        # The title of the block names a single release.
         head = (entry["release"],) if len(document["focus"]) > 1 else ()
         value = claims.shortened(entry["selector"])
         value = value if everything else terminal.cut(value, _WIDE)
@@ -444,8 +444,8 @@ def _claims(
 
 
 def _when(group: Sequence[ReleaseClaim]) -> str:
-    """The conditions under which facts say the same; nothing where one of them says it without."""
-    # Facts that differ in one condition alone, such as the machine, are told in one breath.
+    """The conditions of facts with the same statement; empty if one of them has none."""
+    # Facts that differ in one condition, such as the machine, share a line.
     conditions = [entry["when"] for entry in group]
     names = {name: None for when in conditions for name in when}
     values = {name: dict.fromkeys(when.get(name, "") for when in conditions) for name in names}

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
 
-# The first word of `stages diff OLD NEW`; a file that is called so is `./diff`.
+# The first word of `stages diff OLD NEW`; a file of that name is `./diff`.
 _PAIR = "diff"
-# What is told in words; a plan by itself is also drawn, and `svg` is its drawing.
+# Formats of every result; a single plan can also be drawn, and `svg` is its drawing.
 _TEXTS = ("text", "json", "md", "html", "svg")
-# Options that only a driver can heed, not the log of one.
+# Options for a driver, not for a log.
 _LIVE_ONLY = ("arch", "driver", "timeout", "verify")
 
 _LOG = option(
@@ -78,7 +78,7 @@ def _run(context: Context) -> int:
         return context.give(NoAnswer(matrix_context, refused.refusal), depth=context.options.depth)
     if context.arguments[:1] == (_PAIR,):
         if lock:
-            raise UsageError("`stages diff` compares two plans, and takes no answer")
+            raise UsageError("`stages diff` takes neither `--for` nor `--lock`")
         return _diff(context)
     answer = _read_stages(context, lock)
     options = context.options
@@ -90,7 +90,7 @@ def _run(context: Context) -> int:
         code = _show(context, answer)
     if answer.failure is None or options.format == "json":
         return code
-    # What the driver said before it failed is shown, then that it failed.
+    # Show the driver's output before its failure.
     context.finish()
     raise answer.failure
 
@@ -103,7 +103,7 @@ def _lock(context: Context) -> Lock | None:
     if named:
         raise UsageError("`--for` and `--lock` contradict each other", help="leave out one of them")
     index = context.index()
-    # A driver is planned for what it compiles, whatever device that is for.
+    # A driver compiles from source, whatever the device.
     fields = {name: options[name] for name in OPTIONS} | {"from_": options.from_ or "source"}
     keep = read_kept_releases(options.keep) if options.keep else ()
     request = read_request(index, Fields(wanted=options.for_, **fields), keep=keep)
@@ -138,7 +138,7 @@ def _read_stages(context: Context, lock: Lock | None) -> Stages:
 def _stages(context: Context, log: str = "", **arguments: Any) -> Stages:
     options = context.options
     arguments |= {name: options[name] for name in ("target", "timeout", *Wanted._fields)}
-    # Of a request the archs are in its answer.
+    # For a request, the archs are in its answer.
     arch = () if options.for_ else options.arch
     return stages(log, flags=context.passed, arch=arch, matrix=context.matrices, **arguments)
 
@@ -152,11 +152,13 @@ def _show(context: Context, answer: Stages) -> int:
 
 
 def _replay(context: Context, answer: Stages) -> int:
-    # A script or a run is of one plan; exit 1 when a result differs from the driver's own.
+    # Exit with 1 if a result differs from the driver's own.
     options = context.options
     if options.format in ("script", "ninja"):
         if options.run or options.verify or options.cost:
-            raise UsageError(f"`--{options.format}` only writes a file, without a run or its cost")
+            raise UsageError(
+                f"`--{options.format}` cannot be combined with `--run`, `--verify` or `--cost`"
+            )
         text = answer.script() if options.format == "script" else answer.ninja(options.jobs or 0)
         context.write(text)
         return 0
@@ -301,7 +303,7 @@ def stages(
         answer = Stages(parsed, index, where=where, wanted=wanted)
         return stage_answers.of_log(answer, lock, targets) if lock else answer
     words = split_words(flags)
-    # What a file or a variable sets gives way to the answer, and to what was said to the driver itself.
+    # Archs of a settings file or variable are overridden by the answer and by flags for the driver.
     named = calling.is_flag("arch") or not (lock or names_archs(words))
     call = DriverCall(
         sources=split_words(sources),

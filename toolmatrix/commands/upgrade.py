@@ -49,7 +49,7 @@ def upgrade(lock: Path = "toolmatrix.lock", *, matrix: Matrix = None) -> Report:
 
     path, context = os.fspath(lock), request_context(matrix)
     index, locked = context.index, read(path)
-    # Only what a request by itself answers can be written anew by one.
+    # A command with one request can only write a lock with one environment.
     single = len(locked.environments) == 1
     examined = {}
     for name, environment in sorted(locked.environments.items()):
@@ -72,7 +72,7 @@ def upgrade(lock: Path = "toolmatrix.lock", *, matrix: Matrix = None) -> Report:
 
 
 def _moved(environment: LockedEnvironment, upgrades: Upgrades) -> list[Moved]:
-    """What is answered otherwise today although what is held is preferred."""
+    """What the answer changes today although the locked releases are preferred."""
     if not isinstance(upgrades.answer, Resolution):
         return []
     known = {entry[:2] for entry in upgrades.unknown}
@@ -80,7 +80,7 @@ def _moved(environment: LockedEnvironment, upgrades: Upgrades) -> list[Moved]:
         asking.Moved(target, name, component.version, new)
         for target, locked in environment.targets.items()
         for name, component in locked.components.items()
-        # A floor, such as that of a driver, follows from the rest; what this matrix does not know is told by itself.
+        # A minimum, such as that of a driver, follows from the rest; unknown releases are reported separately.
         if not component.floor
         and (target, name) not in known
         and (new := upgrades.answer.chosen(target).get(name, "")) != component.version
@@ -102,7 +102,7 @@ def _commands(
             if move is None:
                 continue
             words = ["toolmatrix", "lock", *move.words, "--keep", path]
-            # `--keep` would hold what follows from what was asked for, too; `--upgrade` lets go of it.
+            # `--keep` would also keep what depends on the request; `--upgrade` does not.
             if candidate.asked:
                 words = ["toolmatrix", "lock", *move.words, "--upgrade", candidate.component]
             # The shortest command that writes the move, and the one that leaves the request as it is.
@@ -114,19 +114,19 @@ def _commands(
 
 
 def _upgrades_to(index: Index, environment: LockedEnvironment, component: str, move: Newer) -> bool:
-    """True if letting a component move gives what a move says."""
+    """True if `--upgrade COMPONENT` gives the same answer as a move."""
     fields = Fields(**given(environment.request))
     keep = asking.letting(index, environment, {component})
     alone = possible(index, reading(index, fields, keep=keep))
     if alone is None:
         return False
-    # Of the answer as a whole: the same release with others beside it is another move.
+    # Compare whole answers: the same release with other changes is another move.
     wanted = move.resolution
     return all(alone.chosen(target) == wanted.chosen(target) for target in wanted.targets)
 
 
 SCHEMA = "toolmatrix.upgrades/1"
-# So many changes of a move are told.
+# How many changes of a move are printed.
 _CHANGES = 6
 _HEADS = (
     "could move",
@@ -265,7 +265,7 @@ def _move(
         "version": move.version,
         "evidence": words.weakest(choice.evidence for choice in choices),
         "untested": [
-            # What nobody tested of the answer as it stands is no reason against the move.
+            # Pairs that are untested today are no reason against the move.
             *(text for text in _untested(move.resolution) if text not in before),
             *_later(index, component, move.resolution),
         ],
@@ -276,7 +276,7 @@ def _move(
 
 
 def _untested(resolution: Resolution | Unsatisfiable) -> list[str]:
-    """The pairs of an answer that nobody tested, in words."""
+    """The untested pairs of an answer, as text."""
     if isinstance(resolution, Unsatisfiable):
         return []
     texts = [
@@ -286,7 +286,7 @@ def _untested(resolution: Resolution | Unsatisfiable) -> list[str]:
 
 
 def _later(index: Index, component: str, resolution: Resolution) -> list[str]:
-    """That a release came out after the framework that it is held beside, where no row vouches for it all the same."""
+    """Notes on releases that came out after their framework, and that no row tested with it."""
     heads = index.header["components"]
     frameworks = [name for name in resolution.request.wanted if heads[name]["framework"]]
     notes: dict[str, None] = {}
@@ -295,10 +295,10 @@ def _later(index: Index, component: str, resolution: Resolution) -> list[str]:
         choice = chosen.get(component)
         if choice is None or component in frameworks:
             continue
-        # A row that vouches for the release beside others is of somebody who had them all.
+        # A tested row includes all of its components.
         if any(index.statement(cite.record).kind == "tested" for cite in choice.cites):
             continue
-        # METADATA of a framework admits packages to come, which nobody can have tried when the framework was released.
+        # METADATA of a framework also allows later packages, which cannot have been tested at its release.
         for name in frameworks:
             day = _date(index, name, chosen[name].version) if name in chosen else ""
             if day and _date(index, component, choice.version) > day:
@@ -315,14 +315,14 @@ def _date(index: Index, component: str, version: str) -> str:
 def _reasons(
     index: Index, component: str, resolution: Resolution | Unsatisfiable | None
 ) -> list[ReasonEntry]:
-    """The facts that refuse, or what nobody knows: each line once, those about the component first."""
+    """The facts that refuse, or what is unknown: each line once, those about the component first."""
     lines: dict[str, list[str]] = {}
     if isinstance(resolution, Unsatisfiable):
         for core in resolution.cores:
             for line in cores.core_document(index, core)["lines"]:
                 if line["facts"]:
                     lines.setdefault(line["text"], line["facts"])
-            # Where lines of the request contradict each other no fact stands in the way.
+            # If only lines of the request contradict each other, there are no facts.
             if not lines:
                 texts = [line["text"] for line in cores.core_document(index, core)["lines"]]
                 lines.setdefault(terminal.listing(texts), [])
@@ -330,7 +330,7 @@ def _reasons(
         for remark in remarks.unread(resolution):
             lines.setdefault(remark["text"], remark["facts"])
     reasons: list[ReasonEntry] = [{"text": text, "facts": facts} for text, facts in lines.items()]
-    # What names the component says more than what is needed at any version.
+    # First the reasons that name the component, last those that hold for any version.
     return sorted(
         reasons,
         key=lambda line: (f"{component} " not in f"{line['text']} ", " needs " in line["text"]),
@@ -338,7 +338,7 @@ def _reasons(
 
 
 def _text(index: Index, document: UpgradesDocument, screen: Terminal) -> str:
-    """The upgrades for people: what could move, what only with another request, what stands still and why."""
+    """The upgrades as text: what could move, what only with another request, what cannot and why."""
     notes = claims.Notes(index)
     blocks: list[Iterable[str]] = []
     several = len(document["environments"]) > 1
@@ -362,7 +362,7 @@ def _text(index: Index, document: UpgradesDocument, screen: Terminal) -> str:
             if not component["newest"]
         ]
         if newest:
-            blocks.append(screen.wrap(f"newest already: {', '.join(newest)}"))
+            blocks.append(screen.wrap(f"already newest: {', '.join(newest)}"))
     return terminal.blocks([*blocks, notes.lines(screen.width)])
 
 
@@ -425,7 +425,7 @@ def _because(
     *,
     beside: bool = False,
 ) -> list[str]:
-    """The first of some reasons, against a release or against leaving the rest where it is."""
+    """The first of some reasons, against a release or against leaving the rest unchanged."""
     first, *rest = reasons
     more = f" and {terminal.plural(len(rest), 'fact')} more" if rest else ""
     head = f"not {until}: " if until else "the others must change too: " if beside else ""
