@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from tempfile import TemporaryDirectory
-    from typing import Any, TextIO
+    from typing import Any, BinaryIO, TextIO
 
     from toolmatrix.api import Printed
     from toolmatrix.cli.prepare import Origin, Settings
@@ -49,12 +49,11 @@ class Stdin:
             )
         self.read_as = what
         # Read bytes where possible, because the callers check the encoding; a text stream has no buffer.
-        raw = getattr(self.stream, "buffer", None)
+        raw: BinaryIO | None = getattr(self.stream, "buffer", None)
         try:
-            data: bytes = raw.read(most) if raw is not None else self.stream.read(most).encode()
+            return raw.read(most) if raw is not None else self.stream.read(most).encode()
         except OSError as error:
             raise UsageError(f"cannot read {what} from stdin", found=error.strerror or "") from None
-        return data
 
     def matrix(self) -> str:
         """The path of a file with the matrix from stdin."""
@@ -132,12 +131,16 @@ class Context(Value):
         """This run with the settings of `[environments.NAME]`, or of none; flags and variables still win."""
         options, origins = self.settings.options(self.command, self.env, name)
         request = self.settings.request(name)
+        terminal = terminal_of(self.stdout, self.env, options)
+        # A file has no colours unless requested.
+        if options.output != "-" and options.color != "always":
+            terminal = terminal.replace(colour=False)
         return self.replace(
             options=options,
             origins=origins,
             configured_request=request,
             arguments=self.typed_arguments or (request if self.command.requests else ()),
-            terminal=_terminal(self.stdout, self.env, options),
+            terminal=terminal,
         )
 
     @property
@@ -251,14 +254,6 @@ def terminal_of(stream: TextIO, env: Mapping[str, str], options: Options) -> Ter
         ascii_only=bool(options.__dict__.get("ascii")),
         measured_width=width,
     )
-
-
-def _terminal(stdout: TextIO, env: Mapping[str, str], options: Options) -> Terminal:
-    terminal = terminal_of(stdout, env, options)
-    # A file has no colours unless requested.
-    if options.output != "-" and options.color != "always":
-        return terminal.replace(colour=False)
-    return terminal
 
 
 def to_stream(stream: TextIO, text: str) -> None:

@@ -62,20 +62,13 @@ def main(
 class _Run:
     """One run: its streams, and what is known of its options so far."""
 
-    def __init__(
-        self,
-        argv: Sequence[str],
-        env: Mapping[str, str],
-        stdin: TextIO,
-        stdout: TextIO,
-        stderr: TextIO,
-    ) -> None:
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str], *streams: TextIO) -> None:
         self.argv = list(argv)
         # The words for toolmatrix itself: those after `--` are for others.
         self.words = self.argv[: self.argv.index("--")] if "--" in self.argv else self.argv
         self.env = env
-        self.streams = stdin, stdout, stderr
-        self.stdout, self.stderr = stdout, stderr
+        self.streams = streams
+        _, self.stdout, self.stderr = streams
         self.context: Context | None = None
 
     def guarded(self) -> int:
@@ -118,10 +111,8 @@ class _Run:
 
         self.context = context = make_context(parsed, parsed.command, self.env, *self.streams)
         code = _run(context)
-        accepted = {
-            1: context.options.exit_zero,
-            CannotSay.exit_code: context.options.unknown_ok,
-        }
+        options = context.options
+        accepted = {1: options.exit_zero, CannotSay.exit_code: options.unknown_ok}
         return 0 if accepted.get(code) else code
 
     def _complete(self) -> int:

@@ -183,9 +183,9 @@ def _unknown(parsed: Parsed, flag: str, value: str = "") -> UsageError:
         # Imports `re`, which only this error needs.
         import shlex
 
-        close = (
-            _SYNONYMS[flag] if value[:1] in ("", "-") else f"{_SYNONYMS[flag]} {shlex.quote(value)}"
-        )
+        close = _SYNONYMS[flag]
+        if value[:1] not in ("", "-"):
+            close += f" {shlex.quote(value)}"
     # A flag that is very similar is misspelt.
     elif "--with" in known and not closest(flag, known, _SURELY):
         # With a version, as in `--cuda 11.2`, it is something to keep; without one, `--cuda` may be a value.
@@ -219,8 +219,7 @@ def _set(parsed: Parsed, option: Option, flag: str, text: str) -> None:
             second = flag if flag in option.shorthand else f"{flag} {text}"
             raise UsageError(f"`{first}` and `{second}` contradict each other")
     parsed.values[option.name] = value
-    as_typed = f"{flag} {text}" if text and flag in option.flags else flag
-    parsed.flags[option.name] = as_typed
+    parsed.flags[option.name] = f"{flag} {text}" if text and flag in option.flags else flag
 
 
 def _check_options(parsed: Parsed) -> None:

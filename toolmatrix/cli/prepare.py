@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
     from toolmatrix.cli.parser import Parsed
-    from toolmatrix.cli.settings import SettingsFile
+    from toolmatrix.cli.settings import SettingsFile, SettingsTable
     from toolmatrix.command import Command
     from toolmatrix.errors import Position, ToolmatrixError
 
@@ -193,6 +193,12 @@ def _settle_format(values: dict[str, Any], origins: dict[str, Origin], command: 
     del values["format"], origins["format"]
 
 
+def _from_table(
+    kind: str, table: SettingsTable, file: SettingsFile, path: tuple[str, ...] = ()
+) -> SettingsLayer:
+    return SettingsLayer(kind=kind, values=table.values, file=file, path=path, keys=table.keys)
+
+
 class Settings(Value):
     """The sources of option values besides the variables: the flags of a run, and its files, the strongest first."""
 
@@ -213,24 +219,9 @@ class Settings(Value):
         layers = [self.flags, _from_variables(env, command, self.directory)]
         if environment:
             file = self._of(environment)
-            layers.append(
-                SettingsLayer(
-                    kind="environment table",
-                    values=file.environments[environment].values,
-                    file=file,
-                    path=("environments", environment),
-                    keys=file.environments[environment].keys,
-                )
-            )
-        layers += [
-            SettingsLayer(
-                kind=settings_file.kind,
-                values=settings_file.top.values,
-                file=settings_file,
-                keys=settings_file.top.keys,
-            )
-            for settings_file in self.files
-        ]
+            table, path = file.environments[environment], ("environments", environment)
+            layers.append(_from_table("environment table", table, file, path))
+        layers += [_from_table(file.kind, file.top, file) for file in self.files]
         layers.append(SettingsLayer(kind="default", values=_placed(_PATHS, COMMON, self.directory)))
         return merge(layers, command)
 
@@ -252,31 +243,31 @@ class Settings(Value):
             here = _settings(flags, _directory({}, env), env)
         options, _ = here.options(command, env)
         # A variable may name the environment, so read the options without one first.
-        return (
-            here.options(command, env, options.environment)[0] if options.environment else options
-        )
+        name = options.environment
+        return here.options(command, env, name)[0] if name else options
 
     def _of(self, environment: str) -> SettingsFile:
-        if environment not in self.environments:
-            raise _no_environment(environment, self.environments)
-        return self.environments[environment]
+        known = self.environments
+        if environment in known:
+            return known[environment]
+        from toolmatrix.request.spelling import meant
+
+        raise UsageError(
+            f"unknown environment `{environment}`",
+            expected="one of " + ", ".join(known) if known else "an [environments.NAME] table",
+            help=meant(environment, tuple(known)),
+        )
 
 
 def _settings(flags: SettingsLayer, directory: str, env: Mapping[str, str]) -> Settings:
-    candidates = (
-        next(_settings_files(_project_files(directory), "project file"), None),
-        next(_settings_files(_user_files(env), "user file"), None),
-    )
-    return Settings(
-        flags=flags,
-        directory=directory,
-        files=tuple(file for file in candidates if file is not None),
-    )
+    project = _first_file(_project_files(directory), "project file")
+    files = (*project, *_first_file(_user_files(env), "user file"))
+    return Settings(flags=flags, directory=directory, files=files)
 
 
-def _settings_files(
+def _first_file(
     candidates: Iterable[tuple[str, tuple[str, ...]]], kind: str
-) -> Iterator[SettingsFile]:
+) -> tuple[SettingsFile, ...]:
     # The reader is imported where there is a file, which is rare.
     for path, prefix in candidates:
         try:
@@ -290,7 +281,8 @@ def _settings_files(
 
         settings = read(path, kind, prefix)
         if settings is not None:
-            yield settings
+            return (settings,)
+    return ()
 
 
 def _project_files(directory: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -364,23 +356,12 @@ def _expand_stdin(arguments: Sequence[str], command: Command, piped: Stdin) -> I
         yield from piped.request() if asks and argument == STDIN else (argument,)
 
 
-def _no_environment(name: str, known: Mapping[str, Any]) -> UsageError:
-    from toolmatrix.request.spelling import meant
-
-    return UsageError(
-        f"unknown environment `{name}`",
-        expected="one of " + ", ".join(known) if known else "an [environments.NAME] table",
-        help=meant(name, tuple(known)),
-    )
-
-
 def _count_arguments(context: Context) -> None:
     command, count = context.command, len(context.arguments)
     help = f"`toolmatrix help {command.name}` shows examples"
     if count < command.at_least:
-        raise UsageError(
-            f"`{command.name}` needs {command.usage}", found=_counted(count), help=help
-        )
+        found = "1 argument" if count else "no argument"
+        raise UsageError(f"`{command.name}` needs {command.usage}", found=found, help=help)
     if command.at_most is not None and count > command.at_most:
         extra = context.arguments[command.at_most]
         # `matrix cuda arch` means `matrix --rows cuda --cols arch`.
@@ -395,7 +376,3 @@ def _count_arguments(context: Context) -> None:
             expected=command.usage or "no argument",
             help=help,
         )
-
-
-def _counted(count: int) -> str:
-    return {0: "no argument", 1: "1 argument"}.get(count, f"{count} arguments")

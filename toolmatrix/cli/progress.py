@@ -10,6 +10,7 @@ from toolmatrix.cli.context import terminal_of, write_message
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from threading import Thread
+    from typing import TextIO
 
     from toolmatrix.cli.context import Context
 
@@ -25,7 +26,20 @@ APART = 10
 _GUESSED = 5
 
 
-class ProgressLine(caller.Progress):
+class _ClearedLine:
+    """A line on a terminal that other messages clear."""
+
+    stream: TextIO
+    visible = False
+
+    def clear(self) -> None:
+        """Clear the line for another message; it is shown again later."""
+        if self.visible:
+            self.visible = False
+            write_message(self.stream, _ERASED)
+
+
+class ProgressLine(_ClearedLine, caller.Progress):
     """Progress of a command, after a while: `solving 30/70 releases, 6 s, about 8 s left`.
 
     On a terminal it is one line that is written over, in the place of what was said to go on; in a log a line every ten
@@ -33,16 +47,13 @@ class ProgressLine(caller.Progress):
     """
 
     def __init__(self, context: Context, doing: str, what: str) -> None:
-        options = context.options
-        stream = context.stderr
-        self.stream = stream
+        options, self.stream = context.options, context.stderr
         # Earlier messages pause, and other messages clear the line.
         self.before = tuple(context.waiting)
         self.waiting = context.waiting
         self.waiting.append(self)
         self.words = doing, what
-        self.visible = False
-        self.watched = stream.isatty()
+        self.watched = self.stream.isatty()
         self.wanted = not options.quiet and not options.no_progress
         self.began = time.monotonic()
         self.next = PATIENCE if self.watched else APART
@@ -82,12 +93,6 @@ class ProgressLine(caller.Progress):
     def go(self) -> None:
         """Nothing: the next progress shows it again."""
 
-    def clear(self) -> None:
-        """Clear the line for another message; it is shown again later."""
-        if self.visible:
-            self.visible = False
-            write_message(self.stream, _ERASED)
-
 
 def _left(done: int, total: int, elapsed: float) -> str:
     # Assumes constant speed.
@@ -96,7 +101,7 @@ def _left(done: int, total: int, elapsed: float) -> str:
     return f", about {elapsed * (total - done) / done:.0f} s left"
 
 
-class Waiting:
+class Waiting(_ClearedLine):
     """A message on a terminal that something takes a while: `reading /, 3 s`."""
 
     def __init__(self, context: Context, doing: str) -> None:
@@ -106,7 +111,6 @@ class Waiting:
         self.doing = doing if len(doing) <= room else f"{doing[: room - 3]}..."
         watched = self.stream.isatty() and not options.quiet and not options.no_progress
         self.wanted = bool(doing) and watched
-        self.visible = False
         self.thread: Thread | None = None
 
     def __enter__(self) -> None:
@@ -129,12 +133,6 @@ class Waiting:
             self.thread.join()
             self.thread = None
             self.clear()
-
-    def clear(self) -> None:
-        """Clear the line for another message; it is shown again later."""
-        if self.visible:
-            self.visible = False
-            write_message(self.stream, _ERASED)
 
     def _print_elapsed(self) -> None:
         began, patience = time.monotonic(), PATIENCE

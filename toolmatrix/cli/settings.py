@@ -103,7 +103,7 @@ class _Reader:
         top = self.table(body, ())
         tables = body.get("environments", {}) if isinstance(body, dict) else {}
         if not isinstance(tables, dict):
-            keys = (*self.prefix, "environments")
+            keys = ("environments",)
             raise self.wrong("environments", keys, "tables such as [environments.NAME]", tables)
         environments = {
             name: self.table(inside, ("environments", name)) for name, inside in tables.items()
@@ -119,8 +119,7 @@ class _Reader:
 
     def table(self, body: object, path: tuple[str, ...]) -> SettingsTable:
         if not isinstance(body, dict):
-            keys = (*self.prefix, *path)
-            raise self.wrong(".".join(keys), keys, "a table", body)
+            raise self.wrong(".".join((*self.prefix, *path)), path, "a table", body)
         values: dict[str, Any] = {}
         keys_of: dict[str, str] = {}
         request: tuple[str, ...] = ()
@@ -140,8 +139,7 @@ class _Reader:
         try:
             read = option.accept(value)
         except BadValue as bad:
-            where = locate(self.path, self.text, (*self.prefix, *path, key))
-            raise bad.about(ConfigError, f"`{key}`", where) from None
+            raise bad.about(ConfigError, f"`{key}`", self.position(*path, key)) from None
         if option.shape != "path":
             return read
         # A file is read from wherever a command is started below it: its paths are relative to itself.
@@ -153,14 +151,17 @@ class _Reader:
     def request(self, value: object, path: tuple[str, ...]) -> tuple[str, ...]:
         words = [value] if isinstance(value, str) else value
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            keys = (*self.prefix, *path, "request")
+            keys = (*path, "request")
             raise self.wrong("request", keys, "a string or a list of strings", value)
         return tuple(words)
+
+    def position(self, *keys: str) -> Position:
+        return locate(self.path, self.text, (*self.prefix, *keys))
 
     def wrong(self, name: str, keys: tuple[str, ...], expected: str, value: object) -> ConfigError:
         return ConfigError(
             f"bad value for `{name}`",
-            where=locate(self.path, self.text, keys),
+            where=self.position(*keys),
             expected=expected,
             found=toml_kind(value),
         )
@@ -172,7 +173,7 @@ class _Reader:
         tables = _TABLES[:1] if path else _TABLES
         return ConfigError(
             f"unknown key `{key}`",
-            where=locate(self.path, self.text, (*self.prefix, *path, key)),
+            where=self.position(*path, key),
             help=meant(key, (*known, *tables), "`toolmatrix config` lists the keys"),
         )
 

@@ -43,10 +43,8 @@ class SessionDefaults(Value):
 
     def path(self, text: str) -> str:
         """A path from an argument, ready to be opened. Raises UsageError for one that leads out of the directory."""
-        root, path = (
-            os.path.realpath(self.directory or os.curdir),
-            os.path.join(self.directory, text),
-        )
+        root = os.path.realpath(self.directory or os.curdir)
+        path = os.path.join(self.directory, text)
         try:
             # A server that was started without a folder runs in `/`.
             if root != os.sep and files.is_inside(path, root):
@@ -73,6 +71,10 @@ class _Positional(Value):
     text: bool = False
 
     @property
+    def counts(self) -> range:
+        return range(int(self.needed), MOST_WORDS + 1 if self.several else 2)
+
+    @property
     def longest(self) -> int:
         return LONGEST_LOG if self.text else LONGEST_WORD
 
@@ -80,11 +82,7 @@ class _Positional(Value):
         """The positional arguments in a value. Raises UsageError."""
         arguments = _bounded(name, value if isinstance(value, list) else [value], self.longest)
         right = all(isinstance(word, str) for word in arguments)
-        if (
-            not right
-            or (self.needed and not arguments)
-            or (len(arguments) > 1 and not self.several)
-        ):
+        if not right or len(arguments) not in self.counts:
             raise _wrong(name, BadValue(self.help, toml_kind(value) if arguments else "nothing"))
         return [
             word if not self.text or "\n" in word else defaults.path(word) for word in arguments

@@ -392,8 +392,8 @@ def _releases(
                 expected="one of " + ", ".join(sorted(known)),
                 help="toolmatrix/operations.yaml has a program for each",
             )
-        mask = read.scale(ask.component).select(ask.selector)
         scale = read.scale(ask.component)
+        mask = scale.select(ask.selector)
         versions = [
             version
             for version in trials.standing(index, ask.component)

@@ -80,20 +80,10 @@ def _topic_lines(name: str, terminal: Terminal) -> list[str]:
     if name not in known:
         from toolmatrix.request.spelling import meant
 
-        names = (*COMMANDS, *known, _TOPICS)
-        raise UsageError(
-            f"unknown command or topic `{name}`",
-            help=meant(
-                name,
-                names,
-                "`toolmatrix help` lists the commands, `toolmatrix help topics` the topics",
-            ),
-        )
-    return [f"{name}: {known[name].title}", *_topic(known[name], terminal), "", _more(known[name])]
-
-
-def _more(topic: Topic) -> str:
-    return f"More: docs/{topic.page}"
+        otherwise = "`toolmatrix help` lists the commands, `toolmatrix help topics` the topics"
+        help = meant(name, (*COMMANDS, *known, _TOPICS), otherwise)
+        raise UsageError(f"unknown command or topic `{name}`", help=help)
+    return [f"{name}: {known[name].title}", *_topic(known[name], terminal)]
 
 
 def _topic(topic: Topic, terminal: Terminal) -> Iterator[str]:
@@ -104,6 +94,7 @@ def _topic(topic: Topic, terminal: Terminal) -> Iterator[str]:
     yield from _two_columns(rows, terminal)
     for text in topic.then:
         yield from ("", *wrap(text, terminal.width))
+    yield from ("", f"More: docs/{topic.page}")
 
 
 def _without_quotes(text: str) -> str:

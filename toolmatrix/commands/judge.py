@@ -370,8 +370,7 @@ class ManifestReport:
             "no": "facts forbid it",
             "unknown": "cannot say",
         }[outcome]
-        style = {"yes": "yes", "no": "no", "unknown": "unknown"}[outcome]
-        return f"{path}: {screen.style(verdict, style)}; {pairs}"
+        return f"{path}: {screen.style(verdict, outcome)}; {pairs}"
 
     def closing(self) -> str:
         """How many files there are, by outcome."""

@@ -104,7 +104,7 @@ def lock(
     # Without a request, renew the requests of the lock.
     existing = lock_file.read(path) if check else None if named or inside else _lock_to_renew(path)
     requested = [*named, *(word for words in inside.values() for word in words)]
-    opened = with_online_packages(requested or named_in(existing), options, online=online)
+    opened = with_online_packages(requested or component_words(existing), options, online=online)
     index, note = opened.index, caller().note
     try:
         by_environment = requests(index, named, options, existing)
@@ -133,11 +133,10 @@ def _online(words: tuple[str, ...], options: RequestOptions) -> tuple[str, ...]:
     return (*words, *arguments.words(options.get("with_", ())))
 
 
-def named_in(lock: Lock | None) -> list[str]:
+def component_words(lock: Lock | None) -> list[str]:
     """The components, as words, in the requests of a lock."""
-    settings = [
-        given(environment.request) for environment in (lock.environments.values() if lock else ())
-    ]
+    environments = lock.environments.values() if lock else ()
+    settings = [given(environment.request) for environment in environments]
     return [word for fields in settings for word in (*fields["wanted"], *fields.get("with_", ()))]
 
 

@@ -402,9 +402,8 @@ def runtime(named: str, wanted: Sequence[str], env: Mapping[str, str]) -> str:
                 found=f"`{named}` without {', '.join(lacking)}",
             )
         return named
-    version = resources.load_json(os.path.join(resources.explorer_root(), "package.json"))[
-        "dependencies"
-    ]["pyodide"]
+    package = resources.load_json(os.path.join(resources.explorer_root(), "package.json"))
+    version = package["dependencies"]["pyodide"]
     cache = os.path.join(cache_folder(env) or os.path.abspath(".toolmatrix"), f"pyodide-{version}")
     folder = os.path.join(cache, "node_modules", "pyodide")
     if _lacking(folder, wanted):

@@ -16,11 +16,10 @@ from toolmatrix.report import answer, claims, partners, terminal
 from toolmatrix.request.names import Names
 from toolmatrix.solve import arch_plans, flags
 from toolmatrix.solve.pairs import ALLOWED, TESTED, RequestFacts
-from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from typing_extensions import Unpack
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.arch_plans import HOW, KINDS, ArchPlan, BuildsOf, NoPlan, Runs
+    from toolmatrix.solve.arch_plans import HOW, KINDS, ArchPlan, BuildsOf, Runs
     from toolmatrix.solve.pairs import Partner
     from toolmatrix.solve.request import Request
 
@@ -69,7 +68,12 @@ def plan(
         return read_request(("arch", *named), changed, varied=("arch",))[1]
 
     if options.get("arch"):
-        raise _no_archs()
+        raise UsageError(
+            "`plan` chooses the codegen archs",
+            expected="`--device` without `--arch`",
+            found="`--arch`",
+            help="`toolmatrix matrix --rows cuda --cols arch` shows the archs of each toolkit",
+        )
     return _plan(index, read, split_words(options.get("device", ())), everything=everything)
 
 
@@ -96,84 +100,75 @@ def _plan(index: Index, read: Reader, devices: Sequence[str], *, everything: boo
             )
         groups.setdefault((toolkit, read([spelling], "source").targets), []).append(runs)
     several = len({targets for _, targets in groups}) > 1
-    plans = [
-        _planned(index, read, toolkit, members, spellings).replace(
-            target=",".join(targets) if several else ""
-        )
-        for (toolkit, targets), members in groups.items()
-    ]
-    document = _document(index, plans)
+    document: ArchPlanDocument = {
+        "schema": SCHEMA,
+        "matrix": answer.head(index),
+        "devices": [],
+        "plans": [],
+        "missing": [],
+        "builds": [],
+    }
+    codes = []
+    for (toolkit, targets), members in groups.items():
+        on: OnTarget = {"target": ",".join(targets)} if several else {}
+        codes.append(_add_plans(document, index, read, toolkit, members, spellings, on))
     return Report(
         words=partial(_text, index, document, everything=everything),
         document=lambda: document,
         # No outweighs unknown, and unknown outweighs yes; the codes have another order.
-        exit_code=max(map(_exit_code, plans), key=(0, CannotSay.exit_code, 1).index),
+        exit_code=max(codes, key=(0, CannotSay.exit_code, 1).index),
     )
 
 
-def _exit_code(planned: Planned) -> int:
-    if planned.plans:
-        return 0
-    # Without a fact against a release the answer is unknown, not no.
-    return CannotSay.exit_code if any(gap.open for gap in planned.missing) else 1
-
-
-def _no_archs() -> UsageError:
-    return UsageError(
-        "`plan` chooses the codegen archs",
-        expected="`--device` without `--arch`",
-        found="`--arch`",
-        help="`toolmatrix matrix --rows cuda --cols arch` shows the archs of each toolkit",
-    )
-
-
-def _planned(
-    index: Index, read: Reader, toolkit: str, devices: Sequence[Runs], spellings: dict[str, str]
-) -> Planned:
-
+def _add_plans(
+    document: ArchPlanDocument,
+    index: Index,
+    read: Reader,
+    toolkit: str,
+    devices: Sequence[Runs],
+    spellings: dict[str, str],
+    on: OnTarget,
+) -> int:
+    """Add the plans for the devices of one toolkit to a document; returns their exit code."""
     names = [device.device for device in devices]
     wanted = [spellings[name] for name in names]
     # Archs are chosen for builds from source; wheels are reported as they are.
     request = read(wanted, "source")
     plans, missing = arch_plans.Planner(index, request, toolkit, devices).plans()
-    frameworks = dict.fromkeys(
-        ask.component
+    frameworks = {
+        ask.component: RequestFacts(index, request, ask.component)
         for ask in request.asks
         if not ask.option and index.header["components"][ask.component]["framework"]
-    )
-    return Planned(
-        toolkit=toolkit,
-        devices=tuple((name, spellings[name]) for name in names),
-        plans=tuple(plans),
-        missing=tuple(missing),
-        frameworks=tuple(
-            _framework(index, request, read(wanted, "wheel"), name, toolkit, devices)
-            for name in frameworks
-        ),
-    )
-
-
-def _framework(
-    index: Index,
-    source: Request,
-    wheel: Request,
-    name: str,
-    toolkit: str,
-    devices: Sequence[Runs],
-) -> Framework:
-
-    facts, variant = RequestFacts(index, source, name), index.builds_of(name)
-    own = RequestFacts(index, wheel, variant) if variant else None
-    if own is not None:
-        # Only builds of the requested releases.
-        for binding in index.component(variant).about(name, -1):
-            if not binding.allowed & facts.asked:
-                own.mask &= ~binding.mask
-    return Framework(
-        component=name,
-        toolkit=facts.partner(toolkit),
-        builds=None if own is None else arch_plans.builds(index, own, devices),
-    )
+    }
+    beside = {name: facts.partner(toolkit) for name, facts in frameworks.items()}
+    scale = index.scale(toolkit)
+    document["devices"] += [
+        {"device": name, "asked": spellings[name], "toolkit": toolkit, **on} for name in names
+    ]
+    document["plans"] += [_plan_entry(index, toolkit, plan, beside, on) for plan in plans]
+    document["missing"] += [
+        {
+            "kind": gap.kind,
+            "toolkit": toolkit,
+            "devices": {device: scale.named(mask) for device, mask in gap.toolkits.items()},
+            "open": scale.named(gap.open),
+            **on,
+        }
+        for gap in missing
+    ]
+    for name, facts in frameworks.items():
+        if variant := index.builds_of(name):
+            builds = RequestFacts(index, read(wanted, "wheel"), variant)
+            # Only builds of the requested releases.
+            for binding in index.component(variant).about(name, -1):
+                if not binding.allowed & facts.asked:
+                    builds.mask &= ~binding.mask
+            on_devices = arch_plans.builds(index, builds, devices)
+            document["builds"].append(_builds(index, toolkit, on_devices))
+    if plans:
+        return 0
+    # Without a fact against a release the answer is unknown, not no.
+    return CannotSay.exit_code if any(gap.open for gap in missing) else 1
 
 
 SCHEMA = "toolmatrix.arch-plan/1"
@@ -289,77 +284,17 @@ class ArchPlanDocument(TypedDict):
     builds: list[PlannedBuilds]
 
 
-class Planned(Value):
-    """The plans for the devices of one toolkit, which stand with the names that they were asked for by.
-
-    `target` is the one that these devices imply, where others imply another.
-    """
-
-    toolkit: str
-    devices: tuple[tuple[str, str], ...]
-    plans: tuple[ArchPlan, ...]
-    missing: tuple[NoPlan, ...]
-    frameworks: tuple[Framework, ...] = ()
-    target: str = ""
-
-    @property
-    def placed(self) -> OnTarget:
-        """The target as it stands in a document."""
-        return {"target": self.target} if self.target else {}
-
-
-class Framework(Value):
-    """A framework beside the plans of a toolkit: what is said of the releases of the toolkit, and which builds run."""
-
-    component: str
-    toolkit: Partner
-    builds: BuildsOf | None
-
-
-def _document(index: Index, plans: Sequence[Planned]) -> ArchPlanDocument:
-    """The plans as JSON values, with what each device runs, the releases of the toolkit and the flags."""
-    return {
-        "schema": SCHEMA,
-        "matrix": answer.head(index),
-        "devices": [
-            {"device": device, "asked": spelling, "toolkit": planned.toolkit, **planned.placed}
-            for planned in plans
-            for device, spelling in planned.devices
-        ],
-        "plans": [_plan_entry(index, planned, plan) for planned in plans for plan in planned.plans],
-        "missing": [
-            {
-                "kind": gap.kind,
-                "toolkit": planned.toolkit,
-                "devices": {
-                    device: index.scale(planned.toolkit).named(mask)
-                    for device, mask in gap.toolkits.items()
-                },
-                "open": index.scale(planned.toolkit).named(gap.open),
-                **planned.placed,
-            }
-            for planned in plans
-            for gap in planned.missing
-        ],
-        "builds": [
-            _builds(index, planned.toolkit, framework.builds)
-            for planned in plans
-            for framework in planned.frameworks
-            if framework.builds
-        ],
-    }
-
-
-def _plan_entry(index: Index, planned: Planned, plan: ArchPlan) -> PlanEntry:
-    toolkit, archs = planned.toolkit, index.scale("arch")
-    scale = index.scale(toolkit)
+def _plan_entry(
+    index: Index, toolkit: str, plan: ArchPlan, frameworks: Mapping[str, Partner], on: OnTarget
+) -> PlanEntry:
+    archs, scale = index.scale("arch"), index.scale(toolkit)
     takes = 0
     for mask in plan.toolkits.values():
         takes |= mask
     names = archs.named(plan.archs)
     return {
         "toolkit": toolkit,
-        **planned.placed,
+        **on,
         "kinds": list(plan.kinds),
         "archs": names,
         "devices": {
@@ -374,14 +309,14 @@ def _plan_entry(index: Index, planned: Planned, plan: ArchPlan) -> PlanEntry:
         "unknown": scale.named(plan.unknown),
         "frameworks": [
             {
-                "component": framework.component,
+                "component": name,
                 "says": says,
                 "evidence": evidence,
                 "releases": scale.named(mask & takes),
             }
-            for framework in planned.frameworks
+            for name, partner in frameworks.items()
             for says in (TESTED, ALLOWED)
-            for evidence, mask, _ in framework.toolkit.by_evidence(says)
+            for evidence, mask, _ in partner.by_evidence(says)
             if mask & takes
         ],
         "flags": {"nvcc": flags.nvcc(names), "hipcc": flags.hipcc(names)},

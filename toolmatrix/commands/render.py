@@ -13,7 +13,7 @@ from toolmatrix.api.requests import fields, request_context, with_online_package
 from toolmatrix.command import COMMANDS, command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import CHECK, ONLINE
-from toolmatrix.commands.lock import named_in, requests
+from toolmatrix.commands.lock import component_words, requests
 from toolmatrix.errors import CannotSay, LockError, NoImage, UsageError
 from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import Lock
@@ -226,7 +226,7 @@ def _job(
         # The lock beside the files replaces the default of `--lock`.
         path = beside if caller().is_default("lock") and os.path.exists(beside) else path
         source_lock = lock_file.read(path)
-    opened = with_online_packages(requested or named_in(source_lock), options, online=online)
+    opened = with_online_packages(requested or component_words(source_lock), options, online=online)
     notes = files.moved(source_lock, path, opened.index) if source_lock else ()
     for note in notes:
         caller().note(note)

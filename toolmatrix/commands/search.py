@@ -46,14 +46,15 @@ def search(
     A text may mean components, releases, devices and other names, sources, and parts of this program. Raises
     NothingMatched.
     """
-    matches = _find_matches(open_matrix(matrix).index, text, _program_entries())
+    index = open_matrix(matrix).index
+    matches = _find_matches(index, text, _program_entries())
     if not matches:
         raise NothingMatched(
             "nothing found",
             found=f"`{text}`",
             help="`toolmatrix list` shows the components",
         )
-    document = _document(open_matrix(matrix).index, text, matches, limit)
+    document = _document(index, text, matches, limit)
     return Report(words=partial(_text, document), document=lambda: document)
 
 
@@ -63,26 +64,23 @@ def _program_entries() -> Iterator[Findable]:
     from toolmatrix.render import formats
     from toolmatrix.report.rules import load_rules
 
-    def entry(kind: str, name: str, says: str, *words: str) -> Findable:
-        line = shlex.join(("toolmatrix", *words))
-        return Findable(kind=kind, name=name, says=says, command=line)
-
     commands = COMMANDS.values()
     for subcommand in commands:
-        yield entry("command", subcommand.name, subcommand.summary, "help", subcommand.name)
+        name = subcommand.name
+        yield _entry("command", name, subcommand.summary, ("help", name))
     for known in all_options().values():
         for text, takers in meanings(known).items():
             for flag in (known.flags[-1], *known.shorthand):
-                yield entry("option", flag, text, "help", takers[0])
+                yield _entry("option", flag, text, ("help", takers[0]))
     for name, topic in topics.load().items():
-        yield entry("topic", name, topic.title, "help", name)
+        yield _entry("topic", name, topic.title, ("help", name))
     rendered = formats.known()
     for name in every_format():
         takers = [taker.name for taker in commands if name in taker.formats]
         says = [*([rendered[name].SUMMARY] if name in rendered else []), *takers]
-        yield entry("format", name, ", ".join(says), "help", "formats")
+        yield _entry("format", name, ", ".join(says), ("help", "formats"))
     for code, page in load_rules().items():
-        yield entry("code", code, page.name, "rule", code)
+        yield _entry("code", code, page.name, ("rule", code))
 
 
 SCHEMA = "toolmatrix.search/1"

@@ -13,7 +13,6 @@ from toolmatrix.errors import NothingMatched
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, remarks, terminal, variants
 from toolmatrix.request.names import Names
-from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,18 +58,12 @@ def show(
     # Check first: a release after `--at` is another error than an unknown one.
     if at:
         names.known_at(first[0], at)
-    wanted = Selection(
-        component=first[0].component,
-        releases=first[1],
-        builds=builds[0][1] if builds else -1,
-        at=at,
-        everything=everything,
+    component, mask = first[0].component, first[1]
+    document = _document(
+        index, component, mask, builds[0][1] if builds else -1, at=at, everything=everything
     )
-    document = _document(index, wanted)
     if not document["releases"]:
-        raise NothingMatched(
-            f"the matrix knows no release of {wanted.component}", found=f"`{subject}`"
-        )
+        raise NothingMatched(f"the matrix knows no release of {component}", found=f"`{subject}`")
     return Report(
         words=partial(_text, index, document, everything=everything),
         document=lambda: document,
@@ -158,41 +151,29 @@ class ComponentDocument(TypedDict):
     stands in its file."""
 
 
-class Selection(Value):
-    """Masks of the releases of a component and of its builds to show; -1 is all."""
-
-    component: str
-    releases: int = -1
-    builds: int = -1
-    at: str = ""
-    everything: bool = False
-
-
-def _document(index: Index, selection: Selection) -> ComponentDocument:
-    """The component as JSON values: its releases, the newest first, and builds and facts of those in `focus`."""
-    head, facts = (
-        index.header["components"][selection.component],
-        index.component(selection.component),
-    )
+def _document(
+    index: Index, component: str, mask: int, builds_mask: int, *, at: str, everything: bool
+) -> ComponentDocument:
+    """A component as JSON values: releases in a mask, the newest first, with builds and facts of those in `focus`."""
+    head, facts = index.header["components"][component], index.component(component)
     positions = [
         position
         for position in reversed(range(len(facts.versions)))
         # Bit 0 is that the component is absent: releases begin with bit 1. One without a date counts as out.
-        if selection.releases >> position + 1 & 1
-        and not (selection.at and facts.dates[position] > selection.at)
+        if mask >> position + 1 & 1 and not (at and facts.dates[position] > at)
     ]
-    name = index.builds_of(selection.component)
-    builds = _by_release(index, name, selection)
+    name = index.builds_of(component)
+    builds = _by_release(index, name, component, builds_mask)
     # Skip withdrawn releases, unless all are.
     usable = [
         position for position in positions if not facts.yanked >> position + 1 & 1
     ] or positions
     newest = [position for position in usable if builds.get(position)] or usable
-    focus = positions if selection.everything else newest[:1]
+    focus = positions if everything else newest[:1]
     document: ComponentDocument = {
         "schema": SCHEMA,
         "matrix": answer.head(index),
-        "component": selection.component,
+        "component": component,
         "title": head["title"],
         "framework": head["framework"],
         "accelerators": list(head["accelerators"]),
@@ -208,23 +189,22 @@ def _document(index: Index, selection: Selection) -> ComponentDocument:
         "says": [
             {"release": facts.versions[position], **entry}
             for position in focus
-            for entry in _claims_about(index, selection.component, position)
+            for entry in _claims_about(index, component, position)
         ],
     }
-    if images := _images_of(
-        index, selection.component, [facts.versions[position] for position in positions]
-    ):
+    releases = [facts.versions[position] for position in positions]
+    if images := _images_of(index, component, releases):
         document["images"] = images
     return document
 
 
-def _by_release(index: Index, name: str, selection: Selection) -> Mapping[int, int]:
+def _by_release(index: Index, name: str, component: str, mask: int) -> Mapping[int, int]:
     # Every build requires its own release and no other.
     by_release: dict[int, int] = {}
-    for binding in index.component(name).about(selection.component, -1) if name else ():
+    for binding in index.component(name).about(component, -1) if name else ():
         if not binding.conditions:
             position = binding.allowed.bit_length() - 2
-            by_release[position] = by_release.get(position, 0) | binding.mask & selection.builds
+            by_release[position] = by_release.get(position, 0) | binding.mask & mask
     return by_release
 
 
@@ -322,17 +302,13 @@ def _text(
 
 
 def _summary(document: ComponentDocument) -> list[str]:
-    details = [
-        *(["framework"] if document["framework"] else []),
-        *(
-            [f"computes on {terminal.listing(document['accelerators'])}"]
-            if document["accelerators"]
-            else []
-        ),
-        f"{len(document['releases'])} of {terminal.plural(document['known'], 'release')}",
-    ]
-    builds = sum(release["builds"] for release in document["releases"])
-    details += [terminal.plural(builds, "build")] if builds else []
+    releases = document["releases"]
+    details = ["framework"] if document["framework"] else []
+    if document["accelerators"]:
+        details.append(f"computes on {terminal.listing(document['accelerators'])}")
+    details.append(f"{len(releases)} of {terminal.plural(document['known'], 'release')}")
+    if builds := sum(release["builds"] for release in releases):
+        details.append(terminal.plural(builds, "build"))
     return [f"{document['component']} ({document['title']}): {', '.join(details)}"]
 
 

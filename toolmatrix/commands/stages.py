@@ -82,12 +82,9 @@ def _run(context: Context) -> int:
         return _diff(context)
     answer = _read_stages(context, lock)
     options = context.options
-    if answer.failure and options.format == "text" and not answer.has_stages:
-        code = _show(context, answer)
-    elif options.run or options.verify or options.cost or options.format in ("script", "ninja"):
-        code = _replay(context, answer)
-    else:
-        code = _show(context, answer)
+    failed = answer.failure and options.format == "text" and not answer.has_stages
+    replays = options.run or options.verify or options.cost or options.format in ("script", "ninja")
+    code = (_replay if replays and not failed else _show)(context, answer)
     if answer.failure is None or options.format == "json":
         return code
     # Show the driver's output before its failure.

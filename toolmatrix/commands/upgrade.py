@@ -16,7 +16,6 @@ from toolmatrix.request import upgrades as asking
 from toolmatrix.request.fields import Fields, given
 from toolmatrix.request.read import read as reading
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, possible
-from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,9 +24,12 @@ if TYPE_CHECKING:
 
     from toolmatrix.api import Matrix, Path
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import Lock, LockedEnvironment
+    from toolmatrix.lock.model import LockedEnvironment
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.request.upgrades import Moved, Newer, Upgrade, Upgrades
+
+    Commands = Mapping[tuple[str, str], str]
+    """The command that writes a move, by component and version."""
 
 
 @command(
@@ -51,19 +53,23 @@ def upgrade(lock: Path = "toolmatrix.lock", *, matrix: Matrix = None) -> Report:
     index, locked = context.index, read(path)
     # A command with one request can only write a lock with one environment.
     single = len(locked.environments) == 1
-    examined = {}
+    environments: dict[str, UpgradedEnvironment] = {}
+    refused = False
     for name, environment in sorted(locked.environments.items()):
         with caller().progress("solving", "components") as progress:
             upgrades = asking.upgrades(index, environment, progress.at)
-        examined[name] = Examined(
-            upgrades=upgrades,
-            moved=tuple(_moved(environment, upgrades)),
-            commands=_commands(index, path, context.carried, environment, upgrades)
-            if single
-            else {},
-        )
-    document = _document(index, path, locked, examined)
-    refused = any(not isinstance(entry.upgrades.answer, Resolution) for entry in examined.values())
+        commands = _commands(index, path, context.carried, environment, upgrades) if single else {}
+        environments[name] = _environment(index, environment, upgrades, commands)
+        refused = refused or not isinstance(upgrades.answer, Resolution)
+    document: UpgradesDocument = {
+        "schema": SCHEMA,
+        "matrix": answer.head(index),
+        "lock": {
+            "path": path,
+            "matrix": {"digest": locked.matrix_digest, "date": locked.matrix_date},
+        },
+        "environments": environments,
+    }
     return Report(
         words=partial(_text, index, document),
         document=lambda: document,
@@ -93,7 +99,7 @@ def _commands(
     carried: Sequence[str],
     environment: LockedEnvironment,
     upgrades: Upgrades,
-) -> Mapping[tuple[str, str], str]:
+) -> Commands:
     import shlex
 
     commands = {}
@@ -194,49 +200,25 @@ class UpgradesDocument(TypedDict):
     environments: dict[str, UpgradedEnvironment]
 
 
-class Examined(Value):
-    """The upgrades of an environment, with the command of each move by component and version where one writes it."""
-
-    upgrades: Upgrades
-    moved: tuple[Moved, ...]
-    commands: Mapping[tuple[str, str], str]
-
-
-def _document(
-    index: Index, path: str, lock: Lock, examined: Mapping[str, Examined]
-) -> UpgradesDocument:
-    """The upgrades of every environment as JSON values."""
-    return {
-        "schema": SCHEMA,
-        "matrix": answer.head(index),
-        "lock": {
-            "path": path,
-            "matrix": {"digest": lock.matrix_digest, "date": lock.matrix_date},
-        },
-        "environments": {
-            name: _environment(index, environment) for name, environment in examined.items()
-        },
-    }
-
-
-def _environment(index: Index, examined: Examined) -> UpgradedEnvironment:
-    upgrades = examined.upgrades
+def _environment(
+    index: Index, environment: LockedEnvironment, upgrades: Upgrades, commands: Commands
+) -> UpgradedEnvironment:
     refused = isinstance(upgrades.answer, Unsatisfiable)
     return {
         "request": list(upgrades.words),
         "answered": not refused,
         "reasons": _reasons(index, "", upgrades.answer) if refused else [],
-        "moved": [entry._asdict() for entry in examined.moved],
+        "moved": [entry._asdict() for entry in _moved(environment, upgrades)],
         "unknown": [entry._asdict() for entry in upgrades.unknown],
         "components": [
-            _component(index, examined, component, _untested(upgrades.answer))
+            _component(index, commands, component, _untested(upgrades.answer))
             for component in upgrades.components
         ],
     }
 
 
 def _component(
-    index: Index, examined: Examined, upgrade: Upgrade, before: Collection[str]
+    index: Index, commands: Commands, upgrade: Upgrade, before: Collection[str]
 ) -> UpgradedComponent:
     return {
         "component": upgrade.component,
@@ -244,7 +226,7 @@ def _component(
         "newest": upgrade.newest,
         "asked": upgrade.asked,
         "moves": [
-            _move(index, examined, upgrade.component, move, before)
+            _move(index, commands, upgrade.component, move, before)
             for move in (upgrade.move, upgrade.further)
             if move
         ],
@@ -253,7 +235,7 @@ def _component(
 
 
 def _move(
-    index: Index, examined: Examined, component: str, move: Newer, before: Collection[str]
+    index: Index, commands: Commands, component: str, move: Newer, before: Collection[str]
 ) -> MoveEntry:
     choices = [
         choice
@@ -270,7 +252,7 @@ def _move(
             *_later(index, component, move.resolution),
         ],
         "request": list(move.words),
-        "command": examined.commands.get((component, move.version), ""),
+        "command": commands.get((component, move.version), ""),
         "changes": [change._asdict() for change in move.changes],
     }
 
