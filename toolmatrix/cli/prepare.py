@@ -137,13 +137,10 @@ def _placed(
     for name, value in values.items():
         if directory and name in options and options[name].shape == "path":
             several = isinstance(value, tuple)
-            joined = tuple(_join(directory, path) for path in (value if several else [value]))
-            placed[name] = joined if several else joined[0]
+            paths = value if several else (value,)
+            joined = [path if path == "-" else os.path.join(directory, path) for path in paths]
+            placed[name] = tuple(joined) if several else joined[0]
     return placed
-
-
-def _join(directory: str, path: str) -> str:
-    return path if path == "-" else os.path.join(directory, path)
 
 
 def merge(layers: Sequence[SettingsLayer], command: Command) -> tuple[Options, dict[str, Origin]]:

@@ -158,7 +158,10 @@ class Tool(Value):
         options = {name: defaults.options[name] for name in self.takes if name in defaults.options}
         for key, value in values.items():
             option = by_key[key]
-            accepted = _accepted(option, _bounded(key, value))
+            try:
+                accepted = option.accept(_bounded(key, value))
+            except BadValue as bad:
+                raise _wrong(key, bad) from None
             is_path = option.shape == "path" or (key == "recipe" and recipes.is_path(accepted))
             options[option.name] = defaults.path(accepted) if is_path else accepted
         answer: Outcome = getattr(toolmatrix, self.name)(*words, matrix=defaults.matrix, **options)
@@ -175,9 +178,11 @@ class ToolReply(Value):
 
 def call_tool(name: str, arguments: Mapping[str, Any], defaults: SessionDefaults) -> ToolReply:
     """The reply of a tool, or an error as a reply; raises nothing."""
+    if name not in TOOLS:
+        return failure(UsageError(f"unknown tool `{name}`", expected=", ".join(TOOLS)))
     try:
         # Called as from Python: notes and settings belong to the server, not to an answer.
-        answer = call_for(Caller(), _tool(name).ask, arguments, defaults)
+        answer = call_for(Caller(), TOOLS[name].ask, arguments, defaults)
         return ToolReply(text=answer.text(), document=answer.to_json())
     except Exception as raised:  # noqa: BLE001 - a defect of one answer must not end the others
         return failure(raised)
@@ -190,12 +195,6 @@ def failure(raised: Exception) -> ToolReply:
     if error.where is not None:
         error.found, error.each = "", ()
     return ToolReply(text=error_text(error, PLAIN), document=error.to_json(), failed=True)
-
-
-def _tool(name: str) -> Tool:
-    if name in TOOLS:
-        return TOOLS[name]
-    raise UsageError(f"unknown tool `{name}`", expected=", ".join(TOOLS))
 
 
 def _shape(kind: str, longest: int) -> dict[str, Any]:
@@ -219,13 +218,6 @@ def _bounded(name: str, value: Any, longest: int = LONGEST_WORD) -> Any:
             found=f"{plural(letters, 'character')} in {plural(len(words), 'word')}",
         )
     return value
-
-
-def _accepted(option: Option, value: Any) -> Any:
-    try:
-        return option.accept(value)
-    except BadValue as bad:
-        raise _wrong(option.key, bad) from None
 
 
 def _wrong(name: str, bad: BadValue) -> ToolmatrixError:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from toolmatrix.api import Report
 from toolmatrix.api.caller import caller
 from toolmatrix.errors import CannotSay, NothingMatched, ToolmatrixError
@@ -211,7 +209,10 @@ def outcome(index: Index, question: RenderQuestion) -> RenderOutcome:
         files.RenderOptions(recipe=recipe.name, option=(name,))
         for name in dict.fromkeys(option.name for option in recipe.options)
     ]
-    same_outcome = partial(_same, question, len(forms))
+
+    def same_outcome(name: str) -> RenderOutcome:
+        return RenderOutcome(question=question, counts=((name, len(forms)),))
+
     try:
         request = read(index, Fields(**given(question.words)))
         wanted = locks.LockRequest(request=request, words=question.words)
@@ -239,7 +240,3 @@ def _refusal(index: Index, lock: Lock, form: RenderOptions) -> str:
     except ToolmatrixError as error:
         return f"{error}: {error.found}" if error.found else str(error)
     return ""
-
-
-def _same(question: RenderQuestion, count: int, name: str) -> RenderOutcome:
-    return RenderOutcome(question=question, counts=((name, count),))

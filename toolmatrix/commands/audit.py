@@ -189,7 +189,8 @@ def _audited(
         if entry.releases
     }
     covered = list(family_coverage(matrix, index, outcomes, counts, names))
-    findings += judge.findings(matrix, index, covered, rules, this_day(env), _called(own, index))
+    called = {**{name: name for name in own}, **index.header["packages"], **families.packages()}
+    findings += judge.findings(matrix, index, covered, rules, this_day(env), called)
     relevant = [finding for finding in findings if not names or finding.component in names]
     looked_at = {
         "component": len(covered),
@@ -199,11 +200,6 @@ def _audited(
     located = lints.located(relevant, matrix, files(opened.paths))
     report = AuditReport(index, located, [coverage.to_json() for coverage in covered], looked_at)
     return findings_report(report, ", ".join(names) or "matrix")
-
-
-def _called(own: Iterable[str], index: Index) -> dict[str, str]:
-    """The component of each package, including packages with another name than their component."""
-    return {**{name: name for name in own}, **index.header["packages"], **families.packages()}
 
 
 def _fetch_published(

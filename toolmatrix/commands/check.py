@@ -20,7 +20,7 @@ from toolmatrix.report.findings import MatrixReport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from toolmatrix.api import Path, Report, Words
     from toolmatrix.api.requests import OpenMatrix
@@ -67,7 +67,9 @@ def check(
     calling, names = caller(), split_words(only)
     paths = [calling.path(os.fspath(path)) for path in files]
     if paths:
-        matrix = _with_files(paths_of(matrix), paths)
+        overlays = paths_of(matrix)
+        there = set(map(os.path.realpath, files_of(overlays)))
+        matrix = (*overlays, *(path for path in paths if os.path.realpath(path) not in there))
     opened = open_matrix(matrix)
     processes = jobs or calling.processes
     workers = partial(Workers, paths=opened.paths, processes=processes, executor=executor)
@@ -83,12 +85,6 @@ def check_render(*, arch: Words = (), only: Words = (), matrix: OpenMatrix | Non
     Each release is also asked for with those of the archs that its target can have. Raises ToolmatrixError.
     """
     return check(only=only, render=True, arch=arch, matrix=matrix)
-
-
-def _with_files(paths: Sequence[str], more: Iterable[str]) -> tuple[str, ...]:
-    """The paths of overlays, with new ones appended."""
-    there = set(map(os.path.realpath, files_of(paths)))
-    return (*paths, *(path for path in more if os.path.realpath(path) not in there))
 
 
 def _check_matrix(

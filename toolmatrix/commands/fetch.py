@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from toolmatrix.api import Matrix
     from toolmatrix.facts.index import Index
     from toolmatrix.harvest.transport import Session
-    from toolmatrix.lock.model import LockedClosure
     from toolmatrix.render.model import ImagePlan, Job
     from toolmatrix.report.terminal import Terminal
 
@@ -221,18 +220,14 @@ def _wanted(image: ImagePlan) -> Iterator[WantedFile]:
         yield WantedFile(path=placing.place(file.url), sha256=file.checksum, address=file.url)
     if image.closure is None:
         return
-    own = _indexes(image.closure)
+    words = image.closure.asked.options
+    own = tuple(value for option, value in pairwise(words) if option.endswith("index-url"))
     for name, package in (*image.installers.items(), *image.closure.packages.items()):
         for file_name, digest in package.files.items():
             path = f"{placing.wheel_folder(image)}/{placing.check_folder(file_name)}"
             yield WantedFile(
                 path=path, sha256=digest, address=package.url, package=name, indexes=own
             )
-
-
-def _indexes(closure: LockedClosure) -> tuple[str, ...]:
-    words = closure.asked.options
-    return tuple(value for option, value in pairwise(words) if option.endswith("index-url"))
 
 
 def _left(job: Job) -> Iterator[tuple[str, str]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from toolmatrix.api import Report
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.command import PRINTED, command
@@ -34,7 +32,7 @@ def components(*, everything: bool = ALL, at: str = "", matrix: Matrix = None) -
     """
     document = _document(open_matrix(matrix).index, everything=everything, at=at)
     return Report(
-        words=partial(_text, document),
+        words=lambda screen: terminal.blocks(_lines(document, screen)),
         document=lambda: document,
         hint="`toolmatrix show NAME` shows one; `toolmatrix search TEXT` finds more",
     )
@@ -130,12 +128,8 @@ def _entry(index: Index, name: str, aliases: list[str], at: str) -> ComponentEnt
     }
 
 
-def _text(document: ComponentsDocument, screen: Terminal) -> str:
-    """The components as lines under the title of their group."""
-    return terminal.blocks(_lines(document, screen))
-
-
 def _lines(document: ComponentsDocument, screen: Terminal) -> Iterator[list[str]]:
+    """The components as lines under the title of their group."""
     entries = [entry for group in document["groups"] for entry in group["components"]]
     width = max((len(entry["component"]) for entry in entries), default=0)
     wide = max((len(entry["newest"] or "") for entry in entries), default=0)

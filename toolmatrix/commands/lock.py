@@ -100,7 +100,10 @@ def lock(
     """
     path, keep = os.fspath(lock), os.fspath(options.get("keep", ""))
     named = tuple(filter(None, map(str.strip, arguments.words(*wanted))))
-    inside = caller().environments(lambda _, *request: _online(*request))
+    # The words that may name packages, by environment.
+    inside = caller().environments(
+        lambda _, words, own: (*words, *arguments.words(own.get("with_", ())))
+    )
     # Without a request, renew the requests of the lock.
     existing = lock_file.read(path) if check else None if named or inside else _lock_to_renew(path)
     requested = [*named, *(word for words in inside.values() for word in words)]
@@ -126,11 +129,6 @@ def lock(
     elif keep and not path:
         new = closures.keep_packages(index, new, lock_file.read(keep)).lock
     return locks.Locked(index, new, opened.harvested, existing)
-
-
-def _online(words: tuple[str, ...], options: RequestOptions) -> tuple[str, ...]:
-    """The words that may name packages."""
-    return (*words, *arguments.words(options.get("with_", ())))
 
 
 def component_words(lock: Lock | None) -> list[str]:

@@ -192,8 +192,12 @@ def _document(
             for entry in _claims_about(index, component, position)
         ],
     }
-    releases = [facts.versions[position] for position in positions]
-    if images := _images_of(index, component, releases):
+    images: list[ImageEntry] = [
+        {"release": facts.versions[position], "fact": build.fact, "cells": dict(build.cells)}
+        for position in positions
+        for build in index.builds(component, facts.versions[position])
+    ]
+    if images:
         document["images"] = images
     return document
 
@@ -363,14 +367,6 @@ def _build_row(build: BuildEntry, notes: claims.Notes, *, everything: bool) -> l
         code,
         build["evidence"],
         marks,
-    ]
-
-
-def _images_of(index: Index, component: str, releases: Sequence[str]) -> list[ImageEntry]:
-    return [
-        {"release": release, "fact": build.fact, "cells": dict(build.cells)}
-        for release in releases
-        for build in index.builds(component, release)
     ]
 
 
