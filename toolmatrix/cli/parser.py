@@ -140,13 +140,13 @@ def _command_help(word: str) -> str:
 
 def _long(parsed: Parsed, word: str, words: list[str]) -> None:
     flag, equals, value = word.partition("=")
-    option, stands_for = parsed.option(flag)
+    option, shorthand_value = parsed.option(flag)
     if option is None:
         raise _unknown(parsed, flag, value if equals else words[-1] if words else "")
-    if stands_for or not option.takes_value:
+    if shorthand_value or not option.takes_value:
         if equals:
             raise UsageError(f"option `{flag}` takes no value", found=f"`{value}`")
-        _set(parsed, option, flag, stands_for)
+        _set(parsed, option, flag, shorthand_value)
     else:
         _set(parsed, option, flag, value if equals else _next_value(option, flag, words))
 

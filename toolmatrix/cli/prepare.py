@@ -84,8 +84,8 @@ def _from_variables(env: Mapping[str, str], command: Command, directory: str) ->
     is_usual = not any(name.startswith("TOOLMATRIX_") for name in env)
     for name in () if is_usual else command.options:
         option = command.options[name]
-        for variable, stands_for in _variables(option):
-            value = _from_variable(option, variable, stands_for, env.get(variable))
+        for variable, shorthand_value in _variables(option):
+            value = _from_variable(option, variable, shorthand_value, env.get(variable))
             if value is None:
                 continue
             if values.get(name, value) != value:
@@ -108,14 +108,14 @@ def _variables(option: Option) -> list[tuple[str, str]]:
     return [(option.variable, ""), *short]
 
 
-def _from_variable(option: Option, variable: str, stands_for: str, text: str | None) -> Any:
+def _from_variable(option: Option, variable: str, shorthand_value: str, text: str | None) -> Any:
     """The value of an option from a variable; None if it is empty, or false for a shorthand."""
     if not text:
         return None
     try:
-        if not stands_for:
+        if not shorthand_value:
             return option.read(text, from_env=True)
-        return stands_for if COMMON["help"].read(text) else None
+        return shorthand_value if COMMON["help"].read(text) else None
     except BadValue as bad:
         raise invalid_option(option, Origin(kind="variable", name=variable), bad) from None
 
@@ -357,8 +357,8 @@ def _count_arguments(context: Context) -> None:
     command, count = context.command, len(context.arguments)
     help = f"`toolmatrix help {command.name}` shows examples"
     if count < command.at_least:
-        found = "1 argument" if count else "no argument"
-        raise UsageError(f"`{command.name}` needs {command.usage}", found=found, help=help)
+        present = "1 argument" if count else "no argument"
+        raise UsageError(f"`{command.name}` needs {command.usage}", found=present, help=help)
     if command.at_most is not None and count > command.at_most:
         extra = context.arguments[command.at_most]
         # `matrix cuda arch` means `matrix --rows cuda --cols arch`.
