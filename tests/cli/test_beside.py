@@ -117,7 +117,7 @@ def test_a_plan_of_a_mix_answers_by_target(real: Cli) -> None:
         ("arm", "sm_121"),
         ("x86", "sm_90"),
     }
-    assert "on arm, for each its own" in real("plan", "--device", "GB10,H100").out
+    assert "on arm, one per device" in real("plan", "--device", "GB10,H100").out
     named = real("plan", "--device", "GB10,H100", "--target", "arm", "--json").json()
     assert all("target" not in plan for plan in named["plans"])
     assert ["sm_90", "sm_121"] in [plan["archs"] for plan in named["plans"]]

@@ -284,7 +284,7 @@ def test_a_file_that_is_not_in_force_is_refused(
     assert run.code == 2
     assert run.out == ""
     assert run.err == (
-        "error[TM901]: no such file of facts is in force\n"
+        "error[TM901]: the matrix has no such file of facts\n"
         "  expected: a file that the front page lists\n"
         f"  found: `--only {name}`\n"
         f"help: {help.format(sound.removesuffix('front.yaml'))}\n"

@@ -89,7 +89,7 @@ def test_a_port_turned_round_has_the_same_components(diff: Cli) -> None:
     [
         (["three.lock"], 2, "`diff` needs two locks, or two targets of one"),
         (["new.lock"], 2, "`diff` needs two locks, or two targets of one"),
-        (["three.lock", "--target", "x86"], 2, "two targets are compared"),
+        (["three.lock", "--target", "x86"], 2, "`diff` compares two targets"),
         (["new.lock", "--target", "x86,arm"], 3, "new.lock has no target `arm`"),
     ],
 )

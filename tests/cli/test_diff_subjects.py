@@ -307,7 +307,7 @@ def test_validate_takes_machines_and_locks(
         (
             ["archive:x86.tar", "archive:arm.tar", "--lock", "a.lock", "--target", "x86"],
             2,
-            "two targets are compared",
+            "`diff` compares two targets",
         ),
         (
             ["archive:x86.tar", "archive:arm.tar", "--lock", "a.lock", "--target", "x86,amd"],

@@ -72,7 +72,7 @@ def test_order_and_spelling_do_not_matter(line: str) -> None:
     parsed = parse(line.split())
     assert parsed.command is COMMANDS["resolve"]
     assert parsed.arguments == ["a", "b"]
-    assert parsed.given == {"target": ("x86", "arm"), "with_": ("c",), "quiet": 2}
+    assert parsed.values == {"target": ("x86", "arm"), "with_": ("c",), "quiet": 2}
 
 
 def test_two_dashes_end_the_options() -> None:
@@ -82,16 +82,16 @@ def test_two_dashes_end_the_options() -> None:
 def test_a_dash_is_an_argument_or_a_value() -> None:
     parsed = parse(["diff", "-", "b", "-o", "-", "-lx", "-m=y"])
     assert parsed.arguments == ["-", "b"]
-    assert parsed.given == {"output": "-", "lock": "x", "matrix": ("y",)}
+    assert parsed.values == {"output": "-", "lock": "x", "matrix": ("y",)}
 
 
 def test_specifiers_keep_their_commas() -> None:
     parsed = parse(["resolve", "a", "--with", "numpy>=1,<2", "--with", "gcc==9"])
-    assert parsed.given["with_"] == ("numpy>=1,<2", "gcc==9")
+    assert parsed.values["with_"] == ("numpy>=1,<2", "gcc==9")
 
 
 def test_the_same_value_twice_is_no_contradiction() -> None:
-    assert parse(["config", "--json", "--format", "json"]).given == {"format": "json"}
+    assert parse(["config", "--json", "--format", "json"]).values == {"format": "json"}
 
 
 def test_options_are_frozen_and_typed_by_their_declaration() -> None:
@@ -237,7 +237,7 @@ def test_bad_usage_is_answered_in_full(cli: Cli, line: str, message: str) -> Non
 def test_an_empty_list_is_no_value() -> None:
     with pytest.raises(UsageError, match="contradict"):
         parse(["resolve", "--prefer", "newest", "--prefer", "oldest"])
-    assert parse(["resolve", "--target", ","]).given == {"target": ()}
+    assert parse(["resolve", "--target", ","]).values == {"target": ()}
 
 
 def test_nothing_is_declared_of_an_option_that_nobody_reads() -> None:

@@ -210,4 +210,4 @@ def test_an_arch_that_no_toolkit_is_known_for_is_neither_yes_nor_no() -> None:
     found = toolmatrix.plan(device="gfx1250")
     assert found.exit_code == 4
     assert found.to_json()["plans"] == []
-    assert "no release of rocm is known to make code for all" in str(found)
+    assert "no release of rocm is known to compile for all devices" in str(found)

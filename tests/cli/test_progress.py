@@ -71,7 +71,7 @@ def test_what_takes_long_says_what_goes_on(name: str, monkeypatch: pytest.Monkey
 
     def busy(context: Context) -> int:
         (waiting,) = context.waiting
-        while not waiting.shown:
+        while not waiting.visible:
             time.sleep(0.001)
         seen.append(context.stderr.getvalue())  # type: ignore[attr-defined]
         return 0
@@ -103,10 +103,10 @@ def test_a_count_takes_the_place_of_the_word_and_gives_it_back(
         for done in (1, 30, 60):
             now[0] += 10
             told.at(done, 60)
-        states.append(waiting.teller)
+        states.append(waiting.thread)
         context.say("note: something else")
         told.end()
-        states.append(waiting.teller)
+        states.append(waiting.thread)
         assert [state is None for state in states] == [True, False]
         return 0
 
@@ -129,7 +129,7 @@ def test_a_matrix_that_is_compiled_is_told(cli: Cli, here: Path, tmp_path: Path)
 
     class Slow(Waiting):
         def __exit__(self, *given: object) -> None:
-            while self.wanted and not self.shown:
+            while self.wanted and not self.visible:
                 time.sleep(0.001)
             seen.append(self.doing)
             super().__exit__(*given)

@@ -272,7 +272,7 @@ def test_half_a_log_shows_what_was_understood(real: Cli, here: Path) -> None:
         ),
         (
             "--from-log seed.log --script --run",
-            "error[TM901]: `--script` only writes a file, without a run or its cost\n",
+            "error[TM901]: `--script` cannot be combined with `--run`, `--verify` or `--cost`\n",
         ),
         (
             "--from-log seed.log --dot --run",
@@ -391,7 +391,7 @@ def test_words_after_two_dashes_go_to_the_driver_as_they_are(real: Cli, here: Pa
 def test_two_dashes_pass_words_on() -> None:
     parsed = parse(["stages", "a.cu", "--json", "--", "-c", "--json", "--"])
     assert (parsed.arguments, parsed.passed) == (["a.cu"], ["-c", "--json", "--"])
-    assert parsed.given == {"format": "json"}
+    assert parsed.values == {"format": "json"}
     assert parse(["diff", "a", "--", "-b"]).arguments == ["a", "-b"]
 
 

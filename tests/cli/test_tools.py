@@ -14,7 +14,7 @@ import toolmatrix
 from tests import matrix
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli import tools
-from toolmatrix.cli.tools import TOOLS, SessionDefaults, ToolReply, tell
+from toolmatrix.cli.tools import TOOLS, SessionDefaults, ToolReply, call_tool
 from toolmatrix.command import all_options
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def standing() -> SessionDefaults:
 
 def refused(name: str, arguments: dict[str, Any], standing: SessionDefaults) -> list[str]:
     """The lines of an error, which is a document as well."""
-    told = tell(name, arguments, standing)
+    told = call_tool(name, arguments, standing)
     assert told.failed
     assert told.document["schema"] == "toolmatrix.error/1"
     return told.text.splitlines()
@@ -69,7 +69,7 @@ def test_an_assistant_is_told_what_the_command_prints(
     jsonschema.validate(
         arguments | {"cpu": "any"} if "cpu" in arguments else arguments, shape(name)
     )
-    told = tell(name, arguments, standing)
+    told = call_tool(name, arguments, standing)
     command = name.replace("_", "-")
     assert not told.failed
     assert told.text == real(command, *words).out
@@ -99,14 +99,14 @@ def test_arguments_are_the_options_of_the_command() -> None:
 
 
 def test_one_word_may_stand_for_a_list_and_null_for_nothing(standing: SessionDefaults) -> None:
-    listed = tell("resolve", {"request": ["cuda"], "device": ["A100", "H100"]}, standing)
+    listed = call_tool("resolve", {"request": ["cuda"], "device": ["A100", "H100"]}, standing)
     plain = {"request": "cuda", "device": "A100,H100", "cpu": None}
-    assert tell("resolve", plain, standing) == listed
+    assert call_tool("resolve", plain, standing) == listed
     assert not listed.failed
 
 
 def test_schemas_refuse_another_document(standing: SessionDefaults) -> None:
-    told = tell("show", {"subject": "bazel"}, standing)
+    told = call_tool("show", {"subject": "bazel"}, standing)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(told.document, TOOLS["resolve"].output_schema())
 
@@ -156,8 +156,8 @@ def test_schemas_refuse_another_document(standing: SessionDefaults) -> None:
             {"request": ["torch"], "distro": "d" * 401},
             [
                 "error[TM901]: `distro` is too long",
-                "  expected: at most 400 letters, and 100 of a list",
-                "  found: 401 letters in 1",
+                "  expected: at most 400 characters, and 100 words in a list",
+                "  found: 401 characters in 1 word",
             ],
             id="long",
         ),
@@ -165,8 +165,8 @@ def test_schemas_refuse_another_document(standing: SessionDefaults) -> None:
             {"request": ["torch"] * 101},
             [
                 "error[TM901]: `request` is too long",
-                "  expected: at most 400 letters, and 100 of a list",
-                "  found: 5 letters in 101",
+                "  expected: at most 400 characters, and 100 words in a list",
+                "  found: 5 characters in 101 words",
             ],
             id="many",
         ),
@@ -231,12 +231,12 @@ def test_a_defect_is_told_without_a_traceback(
 def test_a_log_is_a_path_or_its_lines(standing: SessionDefaults, tmp_path: Path) -> None:
     text = Path(LOG).read_text()
     (tmp_path / "build.log").write_text(text)
-    there = tell("diagnose", {"log": "build.log"}, standing.replace(directory=str(tmp_path)))
-    here = tell("diagnose", {"log": text}, standing)
+    there = call_tool("diagnose", {"log": "build.log"}, standing.replace(directory=str(tmp_path)))
+    here = call_tool("diagnose", {"log": text}, standing)
     assert codes(there) == codes(here) == ["TM201"]
     assert refused("diagnose", {"log": "line\n" * tools.LONGEST_LOG}, standing)[1:] == [
-        "  expected: at most 1048576 letters, and 100 of a list",
-        "  found: 5242880 letters in 1",
+        "  expected: at most 1048576 characters, and 100 words in a list",
+        "  found: 5242880 characters in 1 word",
     ]
     assert refused("diagnose", {"log": "no.log"}, standing)[:2] == [
         "error[TM906]: cannot read the log",
@@ -273,7 +273,7 @@ def test_no_error_shows_what_is_in_a_file(
         key: str(tmp_path / "secret.yaml") if "{" in value else value
         for key, value in arguments.items()
     }
-    answer = tell(tool, given, standing.replace(directory=str(tmp_path)))
+    answer = call_tool(tool, given, standing.replace(directory=str(tmp_path)))
     assert HIDDEN not in answer.text
     assert HIDDEN not in json.dumps(answer.document)
     assert answer.failed == (name != "log")
@@ -306,7 +306,7 @@ def test_no_question_leaves_the_folder_of_the_server(
         if directory == os.sep and way == "a device":
             continue
         told = refused(tool, given, standing.replace(directory=directory))
-        assert told[0] == "error[TM901]: a question may not name this file"
+        assert told[0] == "error[TM901]: the tools may not read this file"
 
 
 def codes(told: ToolReply) -> list[str]:
@@ -319,6 +319,8 @@ def test_options_of_the_server_hold_until_a_question_says_otherwise(
 ) -> None:
     arm = standing.replace(options={"target": ("arm",), "invert": True})
     wanted = {"request": ["tensorflow==2.6.5"]}
-    assert list(tell("resolve", wanted, arm).document["targets"]) == ["arm"]
-    assert list(tell("resolve", wanted | {"target": "x86"}, arm).document["targets"]) == ["x86"]
-    assert not tell("show", {"subject": "bazel"}, arm).failed
+    assert list(call_tool("resolve", wanted, arm).document["targets"]) == ["arm"]
+    assert list(call_tool("resolve", wanted | {"target": "x86"}, arm).document["targets"]) == [
+        "x86"
+    ]
+    assert not call_tool("show", {"subject": "bazel"}, arm).failed

@@ -369,7 +369,7 @@ def commands_agree(asker: Asker, reply: Reply) -> Iterator[str]:
         if name != "matrix" and value
     } | {"request": list(fields.wanted)}
     for name, expected in (("resolve", document), ("why_not", other)):
-        told = tools.tell(name, arguments, tools.SessionDefaults(matrix=matrix))
+        told = tools.call_tool(name, arguments, tools.SessionDefaults(matrix=matrix))
         if told.document != json.loads(json.dumps(expected)) and told.document != expected:
             yield f"the tool {name} of assistants has another document: {str(told.document)[:200]}"
 

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-# Objects made between two looks for garbage: an answer makes fewer, and leaves none that matters.
+# Objects allocated between two garbage collections: an answer allocates fewer, and leaves little garbage.
 COLLECT_EVERY = 100_000
 
 
@@ -22,7 +22,7 @@ def main_script() -> int:
     _open_closed()
     from toolmatrix.cli.main import main
 
-    # A letter that the encoding of the terminal lacks is shown as an escape; no answer fails for it.
+    # A character that the terminal's encoding lacks is printed as an escape instead of failing.
     if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
         reconfigure(errors="backslashreplace")
     code = main(sys.argv[1:], os.environ, sys.stdin, sys.stdout, sys.stderr)
@@ -41,7 +41,7 @@ def script() -> NoReturn:
         if not interrupts.are_behind(error):
             raise
         interrupts.end()
-    # Once there is an answer nothing is left to put away, and freeing all objects one by one is a tenth of a `resolve`.
+    # After an answer there is nothing to clean up, and freeing all objects takes a tenth of a `resolve`.
     if code <= 1:
         os._exit(code)
     interrupts.end_with(code)
@@ -49,8 +49,8 @@ def script() -> NoReturn:
 
 
 def _open_closed() -> None:
-    # A file that is opened would take the number of a stream that was closed, and get what is printed. In its place
-    # stands one that fails, as with the tools of GNU (`stdopen` of gnulib): what does not use it is none the worse.
+    # A file that is opened would get the descriptor of a closed stream, and with it what is printed. Open instead
+    # a stream that fails, as GNU tools do (`stdopen` of gnulib): only code that uses it sees an error.
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -62,7 +62,7 @@ def _open_closed() -> None:
 
 
 def _settle(stream: object) -> None:
-    # Python flushes at the exit again and would complain of a reader that is gone: the stream then points at nothing.
+    # Python flushes again at exit and would report a closed pipe, so redirect the stream to /dev/null.
     try:
         stream.flush()  # type: ignore[attr-defined]
     except (OSError, ValueError, AttributeError):

@@ -1,9 +1,10 @@
-"""The context that a command is handed, and the only ways in which it speaks."""
+"""The context of a command's run, through which it reads its input and writes everything."""
 
 from __future__ import annotations
 
 import os
 import os.path
+from itertools import chain
 
 from toolmatrix.api import as_json
 from toolmatrix.errors import OutputError, UsageError
@@ -14,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from tempfile import TemporaryDirectory
-    from typing import Any, TextIO
+    from typing import Any, BinaryIO, TextIO
 
     from toolmatrix.api import Printed
     from toolmatrix.cli.prepare import Origin, Settings
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
 
 STDIN = "-"
-# Bytes of a request.
+# Maximum bytes of a request.
 _LARGEST = 1 << 20
 
 
@@ -34,30 +35,29 @@ class Stdin:
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        self.taken = ""
+        self.read_as = ""
         self._folder: TemporaryDirectory[str] | None = None
 
     def read(self, what: str, most: int) -> bytes:
-        """At most so many bytes; raises UsageError where something else has read them."""
-        if self.taken:
+        """Read at most `most` bytes; raises UsageError if stdin was read before."""
+        if self.read_as:
             raise UsageError(
                 "only one thing can be read from stdin",
                 expected=f"`{STDIN}` once",
-                found=f"{self.taken} and {what}",
+                found=f"{self.read_as} and {what}",
                 help="put one of the two in a file",
             )
-        self.taken = what
-        # Bytes, for the encoding is a part of what is read; a stream of text alone has none.
-        raw = getattr(self.stream, "buffer", None)
+        self.read_as = what
+        # Read bytes where possible, because the callers check the encoding; a text stream has no buffer.
+        raw: BinaryIO | None = getattr(self.stream, "buffer", None)
         try:
-            data: bytes = raw.read(most) if raw is not None else self.stream.read(most).encode()
+            return raw.read(most) if raw is not None else self.stream.read(most).encode()
         except OSError as error:
             raise UsageError(f"cannot read {what} from stdin", found=error.strerror or "") from None
-        return data
 
     def matrix(self) -> str:
-        """The path of a file with the matrix that is piped in."""
-        # A matrix may be read again, for the places of findings and by other processes: a stream is read once.
+        """The path of a file with the matrix from stdin."""
+        # A matrix is read several times (for positions of findings, by workers), a stream only once.
         from tempfile import TemporaryDirectory
 
         from toolmatrix.facts.yamlfile import SIZE_LIMIT
@@ -71,7 +71,7 @@ class Stdin:
 
     @property
     def path(self) -> str:
-        """The path of the file with the matrix that was piped in; empty if none was."""
+        """The path of the file with the matrix from stdin; empty if there is none."""
         return os.path.join(self._folder.name, "stdin") if self._folder is not None else ""
 
     def close(self) -> None:
@@ -87,29 +87,28 @@ class Stdin:
             lines = data.decode("utf-8").splitlines()
         except UnicodeDecodeError:
             raise UsageError("the request on stdin is not text", expected="UTF-8") from None
-        words = [line.partition("#")[0].strip() for line in lines]
-        found = [word for word in words if word]
-        if not found:
+        requests = [text for line in lines if (text := line.partition("#")[0].strip())]
+        if not requests:
             raise UsageError(
                 "no request on stdin", expected="requests such as `tensorflow==2.6.5`, one a line"
             )
-        return found
+        return requests
 
 
 class Context(Value):
     """One run of one command."""
 
     command: Command
-    # Paths among the options are ready to be opened: they are relative to the directory of `-C` no more.
+    # Paths among the options already include the directory of `-C`.
     options: Options
     origins: Mapping[str, Origin]
     settings: Settings
-    given: tuple[str, ...]
-    # The words of the command line, but those about the form and place of its result.
-    asked: tuple[str, ...] = ()
-    # Those given, or the request of the configuration where a command that takes one is given none.
+    typed_arguments: tuple[str, ...]
+    # The words of the command line without those about output format and file.
+    title_words: tuple[str, ...] = ()
+    # The typed arguments, or the configured request for a command that takes one and was given none.
     arguments: tuple[str, ...] = ()
-    # The words after `--`, for a command that passes them on.
+    # The words after `--`, which some commands pass on.
     passed: tuple[str, ...]
     configured_request: tuple[str, ...] = ()
     env: Mapping[str, str]
@@ -117,10 +116,10 @@ class Context(Value):
     stdout: TextIO
     stderr: TextIO
     terminal: Terminal
-    # The result, and what is said below it: both are printed when the command has returned.
+    # The result, and the notes below it: both are printed when the command has returned.
     pieces: list[Iterable[str]]
     later: list[str]
-    # What is said to go on while the command runs; nothing where it has no word for it.
+    # The progress messages that are currently shown, innermost last.
     waiting: list[Waiting | ProgressLine]
 
     @property
@@ -129,40 +128,44 @@ class Context(Value):
         return self.settings.environments
 
     def for_environment(self, name: str) -> Context:
-        """This run as `[environments.NAME]` would have it, or without one; flags and variables still win."""
+        """This run with the settings of `[environments.NAME]`, or of none; flags and variables still win."""
         options, origins = self.settings.options(self.command, self.env, name)
         request = self.settings.request(name)
+        terminal = terminal_of(self.stdout, self.env, options)
+        # A file has no colours unless requested.
+        if options.output != "-" and options.color != "always":
+            terminal = terminal.replace(colour=False)
         return self.replace(
             options=options,
             origins=origins,
             configured_request=request,
-            arguments=self.given or (request if self.command.requests else ()),
-            terminal=_terminal(self.stdout, self.env, options),
+            arguments=self.typed_arguments or (request if self.command.requests else ()),
+            terminal=terminal,
         )
 
     @property
     def title(self) -> str:
-        """The command line that asked, for above its result."""
+        """The command line, as a title above its result."""
         import shlex
 
-        return shlex.join(("toolmatrix", *self.asked))
+        return shlex.join(("toolmatrix", *self.title_words))
 
     @property
     def stdin(self) -> TextIO:
-        """The stream that is piped in."""
+        """The stream of stdin."""
         return self.piped.stream
 
     @property
     def matrices(self) -> tuple[str, ...]:
-        """The paths of the user's matrices; that of stdin lies in a file."""
+        """The paths of the user's matrices; one from stdin is stored in a file."""
         return tuple(self.piped.matrix() if path == "-" else path for path in self.options.matrix)
 
     def index(self) -> Index:
-        """The index of the matrix in force."""
+        """The index of the built-in matrix with the user's files on top."""
         return self.open_index(self.matrices)
 
     def open_index(self, paths: tuple[str, ...]) -> Index:
-        """The index of the built-in matrix with files on top, of which compiling is shown."""
+        """The index of the built-in matrix with files on top; shows that it is compiling."""
         from toolmatrix.facts.store import open_index
 
         return open_index(paths, self.env, self._compiling)
@@ -173,42 +176,42 @@ class Context(Value):
         return Waiting(self, "" if self.waiting else "compiling the matrix")
 
     def write(self, text: str) -> None:
-        """Give a piece of the result, for stdout or the file of `--output`."""
-        # Held back until the command has returned, so that a failure leaves no half of a result.
+        """Append text to the result, for stdout or the file of `--output`."""
+        # Buffered until the command has returned, so that a failure leaves no partial result.
         self.pieces.append((text,))
 
     def pour(self, pieces: Iterable[str]) -> None:
-        """Give a long result piece by piece: each is made when the one before it is written."""
+        """Append a long result whose chunks are generated while it is written."""
         self.pieces.append(pieces)
 
     def write_json(self, document: Mapping[str, Any]) -> None:
-        """Give a result as one JSON document."""
+        """Append a JSON document to the result."""
         self.write(as_json(document))
 
-    def give(self, found: Printed, **how: Any) -> int:
-        """Give a result in the form asked for, its text laid out as said; returns the exit code."""
-        # What fills a directory has its format for each of the files.
+    def give(self, result: Printed, **layout: Any) -> int:
+        """Write a result in the requested format, its text with some layout options; returns the exit code."""
+        # A command that fills a directory uses its format for each file.
         form = "text" if self.command.fills else self.options.format
-        if (chunks := getattr(found, "chunks", None)) is not None:
+        if (chunks := getattr(result, "chunks", None)) is not None:
             self.pour(chunks(form))
         elif form == "json":
-            self.write_json(found.to_json())
+            self.write_json(result.to_json())
         elif form == "text":
-            self.write(found.text(self.terminal, **how))
+            self.write(result.text(self.terminal, **layout))
         else:
-            self.write(found.written(form, self.title))
-        # Whoever uploads SARIF judges by its findings, and a step that failed would upload none.
-        return 0 if form == "sarif" else found.exit_code
+            self.write(result.written(form, self.title))
+        # A CI step that failed would not upload its SARIF; the findings in it decide there.
+        return 0 if form == "sarif" else result.exit_code
 
     def say(self, text: str, *, verbosity: int = 0) -> None:
-        """Tell the user at once something that is not part of the result."""
+        """Print a message at once to stderr."""
         if not self.options.quiet and self.options.verbose >= verbosity:
             for waiting in self.waiting:
                 waiting.clear()
-            tell(self.stderr, text.rstrip("\n") + "\n")
+            write_message(self.stderr, text.rstrip("\n") + "\n")
 
     def say_after(self, text: str) -> None:
-        """Tell the user something below the result, such as a count or a hint."""
+        """Print a message below the result, such as a count or a hint."""
         self.later.append(text)
 
     def path(self, text: str) -> str:
@@ -216,8 +219,8 @@ class Context(Value):
         return text if text == "-" else os.path.join(self.options.directory, text)
 
     def finish(self) -> None:
-        """Put the result where it belongs; raises OutputError."""
-        pieces = (piece for part in self.pieces for piece in part)
+        """Write the result to its destination; raises OutputError."""
+        pieces = chain.from_iterable(self.pieces)
         if self.options.output != "-" and not (self.command.fills or self.command.saves):
             from toolmatrix.outputs import replace_file
 
@@ -236,7 +239,7 @@ def terminal_of(stream: TextIO, env: Mapping[str, str], options: Options) -> Ter
         tty = stream.isatty()
     except (AttributeError, ValueError):
         tty = False
-    # A file or a pipe is written alike on every machine: only a terminal is measured.
+    # Only a terminal is measured: a file or a pipe gets the same text on every machine.
     width = 0
     if tty:
         try:
@@ -253,14 +256,6 @@ def terminal_of(stream: TextIO, env: Mapping[str, str], options: Options) -> Ter
     )
 
 
-def _terminal(stdout: TextIO, env: Mapping[str, str], options: Options) -> Terminal:
-    terminal = terminal_of(stdout, env, options)
-    # A file has no colours unless they are asked for.
-    if options.output != "-" and options.color != "always":
-        return terminal.replace(colour=False)
-    return terminal
-
-
 def to_stream(stream: TextIO, text: str) -> None:
     """Write and flush; raises BrokenPipeError when the reader is gone, else OutputError."""
     try:
@@ -268,15 +263,15 @@ def to_stream(stream: TextIO, text: str) -> None:
         stream.flush()
     except BrokenPipeError:
         raise
-    # A ValueError is what Python makes of a stream that was closed.
+    # Python raises ValueError for a closed stream.
     except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise OutputError("cannot write to stdout", found=found) from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OutputError("cannot write to stdout", found=reason) from None
 
 
-def tell(stream: TextIO, text: str) -> None:
-    """Write what stands beside the result."""
-    # If nobody listens, the exit code still speaks.
+def write_message(stream: TextIO, text: str) -> None:
+    """Write a message to stderr; errors are ignored."""
+    # Without a reader the exit code has to be enough.
     try:
         stream.write(text)
         stream.flush()

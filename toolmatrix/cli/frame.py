@@ -1,4 +1,4 @@
-"""From a run of the command line to the call of a command's function, and from its result to what is printed."""
+"""Calls a command's function with the options of a run, and prints its result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_REQUEST = (*fields.OPTIONS, "keep")
 
 
 class _CommandLine(caller.Caller):
-    """The command line, by the context of its run."""
+    """The caller of functions that run for the command line."""
 
     requests = "a request, or `request` in toolmatrix.toml"
     processes = 0
@@ -47,12 +47,12 @@ class _CommandLine(caller.Caller):
     def environments(
         self, read: Callable[[str, tuple[str, ...], RequestOptions], T]
     ) -> dict[str, T]:
-        found = {}
+        results = {}
         for name in sorted(self._context.environments):
             inside = self._context.for_environment(name)
             with _Origins(inside):
-                found[name] = read(name, inside.arguments, _of_request(inside))
-        return found
+                results[name] = read(name, inside.arguments, _of_request(inside))
+        return results
 
     def path(self, text: str) -> str:
         return self._context.path(text)
@@ -106,16 +106,16 @@ class _CommandLine(caller.Caller):
 def run(context: Context) -> int:
     """Run the command of a context and return its exit code."""
     command, options = context.command, context.options
-    if command.before and (found := command.before(context)):
-        return context.give(found)
+    if command.before and (result := command.before(context)):
+        return context.give(result)
     named = {name: options[name] for name in command.takes if name in command.options}
-    # `--no-store` takes the value of `store` away, and `--no-run` makes `run` false.
+    # `--no-store` clears `store`, and `--no-run` makes `run` false.
     for name in command.takes:
         if f"no_{name}" in command.own and options[f"no_{name}"]:
             named[name] = None if name in command.options else False
     if command.passes and context.passed:
         named["flags"] = context.passed
-    # Files go to the folder that the command has for them, and none to stdout.
+    # `-` is the default: functions write files to a folder, never to stdout.
     if named.get("output") == "-":
         del named["output"]
     _check_format(context)
@@ -125,37 +125,37 @@ def run(context: Context) -> int:
             serve, own = (command.line, {}) if command.line else (command.function, named)
             code: int = caller.call_for(command_line, serve, context, **own)
             return code
-        found = caller.call_for(command_line, _result, context, **named | _shared(context))
+        result = caller.call_for(command_line, _result, context, **named | _shared(context))
     if options.format == "github":
         from toolmatrix.cli.progress import summarize
 
-        summarize(context, found.step_summary(context.title))
-    if found.hint and options.format != "json":
-        context.say_after(f"hint: {found.hint}")
-    code = context.give(found, **{name: options[name] for name in found.layout})
-    # What differs is no failure unless that is asked.
+        summarize(context, result.step_summary(context.title))
+    if result.hint and options.format != "json":
+        context.say_after(f"hint: {result.hint}")
+    code = context.give(result, **{name: options[name] for name in result.layout})
+    # A difference is a failure only with `--exit-code`.
     return 0 if "exit_code" in command.own and not options.exit_code else code
 
 
 def _result(context: Context, **named: Any) -> Any:
-    """The result of the function, put where it goes."""
-    command, given = context.command, [*_arguments(context)]
-    # What the arguments say already.
-    for name in command.places[: len(given)]:
+    """Call the function, and put its result where it belongs."""
+    command, positional = context.command, [*_arguments(context)]
+    # Do not pass again what is a positional argument.
+    for name in command.positionals[: len(positional)]:
         named.pop(name, None)
     try:
-        found = command.function(*given, **named)
+        result = command.function(*positional, **named)
     except ToolmatrixError as error:
         if error.answer is None:
             raise
         return error.answer
-    if not hasattr(found, "put"):
-        return found
-    return found.put(**{name: context.options[name] for name in command.putting})
+    if not hasattr(result, "put"):
+        return result
+    return result.put(**{name: context.options[name] for name in command.putting})
 
 
 class _Origins:
-    """The places of the options of a run, one of which is named for a bad value. Raises UsageError, ConfigError."""
+    """Names the origin of an option with a bad value. Raises UsageError, ConfigError."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -170,35 +170,35 @@ class _Origins:
 
 
 def _check_format(context: Context) -> None:
-    """Refuse a format that an option takes from the command. Raises UsageError."""
+    """Refuse a format that is not available with an option. Raises UsageError."""
     form = context.options.format
-    for name, one in context.command.own.items():
-        if one.formats and context.options[name] and form not in one.formats:
+    for name, option in context.command.own.items():
+        if option.formats and context.options[name] and form not in option.formats:
             raise UsageError(
-                f"`{one.flags[-1]}` has no such format",
-                expected=" or ".join(one.formats),
+                f"`{option.flags[-1]}` has no such format",
+                expected=" or ".join(option.formats),
                 found=f"`{form}`",
             )
 
 
 def _shared(context: Context) -> dict[str, Any]:
-    """The arguments of options that many commands share."""
+    """The arguments for options that many commands share."""
     command, options = context.command, context.options
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if "matrix" in command.takes or command.request:
-        found["matrix"] = context.matrices
+        arguments["matrix"] = context.matrices
     if "wanted" in command.takes:
-        found["wanted"] = context.arguments
-    # One that is made, or has a place, need not be there.
-    is_read = "lock" in command.takes and "lock" not in (*command.places, *command.putting)
+        arguments["wanted"] = context.arguments
+    # A lock that is written, or is a positional argument, need not exist.
+    is_read = "lock" in command.takes and "lock" not in (*command.positionals, *command.putting)
     if is_read and _is_default(context, "lock"):
-        # Without a word about it, the lock that lies here counts.
-        found["lock"] = options.lock if os.path.isfile(options.lock) else ""
-    return found | (_of_request(context) if command.request else {})
+        # By default the lock in the current directory counts, if it exists.
+        arguments["lock"] = options.lock if os.path.isfile(options.lock) else ""
+    return arguments | (_of_request(context) if command.request else {})
 
 
 def _of_request(context: Context) -> Any:
-    """The options of the request that something says."""
+    """The options of the request that are set."""
     return {name: context.options[name] for name in _OF_REQUEST if not _is_default(context, name)}
 
 
@@ -207,15 +207,15 @@ def _is_default(context: Context, option: str) -> bool:
 
 
 def _arguments(context: Context) -> Iterator[Any]:
-    """The positional arguments; one alone is given all words, as a text or as a list of paths."""
+    """The positional arguments; a single one gets all words, as a text or as a list of paths."""
     command, words = context.command, context.arguments
     kinds = command.function.__annotations__
     if "wanted" in command.takes:
         return
-    if len(command.places) != 1 or command.repeats:
+    if len(command.positionals) != 1 or command.repeats:
         yield from words
-    elif words and "Iterable[Path]" in kinds[command.places[0]]:
+    elif words and "Iterable[Path]" in kinds[command.positionals[0]]:
         yield tuple(map(context.path, words))
     elif words:
         text = " ".join(words)
-        yield context.path(text) if kinds[command.places[0]] == "Path" else text
+        yield context.path(text) if kinds[command.positionals[0]] == "Path" else text

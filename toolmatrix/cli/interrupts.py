@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 # As shells report a program that SIGINT ended.
 CODE = 130
-SAID = "interrupted\n"
-# Seconds until an interrupt that nobody could raise comes again: by then the callback has returned.
+INTERRUPTED = "interrupted\n"
+# Seconds until an interrupt that could not be raised is repeated: by then the callback has returned.
 _SOON = 0.001
 
 
 def heed() -> None:
-    """Have an interrupt that comes where nothing can be raised, as in a callback of an import, come again."""
-    # It stays a KeyboardInterrupt, so that what a command has begun is put away.
+    """Repeat an interrupt that arrives where nothing can be raised, as in a callback of an import."""
+    # It stays a KeyboardInterrupt, so that the command cleans up.
     sys.unraisablehook = _again
 
 
@@ -41,22 +41,22 @@ def are_behind(error: BaseException | None) -> bool:
 
 
 def ignore() -> None:
-    """Let nothing interrupt what is left to do once there is an answer."""
+    """Ignore interrupts once there is an answer."""
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
 
 
 def end() -> NoReturn:
-    """End the process that was interrupted where nothing is to be put away."""
+    """End an interrupted process that has nothing to clean up."""
     ignore()
     try:
-        os.write(2, SAID.encode())
+        os.write(2, INTERRUPTED.encode())
     finally:
         os._exit(CODE)
 
 
 def end_with(code: int) -> None:
-    """Have an interrupt end the process with the code that it ends with anyway."""
-    # Where an interrupt came in text that was executed, as by `namedtuple`, Python kills itself at the end by the
-    # signal, unless it came in none that was executed since.
+    """Let an interrupt end the process with the exit code that it ends with anyway."""
+    # After an interrupt in code run by `exec`, as by `namedtuple`, Python kills itself at exit by the
+    # signal, unless other code was run by `exec` since.
     exec("")  # noqa: S102 - nothing
     _signal.signal(_signal.SIGINT, lambda *_: os._exit(code))

@@ -1,11 +1,11 @@
-"""The run of the program: arguments in, exit code out; the only place that words an error."""
+"""The run of the program: arguments in, exit code out; the only module that prints errors."""
 
 from __future__ import annotations
 
 from toolmatrix import __version__
 from toolmatrix.api import as_json
 from toolmatrix.cli import interrupts
-from toolmatrix.cli.context import tell, terminal_of, to_stream
+from toolmatrix.cli.context import terminal_of, to_stream, write_message
 from toolmatrix.cli.parser import Parsed, parse
 from toolmatrix.command import COMMANDS
 from toolmatrix.command.options import COMMON, Options
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
 
-# So many letters of a text are shown whole in an error.
+# Longest text in characters that an error shows whole.
 _LONGEST = 400
 READER_GONE = 141  # as a shell reports a program that SIGPIPE ended
 
@@ -50,7 +50,7 @@ def main(
     try:
         return run.guarded()
     except KeyboardInterrupt:
-        run.tell(interrupts.SAID)
+        run.print_error(interrupts.INTERRUPTED)
         return interrupts.CODE
     except BrokenPipeError:
         return READER_GONE
@@ -62,24 +62,17 @@ def main(
 class _Run:
     """One run: its streams, and what is known of its options so far."""
 
-    def __init__(
-        self,
-        argv: Sequence[str],
-        env: Mapping[str, str],
-        stdin: TextIO,
-        stdout: TextIO,
-        stderr: TextIO,
-    ) -> None:
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str], *streams: TextIO) -> None:
         self.argv = list(argv)
-        # What the program itself is told: words behind `--` are for others.
+        # The words for toolmatrix itself: those after `--` are for others.
         self.words = self.argv[: self.argv.index("--")] if "--" in self.argv else self.argv
         self.env = env
-        self.streams = stdin, stdout, stderr
-        self.stdout, self.stderr = stdout, stderr
+        self.streams = streams
+        _, self.stdout, self.stderr = streams
         self.context: Context | None = None
 
     def guarded(self) -> int:
-        """Execute, and word what goes wrong."""
+        """Run, and report errors."""
         try:
             return self.execute()
         except BrokenPipeError:
@@ -87,27 +80,27 @@ class _Run:
         except Exception as error:  # noqa: BLE001 - the one place where a defect becomes an exit code
             if interrupts.are_behind(error):
                 raise KeyboardInterrupt from None
-            told = as_told(error)
-            code = self.report(told)
-            # What was not raised as an error of ours is a defect, but for want of memory.
-            if type(told) is ToolmatrixError and self._very_verbose():
+            reported = as_toolmatrix_error(error)
+            code = self.report(reported)
+            # Any error that is not one of ours is a defect, except for lack of memory.
+            if type(reported) is ToolmatrixError and self._very_verbose():
                 import traceback
 
-                self.tell("".join(traceback.format_exception(error)))
+                self.print_error("".join(traceback.format_exception(error)))
             return code
 
     def execute(self) -> int:
-        # Asked by shells, not by people: it is in no list of commands.
+        # Called by shells, not by people: it is in no list of commands.
         if self.argv[:1] == ["_complete"]:
             return self._complete()
         parsed = parse(self.argv)
-        if "version" in parsed.given:
+        if "version" in parsed.values:
             to_stream(self.stdout, version_line() + "\n")
             return 0
-        if "help" in parsed.given:
+        if "help" in parsed.values:
             from toolmatrix.commands.help import page
 
-            terminal = terminal_of(self.stdout, self.env, Options(parsed.given, COMMON))
+            terminal = terminal_of(self.stdout, self.env, Options(parsed.values, COMMON))
             brief = parsed.flags["help"] == "-h"
             to_stream(self.stdout, page(parsed.command, terminal, brief=brief))
             return 0
@@ -118,44 +111,42 @@ class _Run:
 
         self.context = context = make_context(parsed, parsed.command, self.env, *self.streams)
         code = _run(context)
-        accepted = {
-            1: context.options.exit_zero,
-            CannotSay.exit_code: context.options.unknown_ok,
-        }
+        options = context.options
+        accepted = {1: options.exit_zero, CannotSay.exit_code: options.unknown_ok}
         return 0 if accepted.get(code) else code
 
     def _complete(self) -> int:
         from toolmatrix.commands.completion import candidates
 
-        found = candidates(self.argv[1:], self._index)
-        to_stream(self.stdout, "".join(name + "\n" for name in found))
+        names = candidates(self.argv[1:], self._index)
+        to_stream(self.stdout, "".join(name + "\n" for name in names))
         return 0
 
     def _index(self) -> Index:
-        # What is typed was not run yet, so there are only settings to tell the matrix.
+        # The command line is incomplete, so only settings name the matrix.
         from toolmatrix.cli.prepare import make_context
 
         return make_context(Parsed(), COMMANDS["list"], self.env, *self.streams).index()
 
     def report(self, error: ToolmatrixError) -> int:
-        """Word an error where its reader looks; returns the exit code."""
+        """Print an error as JSON or text; returns the exit code."""
         if error.where and self.context and error.where.path == self.context.piped.path:
             error.where.path = "stdin"
         if not self._wants_json():
-            self.tell(error_text(error, self._terminal()))
+            self.print_error(error_text(error, self._terminal()))
             return error.exit_code
-        # Who reads JSON reads stdout; where that is gone the error is told in words.
+        # JSON goes to stdout; if that fails, print the error as text.
         try:
             to_stream(self.stdout, as_json(error.to_json()))
         except BrokenPipeError:
             return READER_GONE
         except ToolmatrixError as second:
-            self.tell(error_text(second, self._terminal()))
+            self.print_error(error_text(second, self._terminal()))
         return error.exit_code
 
-    def tell(self, text: str) -> None:
+    def print_error(self, text: str) -> None:
         """Write to stderr."""
-        tell(self.stderr, text)
+        write_message(self.stderr, text)
 
     def _terminal(self) -> Terminal:
         plain = {"color": "never"} if "--no-color" in self.words else {}
@@ -165,7 +156,7 @@ class _Run:
     def _wants_json(self) -> bool:
         if self.context is not None:
             return bool(self.context.options.format == "json")
-        # The arguments may be what is wrong: then their bare words have to tell.
+        # If the arguments cannot be parsed, look at the bare words.
         for word, following in zip(self.words, [*self.words[1:], ""], strict=True):
             if word == "--json" or word == "--format=json":
                 return True
@@ -195,7 +186,7 @@ def _run(context: Context) -> int:
     context.waiting.append(waiting)
     with waiting:
         code = run(context)
-        # A long result is made while it is written; one that is printed tells by itself that it comes.
+        # A long result is generated while it is written; on stdout it shows its own progress.
         if context.options.output == "-":
             waiting.rest()
         context.finish()
@@ -203,8 +194,8 @@ def _run(context: Context) -> int:
 
 
 def version_line() -> str:
-    """`toolmatrix VERSION (matrix DATE, N facts)`, as far as the matrix can be asked."""
-    # The version has to be told of an installation that is broken as well.
+    """`toolmatrix VERSION (matrix DATE, N facts)`; without the matrix if it cannot be read."""
+    # The version is also needed from a broken installation.
     try:
         from toolmatrix.facts import about
 
@@ -214,8 +205,8 @@ def version_line() -> str:
     return f"toolmatrix {__version__} (matrix {date}, {count} facts)"
 
 
-def as_told(error: Exception) -> ToolmatrixError:
-    """What a user is told of whatever was raised: an error as it is, a bound, or a defect of toolmatrix."""
+def as_toolmatrix_error(error: Exception) -> ToolmatrixError:
+    """Any exception as an error for users: ours as it is, lack of memory, or a defect of toolmatrix."""
     if isinstance(error, ToolmatrixError):
         return error
     if isinstance(error, MemoryError):
@@ -231,20 +222,20 @@ def as_told(error: Exception) -> ToolmatrixError:
 
 def error_text(error: ToolmatrixError, terminal: Terminal) -> str:
     """An error as people read it."""
-    lines = [f"{terminal.style(f'error[{error.code}]', 'error')}: {_shown(error.what)}"]
+    lines = [f"{terminal.style(f'error[{error.code}]', 'error')}: {_safe_excerpt(error.what)}"]
     if error.where is not None:
-        lines.append(f"  --> {_shown(str(error.where))}")
+        lines.append(f"  --> {_safe_excerpt(str(error.where))}")
     if error.expected:
-        lines.append(f"  expected: {_shown(error.expected)}")
-    lines += [f"  found: {_shown(one)}" for one in error.each or (error.found,) if one]
+        lines.append(f"  expected: {_safe_excerpt(error.expected)}")
+    lines += [f"  found: {_safe_excerpt(text)}" for text in error.each or (error.found,) if text]
     if error.help:
-        lines.append(f"{terminal.style('help', 'help')}: {_shown(error.help)}")
+        lines.append(f"{terminal.style('help', 'help')}: {_safe_excerpt(error.help)}")
     return "\n".join(lines) + "\n"
 
 
-def _shown(text: str) -> str:
-    # What is quoted was written by strangers: it may be long, and hold letters that a terminal would obey.
-    # The end of a long text, such as a path, tells more than its middle.
+def _safe_excerpt(text: str) -> str:
+    # Quoted text is untrusted: it may be long, and contain control characters.
+    # The end of a long text, such as a path, is more useful than its middle.
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 4 :]}"
     from toolmatrix.report.terminal import printable

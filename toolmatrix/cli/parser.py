@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from toolmatrix.command.option import Option
 
 
-# How like a flag a misspelt one is that has nothing else in mind.
+# Similarity above which an unknown flag is surely a misspelt one.
 _SURELY = 0.85
 
 _OF_RESULT = ("format", "output", "color", "quiet", "verbose", "no_progress")
 
-# What people look for under another name, as with other programs.
-_MEANT = {"--gpu": "--device", "--os": "--distro"}
+# Options under the names that other programs have for them.
+_SYNONYMS = {"--gpu": "--device", "--os": "--distro"}
 _COMMANDS = {
     **dict.fromkeys(("install", "add", "solve", "tree"), "resolve"),
     **dict.fromkeys(("ls", "components"), "list"),
@@ -38,22 +38,22 @@ _COMMANDS = {
 
 
 class Parsed:
-    """The command line, taken apart; `asked` are its words but those about the form and place of the result."""
+    """The parsed command line; `title_words` are its words without those about output format and file."""
 
-    __slots__ = ("_command", "_table", "arguments", "asked", "flags", "given", "passed")
+    __slots__ = ("_command", "_table", "arguments", "flags", "passed", "title_words", "values")
 
     def __init__(self) -> None:
         self._command: Command | None = None
         self._table = _by_flag(COMMON | REQUEST)
         self.arguments: list[str] = []
-        self.asked: list[str] = []
+        self.title_words: list[str] = []
         self.passed: list[str] = []
-        self.given: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
         self.flags: dict[str, str] = {}
 
     @property
     def command(self) -> Command | None:
-        """The command, None until its name was read."""
+        """The command; None until its name is read."""
         return self._command
 
     @command.setter
@@ -64,31 +64,31 @@ class Parsed:
 
     def option(self, flag: str) -> tuple[Option | None, str]:
         """The option of a flag, None where no command has it, and the value that a shorthand stands for."""
-        found: tuple[Option | None, str] | None = self._table.get(flag) or self.every().get(flag)
-        return found or (None, "")
+        entry: tuple[Option | None, str] | None = self._table.get(flag) or self.every().get(flag)
+        return entry or (None, "")
 
     def every(self) -> Mapping[str, tuple[Option, str]]:
         """Each flag of any command with its option."""
-        # Importing all commands is for those whose flag is not that of the command, or stands before it.
+        # All commands are imported only for a flag that the command does not have, or that comes before it.
         return _by_flag(all_options())
 
 
 def _by_flag(options: Mapping[str, Option]) -> dict[str, tuple[Option, str]]:
-    found: dict[str, tuple[Option, str]] = {}
-    for one in options.values():
-        for flag in one.flags:
-            found[flag] = one, ""
-        for flag, value in one.shorthand.items():
-            found[flag] = one, value
-    return found
+    by_flag: dict[str, tuple[Option, str]] = {}
+    for option in options.values():
+        for flag in option.flags:
+            by_flag[flag] = option, ""
+        for flag, value in option.shorthand.items():
+            by_flag[flag] = option, value
+    return by_flag
 
 
 # Not `argparse`: with what it imports it doubles the time of an interpreter that does nothing, and its messages change
 # from one Python to the next. All flags share one table, so options may stand anywhere, before the command too.
 def parse(argv: Sequence[str]) -> Parsed:
-    """Take `argv` apart; raises UsageError."""
+    """Parse `argv`; raises UsageError."""
     parsed = Parsed()
-    # Taken from the end, so that a flag can take its value.
+    # Reversed, so that a flag can pop its value.
     words = list(reversed(argv))
     while words:
         start = len(argv) - len(words)
@@ -108,9 +108,9 @@ def parse(argv: Sequence[str]) -> Parsed:
             _positional(parsed, word)
         option, _ = parsed.option(word.partition("=")[0]) if word[:1] == "-" else (None, "")
         if option is None or option.name not in _OF_RESULT:
-            parsed.asked += argv[start : len(argv) - len(words)]
-        # What follows `--help` or `--version` is not judged: whoever asks for help may have half a command.
-        if "help" in parsed.given or "version" in parsed.given:
+            parsed.title_words += argv[start : len(argv) - len(words)]
+        # Ignore what follows `--help` or `--version`: the command line may be incomplete.
+        if "help" in parsed.values or "version" in parsed.values:
             named = next((COMMANDS[rest] for rest in reversed(words) if rest in COMMANDS), None)
             parsed.command = parsed.command or named
             return parsed
@@ -140,13 +140,13 @@ def _command_help(word: str) -> str:
 
 def _long(parsed: Parsed, word: str, words: list[str]) -> None:
     flag, equals, value = word.partition("=")
-    option, stands_for = parsed.option(flag)
+    option, shorthand_value = parsed.option(flag)
     if option is None:
         raise _unknown(parsed, flag, value if equals else words[-1] if words else "")
-    if stands_for or not option.takes_value:
+    if shorthand_value or not option.takes_value:
         if equals:
             raise UsageError(f"option `{flag}` takes no value", found=f"`{value}`")
-        _set(parsed, option, flag, stands_for)
+        _set(parsed, option, flag, shorthand_value)
     else:
         _set(parsed, option, flag, value if equals else _next_value(option, flag, words))
 
@@ -167,10 +167,10 @@ def _short(parsed: Parsed, word: str, words: list[str]) -> None:
 
 
 def _next_value(option: Option, flag: str, words: list[str]) -> str:
-    # `--arch --json` is a value forgotten; one that begins with a dash is written `--arch=-x`.
+    # `--arch --json` lacks a value; one that begins with a dash is written `--arch=-x`.
     if not words or (words[-1].startswith("-") and words[-1] != "-"):
-        found = f"`{words[-1]}`" if words else "the end of the line"
-        raise UsageError(f"option `{flag}` needs a value", expected=option.metavar, found=found)
+        following = f"`{words[-1]}`" if words else "the end of the line"
+        raise UsageError(f"option `{flag}` needs a value", expected=option.metavar, found=following)
     return words.pop()
 
 
@@ -179,16 +179,18 @@ def _unknown(parsed: Parsed, flag: str, value: str = "") -> UsageError:
 
     known = tuple(_by_flag(parsed.command.options) if parsed.command else parsed.every())
     close = closest(flag, known)
-    if flag in _MEANT:
-        # With it comes `re`, which no run without a mistake needs.
+    if flag in _SYNONYMS:
+        # Imports `re`, which only this error needs.
         import shlex
 
-        close = _MEANT[flag] if value[:1] in ("", "-") else f"{_MEANT[flag]} {shlex.quote(value)}"
-    # What is very like a flag is that flag misspelt.
+        close = _SYNONYMS[flag]
+        if value[:1] not in ("", "-"):
+            close += f" {shlex.quote(value)}"
+    # A flag that is very similar is misspelt.
     elif "--with" in known and not closest(flag, known, _SURELY):
-        # With a version behind it, such as `--cuda 11.2`, it is what one holds; without one, `--cuda` may say a word.
-        held = value[:1].isdigit()
-        close = _holding(flag, value) if held else as_option(flag[2:]) or close
+        # With a version, as in `--cuda 11.2`, it is something to keep; without one, `--cuda` may be a value.
+        has_version = value[:1].isdigit()
+        close = _holding(flag, value) if has_version else as_option(flag[2:]) or close
     command = f" {parsed.command.name}" if parsed.command else ""
     help = f"did you mean `{close}`?" if close else f"`toolmatrix help{command}` lists the options"
     return UsageError(f"unknown option `{flag}`", help=help)
@@ -199,7 +201,7 @@ def _holding(flag: str, value: str) -> str:
 
 
 def _set(parsed: Parsed, option: Option, flag: str, text: str) -> None:
-    before = parsed.given.get(option.name)
+    before = parsed.values.get(option.name)
     if option.kind == "flag":
         value: Any = True
     elif option.kind == "count":
@@ -211,14 +213,13 @@ def _set(parsed: Parsed, option: Option, flag: str, text: str) -> None:
             raise bad.about(UsageError, f"`{flag}`") from None
         if option.kind == "list":
             value = (before or ()) + value
-        # Said twice alike, as by a script that adds to the words of another, it is no contradiction.
+        # The same value twice is no contradiction: scripts append options to those of others.
         elif before not in (None, value):
             first = parsed.flags[option.name]
             second = flag if flag in option.shorthand else f"{flag} {text}"
             raise UsageError(f"`{first}` and `{second}` contradict each other")
-    parsed.given[option.name] = value
-    shown = f"{flag} {text}" if text and flag in option.flags else flag
-    parsed.flags[option.name] = shown
+    parsed.values[option.name] = value
+    parsed.flags[option.name] = f"{flag} {text}" if text and flag in option.flags else flag
 
 
 def _check_options(parsed: Parsed) -> None:

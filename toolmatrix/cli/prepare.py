@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
     from toolmatrix.cli.parser import Parsed
-    from toolmatrix.cli.settings import SettingsFile
+    from toolmatrix.cli.settings import SettingsFile, SettingsTable
     from toolmatrix.command import Command
     from toolmatrix.errors import Position, ToolmatrixError
 
 
 class Origin(Value):
-    """The place that the value of an option came from."""
+    """Where the value of an option comes from."""
 
     # flag, variable, environment table, project file, user file or default
     kind: str
@@ -40,20 +40,20 @@ class Origin(Value):
 
     @property
     def where(self) -> Position | None:
-        """The place in a file, for what stands in one."""
-        # Looked for only when it is shown: reading TOML tells no positions.
+        """The position in a file, if it comes from one."""
+        # Searched for only when it is shown: the TOML reader has no positions.
         return self.file.position(*self.keys) if self.file else None
 
     def __str__(self) -> str:
-        place = self.where
-        return str(place) if place else self.name or self.kind
+        position = self.where
+        return str(position) if position else self.name or self.kind
 
 
 DEFAULT = Origin(kind="default")
 
 
 class SettingsLayer(Value):
-    """The values that one place gives."""
+    """The values from one source."""
 
     kind: str
     values: Mapping[str, Any]
@@ -70,18 +70,22 @@ class SettingsLayer(Value):
 
 
 # Defaults that are paths lie in the directory of -C as well.
-_PATHS = {name: one.default for name, one in COMMON.items() if one.shape == "path" and one.default}
+_PATHS = {
+    name: option.default
+    for name, option in COMMON.items()
+    if option.shape == "path" and option.default
+}
 
 
 def _from_variables(env: Mapping[str, str], command: Command, directory: str) -> SettingsLayer:
     values: dict[str, Any] = {}
     names: dict[str, str] = {}
-    # An environment without such variables, which is the usual one, costs one look at each name.
+    # Fast for the usual case, an environment without such variables.
     is_usual = not any(name.startswith("TOOLMATRIX_") for name in env)
     for name in () if is_usual else command.options:
         option = command.options[name]
-        for variable, stands_for in _variables(option):
-            value = _from_variable(option, variable, stands_for, env.get(variable))
+        for variable, shorthand_value in _variables(option):
+            value = _from_variable(option, variable, shorthand_value, env.get(variable))
             if value is None:
                 continue
             if values.get(name, value) != value:
@@ -104,20 +108,20 @@ def _variables(option: Option) -> list[tuple[str, str]]:
     return [(option.variable, ""), *short]
 
 
-def _from_variable(option: Option, variable: str, stands_for: str, text: str | None) -> Any:
-    """The value that the text of a variable gives an option; None where it says nothing, or no to a shorthand."""
+def _from_variable(option: Option, variable: str, shorthand_value: str, text: str | None) -> Any:
+    """The value of an option from a variable; None if it is empty, or false for a shorthand."""
     if not text:
         return None
     try:
-        if not stands_for:
+        if not shorthand_value:
             return option.read(text, from_env=True)
-        return stands_for if COMMON["help"].read(text) else None
+        return shorthand_value if COMMON["help"].read(text) else None
     except BadValue as bad:
         raise invalid_option(option, Origin(kind="variable", name=variable), bad) from None
 
 
 def invalid_option(option: Option, origin: Origin, bad: BadValue) -> ToolmatrixError:
-    """The error for a value that an option does not take, where it was said."""
+    """The error for a bad value of an option, with its origin."""
     kind = UsageError if origin.kind == "flag" else ConfigError
     what = f"`{option.flags[-1] if origin.kind == 'flag' else option.key}`"
     if origin.kind == "variable":
@@ -133,13 +137,10 @@ def _placed(
     for name, value in values.items():
         if directory and name in options and options[name].shape == "path":
             several = isinstance(value, tuple)
-            joined = tuple(_join(directory, one) for one in (value if several else [value]))
-            placed[name] = joined if several else joined[0]
+            paths = value if several else (value,)
+            joined = [path if path == "-" else os.path.join(directory, path) for path in paths]
+            placed[name] = tuple(joined) if several else joined[0]
     return placed
-
-
-def _join(directory: str, path: str) -> str:
-    return path if path == "-" else os.path.join(directory, path)
 
 
 def merge(layers: Sequence[SettingsLayer], command: Command) -> tuple[Options, dict[str, Origin]]:
@@ -159,7 +160,7 @@ def merge(layers: Sequence[SettingsLayer], command: Command) -> tuple[Options, d
 def _settle_exclusions(
     values: dict[str, Any], origins: dict[str, Origin], command: Command
 ) -> None:
-    # Of options that exclude each other the one of the stronger place wins, which was put in first; within one place
+    # Of options that exclude each other the one of the stronger layer wins, which comes first; within one layer
     # it is an error.
     by_strength = list(values)
     for name in by_strength:
@@ -180,13 +181,19 @@ def _settle_format(values: dict[str, Any], origins: dict[str, Origin], command: 
     form = values["format"]
     if form in command.formats or (command.fills and set(form.split(",")) <= set(command.forms)):
         return
-    # As a setting it means other commands.
+    # As a setting it is meant for other commands.
     if origins["format"].kind == "flag":
         raise UsageError(
             f"`{command.name}` has no format `{form}`",
             expected="one of " + ", ".join(command.forms),
         )
     del values["format"], origins["format"]
+
+
+def _from_table(
+    kind: str, table: SettingsTable, file: SettingsFile, path: tuple[str, ...] = ()
+) -> SettingsLayer:
+    return SettingsLayer(kind=kind, values=table.values, file=file, path=path, keys=table.keys)
 
 
 class Settings(Value):
@@ -199,7 +206,7 @@ class Settings(Value):
     @property
     def environments(self) -> dict[str, SettingsFile]:
         """The file that has each environment: of two, the stronger one."""
-        # The files are ordered by strength: the last one that is put in stays.
+        # Later entries replace earlier ones, so insert the strongest file last.
         return {name: file for file in reversed(self.files) for name in file.environments}
 
     def options(
@@ -209,82 +216,75 @@ class Settings(Value):
         layers = [self.flags, _from_variables(env, command, self.directory)]
         if environment:
             file = self._of(environment)
-            layers.append(
-                SettingsLayer(
-                    kind="environment table",
-                    values=file.environments[environment].values,
-                    file=file,
-                    path=("environments", environment),
-                    keys=file.environments[environment].keys,
-                )
-            )
-        layers += [
-            SettingsLayer(kind=one.kind, values=one.top.values, file=one, keys=one.top.keys)
-            for one in self.files
-        ]
+            table, path = file.environments[environment], ("environments", environment)
+            layers.append(_from_table("environment table", table, file, path))
+        layers += [_from_table(file.kind, file.top, file) for file in self.files]
         layers.append(SettingsLayer(kind="default", values=_placed(_PATHS, COMMON, self.directory)))
         return merge(layers, command)
 
     def request(self, environment: str = "") -> tuple[str, ...]:
-        """The standing request, of an environment where one is named and has its own."""
+        """The configured request: that of the environment if it has one."""
         tables = [file.top for file in self.files]
         if environment:
             tables.insert(0, self._of(environment).environments[environment])
-        # A request is one whole: those of several tables are not put together.
+        # Requests of several tables are not merged.
         return next((table.request for table in tables if table.request), ())
 
     def pasted(self, env: Mapping[str, str]) -> Options:
-        """The options of a `resolve` without flags in the directory where this command was started."""
+        """The options of `resolve` without flags in the current directory."""
         command, flags = COMMANDS["resolve"], SettingsLayer(kind="flag", values={})
-        # Whoever pastes the command has no flag of this run.
+        # A pasted command does not have the flags of this run.
         here = self.replace(flags=flags)
         if "directory" in self.flags.values:
-            # `-C` is no part of what is pasted, and other files may be in force without it.
+            # Without `-C`, which is not pasted, other files may apply.
             here = _settings(flags, _directory({}, env), env)
         options, _ = here.options(command, env)
-        # A variable may name an environment, which is known only after the options were read without one.
-        return (
-            here.options(command, env, options.environment)[0] if options.environment else options
-        )
+        # A variable may name the environment, so read the options without one first.
+        name = options.environment
+        return here.options(command, env, name)[0] if name else options
 
     def _of(self, environment: str) -> SettingsFile:
-        if environment not in self.environments:
-            raise _no_environment(environment, self.environments)
-        return self.environments[environment]
+        known = self.environments
+        if environment in known:
+            return known[environment]
+        from toolmatrix.request.spelling import meant
+
+        raise UsageError(
+            f"unknown environment `{environment}`",
+            expected="one of " + ", ".join(known) if known else "an [environments.NAME] table",
+            help=meant(environment, tuple(known)),
+        )
 
 
 def _settings(flags: SettingsLayer, directory: str, env: Mapping[str, str]) -> Settings:
-    found = (
-        next(_settings_files(_project_files(directory), "project file"), None),
-        next(_settings_files(_user_files(env), "user file"), None),
-    )
-    return Settings(
-        flags=flags, directory=directory, files=tuple(file for file in found if file is not None)
-    )
+    project = _first_file(_project_files(directory), "project file")
+    files = (*project, *_first_file(_user_files(env), "user file"))
+    return Settings(flags=flags, directory=directory, files=files)
 
 
-def _settings_files(
-    places: Iterable[tuple[str, tuple[str, ...]]], kind: str
-) -> Iterator[SettingsFile]:
+def _first_file(
+    candidates: Iterable[tuple[str, tuple[str, ...]]], kind: str
+) -> tuple[SettingsFile, ...]:
     # The reader is imported where there is a file, which is rare.
-    for path, prefix in places:
+    for path, prefix in candidates:
         try:
             os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError:
-            # What is wrong with it is for the reader to say.
+            # The reader reports what is wrong with it.
             pass
         from toolmatrix.cli.settings import read
 
-        found = read(path, kind, prefix)
-        if found is not None:
-            yield found
+        settings = read(path, kind, prefix)
+        if settings is not None:
+            return (settings,)
+    return ()
 
 
 def _project_files(directory: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The places of `toolmatrix.toml`, and `[tool.toolmatrix]` of `pyproject.toml`, in a directory and those above."""
-    # Below the current directory a path is shown as its reader would write it.
+    # Show a path relative to the current directory.
     current = os.path.join(os.getcwd(), "")
     here, above = "", os.path.abspath(directory or os.curdir)
     while here != above:
@@ -294,7 +294,7 @@ def _project_files(directory: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _user_files(env: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    # The XDG base directory specification has paths ignored that are relative.
+    # The XDG base directory specification ignores relative paths.
     base, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
     if not os.path.isabs(base):
         base = os.path.join(home, ".config")
@@ -310,10 +310,10 @@ def make_context(
     stdout: TextIO,
     stderr: TextIO,
 ) -> Context:
-    """Everything a command is handed, from what was parsed, the variables and the files."""
-    directory = _directory(parsed.given, env)
-    said = _placed(parsed.given, command.options, directory)
-    flags = SettingsLayer(kind="flag", values=said, names=parsed.flags)
+    """The context of a command, from the command line, the variables and the files."""
+    directory = _directory(parsed.values, env)
+    values = _placed(parsed.values, command.options, directory)
+    flags = SettingsLayer(kind="flag", values=values, names=parsed.flags)
     settings = _settings(flags, directory, env)
     piped = Stdin(stdin)
     context = Context(
@@ -321,8 +321,8 @@ def make_context(
         options=Options({}, {}),
         origins={},
         settings=settings,
-        given=tuple(_expand_stdin(parsed.arguments, command, piped)),
-        asked=tuple(parsed.asked),
+        typed_arguments=tuple(_expand_stdin(parsed.arguments, command, piped)),
+        title_words=tuple(parsed.title_words),
         passed=tuple(parsed.passed),
         env=env,
         piped=piped,
@@ -340,8 +340,8 @@ def make_context(
     return context
 
 
-def _directory(given: Mapping[str, Any], env: Mapping[str, str]) -> str:
-    directory: str = given.get("directory") or env.get("TOOLMATRIX_DIRECTORY", "")
+def _directory(flags: Mapping[str, Any], env: Mapping[str, str]) -> str:
+    directory: str = flags.get("directory") or env.get("TOOLMATRIX_DIRECTORY", "")
     if directory and not os.path.isdir(directory):
         raise UsageError(f"no directory `{directory}`", help="`-C` names a directory")
     return directory
@@ -349,41 +349,27 @@ def _directory(given: Mapping[str, Any], env: Mapping[str, str]) -> str:
 
 def _expand_stdin(arguments: Sequence[str], command: Command, piped: Stdin) -> Iterator[str]:
     asks = command.request and "REQUEST" in command.usage
-    for word in arguments:
-        yield from piped.request() if asks and word == STDIN else (word,)
-
-
-def _no_environment(name: str, known: Mapping[str, Any]) -> UsageError:
-    from toolmatrix.request.spelling import meant
-
-    return UsageError(
-        f"unknown environment `{name}`",
-        expected="one of " + ", ".join(known) if known else "an [environments.NAME] table",
-        help=meant(name, tuple(known)),
-    )
+    for argument in arguments:
+        yield from piped.request() if asks and argument == STDIN else (argument,)
 
 
 def _count_arguments(context: Context) -> None:
     command, count = context.command, len(context.arguments)
     help = f"`toolmatrix help {command.name}` shows examples"
     if count < command.at_least:
-        given = f"`{command.name}` needs {command.usage}"
-        raise UsageError(given, found=_counted(count), help=help)
+        present = "1 argument" if count else "no argument"
+        raise UsageError(f"`{command.name}` needs {command.usage}", found=present, help=help)
     if command.at_most is not None and count > command.at_most:
         extra = context.arguments[command.at_most]
-        # `matrix cuda arch` is meant as `matrix --rows cuda --cols arch`.
+        # `matrix cuda arch` means `matrix --rows cuda --cols arch`.
         if len(command.for_words) >= count:
             import shlex
 
-            said = zip(command.for_words, context.arguments, strict=False)
-            meant = shlex.join(word for pair in said for word in pair)
-            help = f"did you mean `toolmatrix {command.name} {meant}`?"
+            pairs = zip(command.for_words, context.arguments, strict=False)
+            suggestion = shlex.join(word for pair in pairs for word in pair)
+            help = f"did you mean `toolmatrix {command.name} {suggestion}`?"
         raise UsageError(
             f"`{command.name}` does not take `{extra}`",
             expected=command.usage or "no argument",
             help=help,
         )
-
-
-def _counted(count: int) -> str:
-    return {0: "no argument", 1: "1 argument"}.get(count, f"{count} arguments")

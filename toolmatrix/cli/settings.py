@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _TABLES = ("request", "environments")
-# Bytes of a file.
+# Maximum bytes of a file.
 _LARGEST = 4 << 20
 
 
@@ -47,7 +47,7 @@ class SettingsFile(Value):
 
 
 def read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | None:
-    """The settings in a file, below some keys; None where it holds none. Raises ConfigError."""
+    """The settings in a file, below some keys; None if it has none. Raises ConfigError."""
     try:
         with opened(path) as file:
             data = file.read(_LARGEST + 1)
@@ -63,7 +63,7 @@ def read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | N
             where=Position(path),
             expected=f"at most {_LARGEST >> 20} MiB",
         )
-    # Most projects have a pyproject.toml that is not about us: importing the TOML reader is a quarter of a `resolve`.
+    # Most pyproject.toml files have no table of ours, and importing the TOML reader takes a quarter of a `resolve`.
     if prefix and b"toolmatrix" not in data:
         return None
     try:
@@ -83,11 +83,11 @@ def read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | N
 
 
 def _option(key: str) -> Option | None:
-    # The options of single commands are imported for a key that is none of those that many share.
+    # Commands are imported only for a key that is not a shared option.
     for options in (COMMON | REQUEST, None):
-        for one in (all_options() if options is None else options).values():
-            if one.key == key:
-                return one
+        for option in (all_options() if options is None else options).values():
+            if option.key == key:
+                return option
     return None
 
 
@@ -101,12 +101,12 @@ class _Reader:
 
     def file(self, kind: str, body: object) -> SettingsFile:
         top = self.table(body, ())
-        listed = body.get("environments", {}) if isinstance(body, dict) else {}
-        if not isinstance(listed, dict):
-            keys = (*self.prefix, "environments")
-            raise self.wrong("environments", keys, "tables such as [environments.NAME]", listed)
+        tables = body.get("environments", {}) if isinstance(body, dict) else {}
+        if not isinstance(tables, dict):
+            keys = ("environments",)
+            raise self.wrong("environments", keys, "tables such as [environments.NAME]", tables)
         environments = {
-            name: self.table(inside, ("environments", name)) for name, inside in listed.items()
+            name: self.table(inside, ("environments", name)) for name, inside in tables.items()
         }
         return SettingsFile(
             path=self.path,
@@ -119,8 +119,7 @@ class _Reader:
 
     def table(self, body: object, path: tuple[str, ...]) -> SettingsTable:
         if not isinstance(body, dict):
-            keys = (*self.prefix, *path)
-            raise self.wrong(".".join(keys), keys, "a table", body)
+            raise self.wrong(".".join((*self.prefix, *path)), path, "a table", body)
         values: dict[str, Any] = {}
         keys_of: dict[str, str] = {}
         request: tuple[str, ...] = ()
@@ -140,27 +139,29 @@ class _Reader:
         try:
             read = option.accept(value)
         except BadValue as bad:
-            where = locate(self.path, self.text, (*self.prefix, *path, key))
-            raise bad.about(ConfigError, f"`{key}`", where) from None
+            raise bad.about(ConfigError, f"`{key}`", self.position(*path, key)) from None
         if option.shape != "path":
             return read
         # A file is read from wherever a command is started below it: its paths are relative to itself.
         base = os.path.dirname(self.path)
         if option.kind == "list":
-            return tuple(os.path.join(base, one) for one in read)
+            return tuple(os.path.join(base, relative) for relative in read)
         return os.path.join(base, read)
 
     def request(self, value: object, path: tuple[str, ...]) -> tuple[str, ...]:
         words = [value] if isinstance(value, str) else value
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            keys = (*self.prefix, *path, "request")
+            keys = (*path, "request")
             raise self.wrong("request", keys, "a string or a list of strings", value)
         return tuple(words)
+
+    def position(self, *keys: str) -> Position:
+        return locate(self.path, self.text, (*self.prefix, *keys))
 
     def wrong(self, name: str, keys: tuple[str, ...], expected: str, value: object) -> ConfigError:
         return ConfigError(
             f"bad value for `{name}`",
-            where=locate(self.path, self.text, keys),
+            where=self.position(*keys),
             expected=expected,
             found=toml_kind(value),
         )
@@ -172,14 +173,14 @@ class _Reader:
         tables = _TABLES[:1] if path else _TABLES
         return ConfigError(
             f"unknown key `{key}`",
-            where=locate(self.path, self.text, (*self.prefix, *path, key)),
+            where=self.position(*path, key),
             help=meant(key, (*known, *tables), "`toolmatrix config` lists the keys"),
         )
 
 
 def locate(path: str, text: str, keys: tuple[str, ...]) -> Position:
-    """The place of a key in a TOML file; line 0 where its spelling is too unusual to be found."""
-    # `tomllib` tells no positions. Keys in several lines, or escaped, are not found, and the file is named alone.
+    """The position of a key in a TOML file; line 0 if its spelling is too unusual to be found."""
+    # `tomllib` has no positions. For keys on several lines, or escaped, only the file is named.
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
@@ -193,4 +194,4 @@ def locate(path: str, text: str, keys: tuple[str, ...]) -> Position:
 
 
 def _dotted(text: str) -> tuple[str, ...]:
-    return tuple(part.strip().strip("\"'") for part in text.split("."))
+    return tuple(key.strip().strip("\"'") for key in text.split("."))

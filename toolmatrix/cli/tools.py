@@ -14,17 +14,18 @@ from toolmatrix import resources
 from toolmatrix.api import PLAIN, Outcome
 from toolmatrix.api.caller import Caller, call_for
 from toolmatrix.api.requests import OpenMatrix
-from toolmatrix.cli.main import as_told, error_text
+from toolmatrix.cli.main import as_toolmatrix_error, error_text
 from toolmatrix.command import COMMANDS
 from toolmatrix.command.option import Option, toml_kind
 from toolmatrix.errors import ToolmatrixError, UsageError
 from toolmatrix.manifests import files
 from toolmatrix.recipes import read as recipes
+from toolmatrix.report.terminal import plural
 from toolmatrix.request import fields, names
 from toolmatrix.request.fields import BadValue
 from toolmatrix.value import Value
 
-# Letters of a word, words of a list, and letters of a log that is handed over: a longer one is named by its path.
+# Limits: characters of a word, words of a list, and characters of a log; a longer log is passed by its path.
 LONGEST_WORD = names.LONGEST
 MOST_WORDS = 100
 LONGEST_LOG = 1 << 20
@@ -34,7 +35,7 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class SessionDefaults(Value):
-    """What holds for every question: the matrix, options by their names, and the directory of relative paths."""
+    """Defaults for every call: the matrix, options by name, and the directory of relative paths."""
 
     matrix: OpenMatrix
     options: Mapping[str, Any] = {}
@@ -42,28 +43,26 @@ class SessionDefaults(Value):
 
     def path(self, text: str) -> str:
         """A path from an argument, ready to be opened. Raises UsageError for one that leads out of the directory."""
-        root, path = (
-            os.path.realpath(self.directory or os.curdir),
-            os.path.join(self.directory, text),
-        )
+        root = os.path.realpath(self.directory or os.curdir)
+        path = os.path.join(self.directory, text)
         try:
-            # A server that was started in no folder in particular runs in the root of the system.
+            # A server that was started without a folder runs in `/`.
             if root != os.sep and files.is_inside(path, root):
                 return path
         except ValueError:
             pass
         raise UsageError(
-            "a question may not name this file",
+            "the tools may not read this file",
             expected=f"a path in {root}, also after following links"
             if root != os.sep
             else "no path",
             found=f"`{text}`",
-            help="`toolmatrix mcp -C FOLDER` is started for another folder",
+            help="start `toolmatrix mcp -C FOLDER` for another folder",
         )
 
 
 class _Positional(Value):
-    """What a question is about, which the command takes as its arguments."""
+    """A positional argument of a tool."""
 
     help: str
     several: bool = False
@@ -72,16 +71,22 @@ class _Positional(Value):
     text: bool = False
 
     @property
+    def counts(self) -> range:
+        return range(int(self.needed), MOST_WORDS + 1 if self.several else 2)
+
+    @property
     def longest(self) -> int:
         return LONGEST_LOG if self.text else LONGEST_WORD
 
-    def words(self, name: str, value: Any, standing: SessionDefaults) -> list[str]:
-        """The arguments that a value stands for. Raises UsageError."""
-        given = _bounded(name, value if isinstance(value, list) else [value], self.longest)
-        right = all(isinstance(word, str) for word in given)
-        if not right or (self.needed and not given) or (len(given) > 1 and not self.several):
-            raise _wrong(name, BadValue(self.help, toml_kind(value) if given else "nothing"))
-        return [word if not self.text or "\n" in word else standing.path(word) for word in given]
+    def words(self, name: str, value: Any, defaults: SessionDefaults) -> list[str]:
+        """The positional arguments in a value. Raises UsageError."""
+        arguments = _bounded(name, value if isinstance(value, list) else [value], self.longest)
+        right = all(isinstance(word, str) for word in arguments)
+        if not right or len(arguments) not in self.counts:
+            raise _wrong(name, BadValue(self.help, toml_kind(value) if arguments else "nothing"))
+        return [
+            word if not self.text or "\n" in word else defaults.path(word) for word in arguments
+        ]
 
 
 class Tool(Value):
@@ -120,16 +125,20 @@ class Tool(Value):
 
     def output_schema(self) -> dict[str, Any]:
         """The JSON Schema of the documents."""
-        held = {name: resources.load_json(resources.schema_path(name)) for name in self.documents}
-        # With an address of its own each keeps its own definitions.
+        schemas = {
+            name: resources.load_json(resources.schema_path(name)) for name in self.documents
+        }
+        # An `$id` of its own lets each schema keep its definitions.
         return {
             "$schema": _DRAFT,
             "type": "object",
-            "anyOf": [{"$ref": f"#/$defs/{name}"} for name in held],
-            "$defs": {name: {"$id": f"{name}.schema.json", **one} for name, one in held.items()},
+            "anyOf": [{"$ref": f"#/$defs/{name}"} for name in schemas],
+            "$defs": {
+                name: {"$id": f"{name}.schema.json", **schema} for name, schema in schemas.items()
+            },
         }
 
-    def ask(self, arguments: Mapping[str, Any], standing: SessionDefaults) -> Outcome:
+    def ask(self, arguments: Mapping[str, Any], defaults: SessionDefaults) -> Outcome:
         """The answer. Raises ToolmatrixError."""
         by_key = {option.key: option for option in self.options.values()}
         unknown = [name for name in arguments if name not in self.first and name not in by_key]
@@ -139,54 +148,53 @@ class Tool(Value):
                 expected=", ".join((*self.first, *by_key)),
                 found=f"`{unknown[0]}`",
             )
-        # What is null was not given: some clients name every argument.
-        given = {name: value for name, value in arguments.items() if value is not None}
+        # Treat null as absent: some clients send every argument.
+        values = {name: value for name, value in arguments.items() if value is not None}
         words = [
             word
             for name, first in self.first.items()
-            for word in first.words(name, given.pop(name, []), standing)
+            for word in first.words(name, values.pop(name, []), defaults)
         ]
-        options = {name: standing.options[name] for name in self.takes if name in standing.options}
-        for key, value in given.items():
+        options = {name: defaults.options[name] for name in self.takes if name in defaults.options}
+        for key, value in values.items():
             option = by_key[key]
-            accepted = _accepted(option, _bounded(key, value))
+            try:
+                accepted = option.accept(_bounded(key, value))
+            except BadValue as bad:
+                raise _wrong(key, bad) from None
             is_path = option.shape == "path" or (key == "recipe" and recipes.is_path(accepted))
-            options[option.name] = standing.path(accepted) if is_path else accepted
-        answer: Outcome = getattr(toolmatrix, self.name)(*words, matrix=standing.matrix, **options)
+            options[option.name] = defaults.path(accepted) if is_path else accepted
+        answer: Outcome = getattr(toolmatrix, self.name)(*words, matrix=defaults.matrix, **options)
         return answer
 
 
 class ToolReply(Value):
-    """What an assistant is told: the text that the command prints, and its document."""
+    """The reply to an assistant: the text that the command prints, and its document."""
 
     text: str
     document: Mapping[str, Any]
     failed: bool = False
 
 
-def tell(name: str, arguments: Mapping[str, Any], standing: SessionDefaults) -> ToolReply:
-    """The answer to a question by its name, or the error in its place; raises nothing."""
+def call_tool(name: str, arguments: Mapping[str, Any], defaults: SessionDefaults) -> ToolReply:
+    """The reply of a tool, or an error as a reply; raises nothing."""
+    if name not in TOOLS:
+        return failure(UsageError(f"unknown tool `{name}`", expected=", ".join(TOOLS)))
     try:
-        # As Python asks it: notes and settings are those of the server, and no part of an answer.
-        found = call_for(Caller(), _tool(name).ask, arguments, standing)
-        return ToolReply(text=found.text(), document=found.to_json())
+        # Called as from Python: notes and settings belong to the server, not to an answer.
+        answer = call_for(Caller(), TOOLS[name].ask, arguments, defaults)
+        return ToolReply(text=answer.text(), document=answer.to_json())
     except Exception as raised:  # noqa: BLE001 - a defect of one answer must not end the others
         return failure(raised)
 
 
 def failure(raised: Exception) -> ToolReply:
-    """An error in the place of an answer."""
-    error = as_told(raised)
-    # A place in a file is enough to mend it, and what is there is not for everybody.
+    """An error as a reply."""
+    error = as_toolmatrix_error(raised)
+    # Report only the position in a file: its content may be private.
     if error.where is not None:
         error.found, error.each = "", ()
     return ToolReply(text=error_text(error, PLAIN), document=error.to_json(), failed=True)
-
-
-def _tool(name: str) -> Tool:
-    if name in TOOLS:
-        return TOOLS[name]
-    raise UsageError(f"unknown tool `{name}`", expected=", ".join(TOOLS))
 
 
 def _shape(kind: str, longest: int) -> dict[str, Any]:
@@ -206,17 +214,10 @@ def _bounded(name: str, value: Any, longest: int = LONGEST_WORD) -> Any:
     if len(words) > MOST_WORDS or letters > longest:
         raise UsageError(
             f"`{name}` is too long",
-            expected=f"at most {longest} letters, and {MOST_WORDS} of a list",
-            found=f"{letters} letters in {len(words)}",
+            expected=f"at most {longest} characters, and {MOST_WORDS} words in a list",
+            found=f"{plural(letters, 'character')} in {plural(len(words), 'word')}",
         )
     return value
-
-
-def _accepted(option: Option, value: Any) -> Any:
-    try:
-        return option.accept(value)
-    except BadValue as bad:
-        raise _wrong(option.key, bad) from None
 
 
 def _wrong(name: str, bad: BadValue) -> ToolmatrixError:

@@ -40,19 +40,19 @@ def load() -> dict[str, Topic]:
     """All topics by name."""
     return {
         name: Topic(
-            title=told["title"],
-            page=told["page"],
-            says=_paragraphs(told["says"]),
-            head=told["head"],
-            rows=_MADE[told["made"]]() if "made" in told else told["rows"],
-            then=_paragraphs(told["then"]),
+            title=entry["title"],
+            page=entry["page"],
+            says=_paragraphs(entry["says"]),
+            head=entry["head"],
+            rows=_GENERATED_ROWS[entry["made"]]() if "made" in entry else entry["rows"],
+            then=_paragraphs(entry["then"]),
         )
-        for name, told in resources.load_yaml(resources.topics_path()).items()
+        for name, entry in resources.load_yaml(resources.topics_path()).items()
     }
 
 
 def _paragraphs(text: str) -> list[str]:
-    return [" ".join(part.split()) for part in text.split("\n\n")]
+    return [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
 
 
 def _exit_codes() -> Rows:
@@ -63,8 +63,8 @@ def _formats() -> Rows:
     by_forms: dict[tuple[str, ...], list[str]] = {}
     for command in COMMANDS.values():
         by_forms.setdefault(command.forms, []).append(f"`{command.name}`")
-    told = sorted(by_forms.items(), key=lambda one: -len(one[1]))
-    return [[", ".join(names), ", ".join(f"`{form}`" for form in forms)] for forms, names in told]
+    groups = sorted(by_forms.items(), key=lambda entry: -len(entry[1]))
+    return [[", ".join(names), ", ".join(f"`{form}`" for form in forms)] for forms, names in groups]
 
 
-_MADE: Mapping[str, Callable[[], Rows]] = {"exit_codes": _exit_codes, "formats": _formats}
+_GENERATED_ROWS: Mapping[str, Callable[[], Rows]] = {"exit_codes": _exit_codes, "formats": _formats}

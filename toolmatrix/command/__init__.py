@@ -36,26 +36,26 @@ _VARIABLE, _NAMED = 0x04, 0x08
 
 
 class Command:
-    """A command: its function, what it takes and writes, and what help says of it."""
+    """A command: its function, its options and formats, and its help."""
 
-    # Arguments as help writes them; those in no brackets are needed, `...` repeats.
+    # Arguments as help shows them: brackets mean optional, `...` repeats.
     usage = ""
     group = ""
-    # Its place in the group.
+    # Its position in the group.
     order = 50
-    # It takes words after `--` as they are.
+    # It takes words after `--` unparsed.
     passes = False
     # It writes several files, so that `--output` is a directory and `--format` a list.
     fills = False
     # It writes files by itself, so that `--output` is their directory.
     saves = False
-    # What it does, with its arguments, shown where it takes more than a moment.
+    # A progress message, shown with its arguments if it takes a while.
     does = ""
-    # Options that arguments which it does not take are meant for, one each.
+    # Options that surplus arguments are probably meant for, one each.
     for_words: tuple[str, ...] = ()
     completer = ""
     choices: tuple[str, ...] = ()
-    # Given no request it answers that of the settings.
+    # Without a request it uses that of the settings.
     requests = False
     # It takes the name of an environment of the settings.
     environments = False
@@ -63,13 +63,13 @@ class Command:
     request = False
     # It takes every option that can be set.
     settings = False
-    # Options of where the result goes, which its `put` takes; that gives what is printed.
+    # Options for the `put` method of the result, which returns what is printed.
     putting: tuple[str, ...] = ()
-    # What answers, or refuses options that contradict each other, before anything is done.
+    # Runs first: returns an answer, or refuses contradictory options.
     before: Callable[[Any], Any] | None = None
     formats: tuple[str, ...] = ("text", "json")
     examples: tuple[str, ...] = ()
-    # What the command line calls in the place of the function, with its context.
+    # What the command line calls with its context, instead of the function.
     line: Callable[[Any], int] | None = None
 
     def __init__(self, function: FunctionType, declared: Mapping[str, Any]) -> None:
@@ -79,10 +79,10 @@ class Command:
         self.name = function.__module__.rpartition(".")[2].replace("_", "-")
         self.summary = (function.__doc__ or "").partition("\n")[0].rstrip(".")
         code = function.__code__
-        # Those of arguments that have a place, then those that have a name alone.
-        places = code.co_varnames[: code.co_argcount]
-        given = function.__defaults__ or ()
-        defaults = dict(zip(places[len(places) - len(given) :], given, strict=True))
+        # Defaults of positional arguments, then of keyword-only ones.
+        positionals = code.co_varnames[: code.co_argcount]
+        values = function.__defaults__ or ()
+        defaults = dict(zip(positionals[len(positionals) - len(values) :], values, strict=True))
         defaults |= function.__kwdefaults__ or {}
         self.takes_context = code.co_varnames[:1] == ("context",)
         self.request = self.request or bool(code.co_flags & _NAMED)
@@ -92,15 +92,15 @@ class Command:
                 default.belong(name, function.__annotations__[name])
                 own[name] = default
                 defaults[name] = default.default
-        for name, one in declared.get("own", {}).items():
-            one.belong(name)
-            own[name] = one
-        function.__defaults__ = tuple(defaults[name] for name in places if name in defaults)
+        for name, option in declared.get("own", {}).items():
+            option.belong(name)
+            own[name] = option
+        function.__defaults__ = tuple(defaults[name] for name in positionals if name in defaults)
         function.__kwdefaults__ = {
-            name: default for name, default in defaults.items() if name not in places
+            name: default for name, default in defaults.items() if name not in positionals
         }
-        # The names of the arguments that have a place, and whether more may follow.
-        self.places, self.repeats = places, bool(code.co_flags & _VARIABLE)
+        # The names of the positional arguments, and whether the last one repeats.
+        self.positionals, self.repeats = positionals, bool(code.co_flags & _VARIABLE)
         # The names of the arguments that have a default.
         self.takes = tuple(defaults)
         if self.environments:
@@ -115,30 +115,30 @@ class Command:
             return self.declared
         shared = COMMON | REQUEST
         return {
-            name: one
-            for name, one in all_options().items()
-            if name not in shared and (one.configurable or name in self.declared)
+            name: option
+            for name, option in all_options().items()
+            if name not in shared and (option.configurable or name in self.declared)
         }
 
     @property
     def options(self) -> dict[str, Option]:
         """The options that it takes by name."""
         if not self._options:
-            # Its own come first, and in the place of shared ones of the same name.
+            # Its own options come first, and replace shared ones of the same name.
             own = {**self.own}
             self._options = own | (REQUEST if self.request else {}) | COMMON | own
         return self._options
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
         """Call the function."""
-        return self.function(*given, **named)
+        return self.function(*args, **named)
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The formats that it takes; what `fills` a directory writes those of `render` besides."""
+        """The formats that it takes; a command that `fills` a directory also has those of `render`."""
         if not self.fills:
             return self.formats
-        # Formats are found by listing a folder and importing what lies there, which one command alone has to.
+        # Listing the formats imports a whole folder, so only `render` does it.
         from toolmatrix.render import formats
 
         return (*self.formats, *formats.names())
@@ -167,17 +167,17 @@ class _Commands:
     """All commands by name, in the order of help; each is imported when it is asked for."""
 
     def __init__(self) -> None:
-        self._listed: dict[str, str] = {}
+        self._module_names: dict[str, str] = {}
 
     @property
     def _modules(self) -> dict[str, str]:
-        # Where the package lies in an archive, as in a browser, its commands are called and not listed.
-        if not self._listed:
+        # Lazily: a package in an archive, as in a browser, cannot list its folder.
+        if not self._module_names:
             folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "commands")
-            # Those that begin with `_` help others.
+            # Modules that begin with `_` are helpers.
             names = {name.partition(".")[0] for name in os.listdir(folder) if name[0] != "_"}
-            self._listed = {name.replace("_", "-"): name for name in sorted(names)}
-        return self._listed
+            self._module_names = {name.replace("_", "-"): name for name in sorted(names)}
+        return self._module_names
 
     def __contains__(self, name: object) -> bool:
         return name in self._modules
@@ -185,27 +185,29 @@ class _Commands:
     def __getitem__(self, name: str) -> Command:
         name = self._modules[name]
         module = __import__(f"toolmatrix.commands.{name}", fromlist=[name])
-        found: Command = next(
-            one
-            for one in vars(module).values()
-            if isinstance(one, Command) and one.function.__module__ == module.__name__
+        command: Command = next(
+            member
+            for member in vars(module).values()
+            if isinstance(member, Command) and member.function.__module__ == module.__name__
         )
-        return found
+        return command
 
     def get(self, name: str) -> Command | None:
-        """The command of a name, None where there is none."""
+        """The command with a name, None if there is none."""
         return self[name] if name in self._modules else None
 
     def __len__(self) -> int:
         return len(self._modules)
 
     def __iter__(self) -> Iterator[str]:
-        return (one.name for one in self.values())
+        return (command.name for command in self.values())
 
     def values(self) -> list[Command]:
         """All commands."""
-        found = [self[name] for name in self._modules]
-        return sorted(found, key=lambda one: (GROUPS.index(one.group), one.order, one.name))
+        commands = [self[name] for name in self._modules]
+        return sorted(
+            commands, key=lambda command: (GROUPS.index(command.group), command.order, command.name)
+        )
 
 
 COMMANDS = _Commands()
@@ -213,20 +215,20 @@ COMMANDS = _Commands()
 
 def all_options() -> dict[str, Option]:
     """The options of all commands by name: shared ones first."""
-    found = COMMON | REQUEST | ENVIRONMENT
+    options = COMMON | REQUEST | ENVIRONMENT
     for command in COMMANDS.values():
-        for name, one in command.declared.items():
-            found.setdefault(name, one)
-    return found
+        for name, option in command.declared.items():
+            options.setdefault(name, option)
+    return options
 
 
 def meanings(option: Option) -> dict[str, list[str]]:
-    """The meanings of an option, each with the names of the commands that it has it for."""
-    found: dict[str, list[str]] = {}
+    """The help texts of an option, each with the names of its commands."""
+    by_help: dict[str, list[str]] = {}
     for command in COMMANDS.values():
         if option.name in command.options:
-            found.setdefault(command.options[option.name].help, []).append(command.name)
-    return found
+            by_help.setdefault(command.options[option.name].help, []).append(command.name)
+    return by_help
 
 
 def every_format() -> tuple[str, ...]:

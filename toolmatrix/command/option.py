@@ -1,4 +1,4 @@
-"""Options: their declarations, and how a value is read out of a word, a variable or a TOML file."""
+"""Options: their declarations, and how their values are read from the command line, variables and TOML files."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# Digits of a number, and letters that are shown of what is none.
-_DIGITS, _SHOWN = 18, 40
+# Maximum digits of a number, and characters of a bad value that an error shows.
+_DIGITS, _EXCERPT = 18, 40
 _YES = ("1", "true", "yes", "on")
 _NO = ("0", "false", "no", "off")
 # The kind of an option by the annotation of its parameter or field.
@@ -39,12 +39,12 @@ class Option:
     metavar = ""
     group = "own"
     completer = ""
-    # Nothing but a flag sets it, or also a variable, but no file.
+    # It is set by a flag alone, or by a flag or variable but no file.
     only_flag = False
     configurable = True
     default: Any = None
     excludes: tuple[str, ...] = ()
-    # The formats that a result has with it, where those are not all of the command.
+    # The formats that are available with it, if not all of the command.
     formats: tuple[str, ...] = ()
     # `path`, `date` or nothing.
     shape = ""
@@ -52,13 +52,13 @@ class Option:
     # A value is a list with commas; of a text that may name many, each word is one of the choices.
     split = True
     many = False
-    # The words that it takes, or what lists them where that has to import something.
-    words: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
+    # The allowed values, or a function that lists them if that needs imports.
+    allowed: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
     name = ""
     kind = ""
 
     def __init__(self, declared: dict[str, Any]) -> None:
-        # What is not declared is read from the class: making all options is a part of every run.
+        # Defaults are class attributes: every run creates all options.
         self.__dict__ = declared
         if self.only_flag:
             self.configurable = False
@@ -89,8 +89,8 @@ class Option:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words that it takes; none where it takes any, or asks the matrix."""
-        return self.words() if callable(self.words) else self.words
+        """The allowed values; empty if any is, or if the matrix decides."""
+        return self.allowed() if callable(self.allowed) else self.allowed
 
     @property
     def takes_value(self) -> bool:
@@ -98,27 +98,27 @@ class Option:
         return self.kind not in ("flag", "count")
 
     def short(self, choices: Iterable[str]) -> tuple[str, ...]:
-        """The flags that stand for some of the choices."""
-        held = set(choices)
-        return tuple(flag for flag, value in self.shorthand.items() if value in held)
+        """The shorthand flags for some of the choices."""
+        allowed = set(choices)
+        return tuple(flag for flag, value in self.shorthand.items() if value in allowed)
 
     def read(self, text: str, *, from_env: bool = False) -> Any:
-        """The value that `text` stands for; raises BadValue."""
+        """Parse a value; raises BadValue."""
         if self.kind == "flag":
             return _truth(text)
         if self.kind in ("count", "number"):
             # `isdigit` alone is true of superscripts, and `int` reads digits of other scripts.
             if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
-                raise BadValue("a whole number, 0 or more", f"`{text[:_SHOWN]}`")
+                raise BadValue("a whole number, 0 or more", f"`{text[:_EXCERPT]}`")
             return int(text)
         if self.kind == "text":
-            return self._word(text)
-        # An empty flag is a value forgotten, and refused; an empty variable sets nothing.
-        words = self._words(text, from_env) if text.strip() or from_env else [""]
-        return tuple(self._word(word) for word in words)
+            return self._read_text(text)
+        # An empty flag is an error; an empty variable sets nothing.
+        words = self._split(text, from_env) if text.strip() or from_env else [""]
+        return tuple(self._read_text(word) for word in words)
 
     def accept(self, value: object) -> Any:
-        """The value that a value of a TOML file stands for; raises BadValue."""
+        """Check a value of a TOML file; raises BadValue."""
         if self.kind == "list":
             words = [value] if isinstance(value, str) else value
             if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
@@ -138,27 +138,27 @@ class Option:
             return (", " if self.split else " ").join(value)
         return "" if value is None else str(value)
 
-    def _words(self, text: str, from_env: bool) -> list[str]:
+    def _split(self, text: str, from_env: bool) -> list[str]:
         if self.split:
             return [word for word in (part.strip() for part in text.split(",")) if word]
-        # A variable holds in one word what a flag says by being repeated: paths as in PATH, requests by blanks.
+        # A variable has in one text what a repeated flag has: paths separated as in PATH, requests by blanks.
         if from_env:
             return [word for word in text.split(":" if self.shape == "path" else None) if word]
         return [text]
 
-    def _word(self, text: str) -> str:
+    def _read_text(self, text: str) -> str:
         if not text:
             raise BadValue(f"a value, as in `{self.flags[-1]} {self.metavar}`", "nothing")
         if self.many:
-            return ",".join(self._one(word) for word in text.split(","))
+            return ",".join(self._read_choice(word) for word in text.split(","))
         if self.choices:
             return pick(self.name, text, self.choices)
         if self.shape == "date" and not is_date(text):
             raise BadValue("a date such as 2026-11-20", f"`{text}`")
         return text
 
-    def _one(self, word: str) -> str:
-        # A word that has a flag of its own is known: listing all formats imports what renders files.
+    def _read_choice(self, word: str) -> str:
+        # A value with a shorthand is valid: listing all formats would import the renderers.
         return word if word in self.shorthand.values() else pick(self.name, word, self.choices)
 
 
@@ -168,7 +168,7 @@ def variable_of(flag: str) -> str:
 
 
 def _is_long(value: object) -> bool:
-    # Python does not print a number of thousands of digits.
+    # Python refuses to print a number with thousands of digits.
     return isinstance(value, int) and abs(value) >= 10**_DIGITS
 
 

@@ -70,7 +70,7 @@ class Options:
     prefer: str = _request(
         "--prefer",
         metavar="WORD",
-        words=PREFERENCES,
+        allowed=PREFERENCES,
         default="best-evidence",
         help="Which answer to prefer when there are several",
     )
@@ -123,7 +123,7 @@ class Options:
     color: str = _common(
         "--color",
         metavar="WHEN",
-        words=("auto", "always", "never"),
+        allowed=("auto", "always", "never"),
         default="auto",
         shorthand={"--no-color": "never"},
         help="When to use colours",
@@ -131,7 +131,7 @@ class Options:
     no_progress: bool = _common("--no-progress", help="Do not show progress")
     format: str = _common(
         "--format",
-        words=_every_format,
+        allowed=_every_format,
         default="text",
         many=True,
         shorthand={
@@ -172,7 +172,7 @@ class Options:
     min_evidence: str = _common(
         "--min-evidence",
         metavar="WORD",
-        words=WORDS,
+        allowed=WORDS,
         default="unknown",
         help="Refuse answers with weaker evidence than this",
     )
@@ -199,9 +199,9 @@ class Options:
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some options changed."""
-        made = type(self)({}, {})
-        made.__dict__.update(self.__dict__ | changes)
-        return made
+        copy = type(self)({}, {})
+        copy.__dict__.update(self.__dict__ | changes)
+        return copy
 
 
 _ALL: dict[str, Option] = {
@@ -211,7 +211,7 @@ COMMON = {name: option for name, option in _ALL.items() if option.group == "comm
 REQUEST = {name: option for name, option in _ALL.items() if option.group == "request"}
 ENVIRONMENT = {"environment": _ALL["environment"]}
 
-# Options of several commands, each of which has them as arguments of its own.
+# Options of several commands, which each declare as arguments of their own.
 ONLINE = option(
     "--online",
     kind="flag",
@@ -263,7 +263,7 @@ WRITE = option(
 
 
 def only(help: str) -> Any:
-    """Declare `--only`, which restricts a command to some of what it does."""
+    """Declare `--only`, which restricts a command to some of its work."""
     return option(
         "--only",
         kind="list",
@@ -280,5 +280,5 @@ def targets(help: str) -> Any:
 
 
 def resume(help: str) -> Any:
-    """Declare `--resume`, which goes on where an earlier run ended."""
+    """Declare `--resume`, which continues an earlier run."""
     return option("--resume", kind="text", shape="path", configurable=False, help=help)

@@ -1,4 +1,4 @@
-"""Builds put into a file of facts: those whose check passed, and those for which an address was missing."""
+"""Adds builds to a file of facts: those whose check passed, and those for which an address was missing."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock, LockedEnvironment
 
-# Parts of an answer that are told apart from what is beside it.
+# Components that have columns of their own in a row.
 _APART = ("distro", "python", "base-image", "driver")
 _DIGITS = 12
-# What the last stage of a Dockerfile says that it holds.
+# The label of the last stage of a Dockerfile with its components.
 _HOLDS = re.compile(r'io\.github\.toolmatrix\.components="([^"]*)"')
 _LONGEST = 1 << 16
-# By the store of containerd a size is that of the archives of the layers; by others, of their files.
+# With containerd's store a size is that of the compressed layers, otherwise of their files.
 _PACKED = "io.containerd.snapshotter"
 _VERSIONS = {
     "docker": ("version", "--format", "{{.Server.Version}} on {{.Server.Arch}}"),
@@ -39,23 +39,23 @@ _VERSIONS = {
 }
 
 
-def put(index: Index, seen: Iterable[tuple[Built, str]], path: str) -> None:
+def put(index: Index, builds: Iterable[tuple[Built, str]], path: str) -> None:
     """Put builds into a file of facts, which keeps what else it has; each with its engine.
 
     Those that are left out are named. Raises MatrixError, OutputError, and UsageError where somebody else writes there.
     """
     rows: list[ImageBuild] = []
-    for image, engine in seen:
-        # What its log proved was written down when it was built, if it was asked for.
-        made = "an earlier run built it" if image.kept else _row(index, image, engine)
-        if isinstance(made, str):
-            caller().note(f"{image.image} is not recorded: {made}")
+    for image, engine in builds:
+        # An earlier run has already recorded it, if it was told to.
+        row = "an earlier run built it" if image.kept else _row(index, image, engine)
+        if isinstance(row, str):
+            caller().note(f"{image.image} is not recorded: {row}")
         else:
-            rows.append(made)
+            rows.append(row)
     if not rows:
         return
     with harvests.locked(os.path.dirname(path) or "."):
-        # Read while nobody else writes: their rows stay.
+        # Read under the lock, so that rows of other writers stay.
         document = runs.builds_document(path, rows)
         text = written.text(document, runs.ABOUT_BUILDS, "toolmatrix build --write")
         file = harvests.compared("builds", path, text)
@@ -82,35 +82,35 @@ def _row(index: Index, image: Built, engine: str) -> ImageBuild | str:
             texts.append(file.read())
         if not marker.is_unchanged(texts[-1]):
             return f"{path} was edited by hand"
-    at, named = next(place for one, *place in lock.names() if one == name)
+    at, named = next(keys for stem, *keys in lock.names() if stem == name)
     environment, target = lock.environments[at], lock.environments[at].targets[named]
-    held = target.components
+    components = target.components
     recipe = str(lock.render.get("recipe", "")) or files.recipe_of(lock, index)
-    builds = () if recipes.is_path(recipe) else recipes.recipe(recipe, index).built(held)
+    builds = () if recipes.is_path(recipe) else recipes.recipe(recipe, index).built(components)
     inside = _HOLDS.search(texts[0])
     component = _component(index, environment, builds, inside[1].split() if inside else ())
     head = index.header["components"].get(component)
-    if head is None or held[component].version not in index.component(component).versions:
+    if head is None or components[component].version not in index.component(component).versions:
         return "the image has no requested component that the matrix knows"
     machine = index.header["targets"][named]["context"]["machine"]
     where = {"machine": machine, "accelerator": target.accelerator}
-    # Only a framework comes from somewhere; what a recipe builds comes from its source.
+    # Only a framework has `from`; what a recipe builds comes from source.
     if component in builds or head["framework"]:
         where["from"] = "source" if component in builds else target.from_
-    where |= {name: held[name].version for name in ("distro", "python") if name in held}
+    where |= {name: components[name].version for name in ("distro", "python") if name in components}
     size, packed = _size(image, engine)
     return ImageBuild(
         component=component,
-        release=held[component].version,
+        release=components[component].version,
         where=where,
         build=target.variants[component].build if component in target.variants else "",
         beside={
-            name: part.version
-            for name, part in held.items()
+            name: entry.version
+            for name, entry in components.items()
             if name != component and name not in _APART
         },
         recipe=os.path.basename(recipe),
-        base=_base(lock, held["base-image"].version),
+        base=_base(lock, components["base-image"].version),
         engine=f"{engine} {output_of(engine, *_VERSIONS[engine]).strip()}",
         lock=lock_file.digest(lock).partition(":")[2][:_DIGITS],
         day=this_day(caller().env).isoformat(),
@@ -131,8 +131,8 @@ def _proof(path: str) -> Proof:
 
 
 def _size(image: Built, engine: str) -> tuple[int, bool]:
-    """The bytes of an image, 0 where nobody says, and whether they are those of its archives, which is what is sent."""
-    # buildah tells the size of an image in words alone.
+    """The size of an image in bytes, 0 if unknown, and whether it is that of the compressed layers."""
+    # buildah has the size of an image only in words.
     if engine != "docker" or image.exit_code:
         return 0, False
     size = output_of("docker", "image", "inspect", "--format", "{{.Size}}", image.image).strip()
@@ -143,14 +143,14 @@ def _size(image: Built, engine: str) -> tuple[int, bool]:
 def _component(
     index: Index, environment: LockedEnvironment, builds: Sequence[str], inside: Sequence[str]
 ) -> str:
-    """What an image is of: the first that was asked for of what its recipe builds, or else of what it holds."""
+    """The main component of an image: the first requested one that its recipe builds, else that it contains."""
     read = Names(index).asks
-    asked = [ask.component for text in environment.asked.values() for ask in read(text)]
-    first = [name for name in asked if name in builds] or builds
-    return next((name for name in first or asked if first or name in inside), "")
+    requested = [ask.component for text in environment.asked.values() for ask in read(text)]
+    first = [name for name in requested if name in builds] or builds
+    return next((name for name in first or requested if first or name in inside), "")
 
 
 def _base(lock: Lock, named: str) -> str:
-    """The image that a build started from: another may have been put in the place of the one that was resolved."""
+    """The base image of a build: it may have been replaced by another than the resolved one."""
     stand_ins = dict(text.partition("=")[::2] for text in lock.render.get("base", ()))
     return f"{stand_ins[named]} for {named}" if named in stand_ins else named

@@ -28,7 +28,7 @@ ARCHIVE = ".oci.tar"
 _METADATA = ".metadata.json"
 _EPOCH = "SOURCE_DATE_EPOCH"
 _DIGEST = "containerimage.digest"
-# The variable of our bake files by which a user says it for all builds.
+# The variable of our bake files that sets attestations for all builds.
 _ATTEST = "ATTEST"
 
 
@@ -62,7 +62,7 @@ class BuildOptions(Value):
 
 
 class ImageExport(Value):
-    """What one build is told of its image: settings of bake, the name it goes by, and where its digest is written."""
+    """The export of one image: arguments for bake, its name, and the file with its digest."""
 
     words: tuple[str, ...] = ()
     image: str = ""
@@ -71,12 +71,12 @@ class ImageExport(Value):
 
 def environment() -> dict[str, str]:
     """The variables of an engine."""
-    # Docker 20.10 takes BuildKit, which the classic dialect needs, only where this asks for it. Lines are for a log.
+    # Docker 20.10 uses BuildKit, which the classic dialect needs, only if told to. Plain progress is for the log.
     return {**caller().env, "DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
 
 
 def call(*words: str) -> subprocess.CompletedProcess[str]:
-    """What came of running a program. Raises ToolMissing."""
+    """Run a program. Raises ToolMissing."""
     try:
         return subprocess.run(  # noqa: S603
             words,
@@ -91,7 +91,7 @@ def call(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def output_of(*words: str) -> str:
-    """What a program printed, nothing where it failed. Raises ToolMissing."""
+    """The output of a program, empty if it failed. Raises ToolMissing."""
     ended = call(*words)
     return "" if ended.returncode else ended.stdout
 
@@ -106,14 +106,14 @@ def export(options: BuildOptions, folder: str, name: str, target: str, lock: Loc
     image, kind = "", f"type=oci,dest={name}{ARCHIVE}"
     settings = []
     if options.push:
-        # Each image has a name of its own: one tag is of one image, until an index joins them.
+        # Each image has its own tag, until an index joins them.
         image, kind = f"{_reference(options.push)}-{name}", "type=registry"
         settings.append(f"tags={image}")
     if options.reproducible:
         kind += ",rewrite-timestamp=true"
         settings.append(f"args.{_EPOCH}={epoch(caller().env, lock)}")
     settings.append(f"output={kind}")
-    words = (part for setting in settings for part in ("--set", f"{target}.{setting}"))
+    words = (word for setting in settings for word in ("--set", f"{target}.{setting}"))
     file = name + _METADATA
     return ImageExport(
         words=("--metadata-file", file, *words, *_attested(options)),
@@ -123,7 +123,7 @@ def export(options: BuildOptions, folder: str, name: str, target: str, lock: Loc
 
 
 def _reference(text: str) -> str:
-    # What quotes is imported with what renders: help has no use for it.
+    # Imported late, because help does not need the renderers.
     from toolmatrix.render import quote
 
     return quote.plain("reference", text)
@@ -136,8 +136,8 @@ def _attested(options: BuildOptions) -> Iterator[str]:
     """
     usual = options.push and not options.reproducible and _ATTEST not in caller().env
     if sbom := options.sbom or ("on" if usual else ""):
-        said = {"on": "true", "off": "false"}.get(sbom)
-        yield "--sbom=" + (said or f"generator={_reference(sbom)}")
+        value = {"on": "true", "off": "false"}.get(sbom)
+        yield "--sbom=" + (value or f"generator={_reference(sbom)}")
     if provenance := options.provenance or ("max" if usual else ""):
         yield "--provenance=" + ("false" if provenance == "off" else f"mode={provenance}")
 
@@ -147,13 +147,13 @@ def epoch(env: Mapping[str, str], lock: Lock) -> int:
 
     Raises ConfigError, UsageError.
     """
-    given = env.get(_EPOCH, "")
-    if not given:
+    seconds = env.get(_EPOCH, "")
+    if not seconds:
         return pinning.epoch(str(lock.render.get("snapshot", "")) or lock.matrix_date)
-    if not given.isdecimal():
+    if not seconds.isdecimal():
         expected = "seconds since 1970-01-01"
-        raise ConfigError(f"`{_EPOCH}` is not a time", expected=expected, found=f"`{given}`")
-    return int(given)
+        raise ConfigError(f"`{_EPOCH}` is not a time", expected=expected, found=f"`{seconds}`")
+    return int(seconds)
 
 
 def refuse(option: str, folder: str = "") -> None:
@@ -182,16 +182,16 @@ def find_builder(builder: str, *flags: str) -> None:
 
 
 def digest(path: str) -> str:
-    """The digest of an image, as bake wrote it down; the file is removed. "" where there is none."""
+    """The digest of an image from bake's metadata file, which is removed; "" if there is none."""
     if not path:
         return ""
     try:
         with open(path, "rb") as file:
-            found = [part.get(_DIGEST, "") for part in json.load(file).values() if part]
+            digests = [target.get(_DIGEST, "") for target in json.load(file).values() if target]
         os.remove(path)
     except (OSError, ValueError, AttributeError, RecursionError):
         return ""
-    return next((text for text in found if isinstance(text, str)), "")
+    return next((text for text in digests if isinstance(text, str)), "")
 
 
 def joined(options: BuildOptions, images: Sequence[tuple[Built, str]]) -> tuple[str, ...]:
@@ -201,23 +201,30 @@ def joined(options: BuildOptions, images: Sequence[tuple[Built, str]]) -> tuple[
     """
     name = options.push
     first = _by_platform(options.index, images)
-    parts = [f"{one.image}@{one.digest}" for one in first]
+    references = [f"{image.image}@{image.digest}" for image in first]
     ended = call(
-        "docker", "buildx", "imagetools", "create", *options.builder_words, "--tag", name, *parts
+        "docker",
+        "buildx",
+        "imagetools",
+        "create",
+        *options.builder_words,
+        "--tag",
+        name,
+        *references,
     )
     if ended.returncode:
         raise ToolMissing(
             f"cannot make the index `{name}` from the pushed images",
             found=ended.stderr.strip().rpartition("\n")[2],
-            help=f"`docker buildx imagetools create --tag {name} {' '.join(parts)}` makes it",
+            help=f"`docker buildx imagetools create --tag {name} {' '.join(references)}` makes it",
         )
-    return tuple(one.image for one in first)
+    return tuple(image.image for image in first)
 
 
 def _by_platform(index: Index, images: Sequence[tuple[Built, str]]) -> list[Built]:
-    # Two of one platform cannot be told apart by whoever pulls: images for AMD stay apart from those of x86.
+    # An index has one image per platform: that of AMD is not joined with that of x86.
     order = [*index.header["targets"]]
-    found: dict[str, Built] = {}
-    for one, _ in sorted(images, key=lambda pair: order.index(pair[1])):
-        found.setdefault(one.platform, one)
-    return list(found.values())
+    by_platform: dict[str, Built] = {}
+    for image, _ in sorted(images, key=lambda pair: order.index(pair[1])):
+        by_platform.setdefault(image.platform, image)
+    return list(by_platform.values())

@@ -21,7 +21,7 @@ _CODE = re.compile(r"`([^`]+)`")
 
 def pages(date: str) -> dict[str, str]:
     """The pages of the program and of every command by the names of their files; `date` is that of the matrix."""
-    named = {f"{_name(one)}.1": page(one, date) for one in COMMANDS.values()}
+    named = {f"{_name(command)}.1": page(command, date) for command in COMMANDS.values()}
     return {f"{_name(None)}.1": page(None, date), **named}
 
 
@@ -30,7 +30,7 @@ def page(command: Command | None, date: str) -> str:
     name = _name(command)
     lines = [
         f'.TH {_text(name.upper())} 1 {date} "toolmatrix {__version__}" "User Commands"',
-        # Words that are typed are not divided, nor lines filled up with blanks.
+        # Do not hyphenate or justify.
         ".nh",
         ".ad l",
         ".SH NAME",
@@ -54,7 +54,7 @@ def _command(command: Command) -> Iterator[str]:
             yield f".SH {title.upper()}"
             yield from _options(options, command)
     yield from _examples(command.examples)
-    others = [one for one in COMMANDS.values() if one is not command]
+    others = [other for other in COMMANDS.values() if other is not command]
     yield ".SH SEE ALSO"
     yield from _references((None, *others))
 
@@ -117,5 +117,5 @@ def _text(text: str) -> str:
 
 
 def _guarded(line: str) -> str:
-    # A line that begins so is a macro.
+    # A line that begins with these is a macro.
     return "\\&" + line if line.startswith((".", "'")) else line

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from toolmatrix.api import Report
 from toolmatrix.api.caller import caller
 from toolmatrix.errors import CannotSay, NothingMatched, ToolmatrixError
@@ -29,12 +27,12 @@ RENDERED, NO_ANSWER, UNKNOWN, NO_RELEASE, REFUSED = OUTCOMES = (
 )
 """What comes of a question: files, no answer, one that no fact decides, no such release, an answer of no use."""
 
-# Questions handed to a process at a time: some seconds of work.
-PART = 24
+# Questions per batch for a process: some seconds of work.
+BATCH_SIZE = 24
 
 
 class RenderQuestion(Value):
-    """One answer to ask for: the recipe, a release, how it is had, the target, and archs beside it."""
+    """One question: a recipe, a release, where it comes from, the target, and archs."""
 
     recipe: str
     component: str
@@ -46,9 +44,9 @@ class RenderQuestion(Value):
     @property
     def words(self) -> tuple[str, ...]:
         """The words of the request."""
-        said = [f"{self.component}=={self.release}", f"--from={self.from_}"]
-        said += [f"--target={self.target}", f"--recipe={self.recipe}"]
-        return (*said, *([f"--arch={','.join(self.archs)}"] if self.archs else ()))
+        words = [f"{self.component}=={self.release}", f"--from={self.from_}"]
+        words += [f"--target={self.target}", f"--recipe={self.recipe}"]
+        return (*words, *([f"--arch={','.join(self.archs)}"] if self.archs else ()))
 
 
 class RenderOutcome(Value):
@@ -70,18 +68,18 @@ def questions(
     """
     from toolmatrix.recipes import read
 
-    found: list[RenderQuestion] = []
+    selected: list[RenderQuestion] = []
     for name in only or read.names():
         recipe = read.recipe(name, index)
         for component in _subjects(recipe, index):
             for from_ in _froms(index, recipe, component):
                 for release in _releases(index, component, from_):
-                    found += _placed(index, recipe, (component, release, from_), archs)
-    return found
+                    selected += _placed(index, recipe, (component, release, from_), archs)
+    return selected
 
 
 def _froms(index: Index, recipe: Recipe, component: str) -> Sequence[str]:
-    # What a recipe builds is had from source; of tools alone a wheel makes no difference.
+    # What a recipe builds comes from source; for tools alone a wheel makes no difference.
     if recipe.runs:
         return ("wheel",)
     wheels = index.header["components"][component]["framework"] and not recipe.builds
@@ -89,7 +87,7 @@ def _froms(index: Index, recipe: Recipe, component: str) -> Sequence[str]:
 
 
 def _subjects(recipe: Recipe, index: Index) -> Sequence[str]:
-    """What is built; where nothing is, the toolkits that are needed, else all that provisions put into an image."""
+    """What a recipe builds, else the toolkits it needs, else the components of its provisions."""
     from toolmatrix.request import recipes
 
     if recipe.builds:
@@ -99,29 +97,35 @@ def _subjects(recipe: Recipe, index: Index) -> Sequence[str]:
     if toolkits:
         return toolkits
     book = recipes.provisions(index)
-    # What runs only is asked for its own packages.
-    parts = (*recipe.provisions, *(() if recipe.runs else book.provisions))
-    brought = (one.component for one in parts if one.packages or one.pip or one.downloads)
-    # What answers do not show cannot be asked for.
-    return [name for name in dict.fromkeys(brought) if not components[name]["hidden"]]
+    # A recipe that only runs things is tried with its own packages.
+    provisions = (*recipe.provisions, *(() if recipe.runs else book.provisions))
+    provided = (
+        provision.component
+        for provision in provisions
+        if provision.packages or provision.pip or provision.downloads
+    )
+    # Hidden components cannot be requested.
+    return [name for name in dict.fromkeys(provided) if not components[name]["hidden"]]
 
 
 def _releases(index: Index, component: str, from_: str) -> list[str]:
-    part = index.component(component)
+    facts = index.component(component)
     # Each release has builds of its own, under names of their own.
     if from_ == "wheel" or index.header["components"][component]["scheme"] == "names":
-        return list(part.versions)
-    kept = [name for place, name in enumerate(part.versions) if not part.yanked >> place + 1 & 1]
+        return list(facts.versions)
+    releases = [
+        name for position, name in enumerate(facts.versions) if not facts.yanked >> position + 1 & 1
+    ]
     # The last of a series stays: releases come oldest first.
-    return list({".".join(name.split(".")[:2]): name for name in kept}.values())
+    return list({".".join(name.split(".")[:2]): name for name in releases}.values())
 
 
 def _placed(
-    index: Index, recipe: Recipe, asked: tuple[str, str, str], archs: Sequence[str]
+    index: Index, recipe: Recipe, subject: tuple[str, str, str], archs: Sequence[str]
 ) -> Iterator[RenderQuestion]:
-    component, release, from_ = asked
-    for target, part in index.header["targets"].items():
-        own = tuple(arch for arch in archs if _fits(index, arch, part["accelerator"]))
+    component, release, from_ = subject
+    for target, header in index.header["targets"].items():
+        own = tuple(arch for arch in archs if _fits(index, arch, header["accelerator"]))
         for beside in ((), own) if own else ((),):
             yield RenderQuestion(
                 recipe=recipe.name,
@@ -134,7 +138,7 @@ def _placed(
 
 
 def _fits(index: Index, arch: str, accelerator: str) -> bool:
-    # Its accelerator is that of the toolkit which makes its code.
+    # Its accelerator is that of the toolkit that compiles for it.
     bit, components = index.scale("arch").bit(arch), index.header["components"]
     return any(
         accelerator in components[binding.component]["accelerators"]
@@ -143,42 +147,49 @@ def _fits(index: Index, arch: str, accelerator: str) -> bool:
     )
 
 
-def table(index: Index, asked: Sequence[RenderQuestion], workers: Callable[..., Workers]) -> Report:
-    """The table of what came of questions, which workers of this matrix answer."""
+def table(
+    index: Index, questions: Sequence[RenderQuestion], workers: Callable[..., Workers]
+) -> Report:
+    """The table of outcomes of questions, which workers answer."""
     from toolmatrix.report import renders
 
-    parts = [list(asked[place : place + PART]) for place in range(0, len(asked), PART)]
+    batches = [
+        list(questions[start : start + BATCH_SIZE])
+        for start in range(0, len(questions), BATCH_SIZE)
+    ]
     outcomes: list[RenderOutcome] = []
     with (
         caller().progress("rendering", "answers") as progress,
-        workers(Renderer(index=index), parts) as shared,
+        workers(Renderer(index=index), batches) as shared,
     ):
-        for part in shared.results():
-            outcomes += part
-            progress.at(len(outcomes), len(asked))
+        for batch in shared.results():
+            outcomes += batch
+            progress.at(len(outcomes), len(questions))
     rows = [
         renders.Row(
-            recipe=one.question.recipe,
-            component=one.question.component,
-            from_=one.question.from_,
-            words=one.question.words,
-            counts=dict(one.counts),
-            refused=one.refused,
+            recipe=outcome.question.recipe,
+            component=outcome.question.component,
+            from_=outcome.question.from_,
+            words=outcome.question.words,
+            counts=dict(outcome.counts),
+            refused=outcome.refused,
         )
-        for one in outcomes
+        for outcome in outcomes
     ]
-    made = renders.RenderTable(index, OUTCOMES, rows)
+    render_table = renders.RenderTable(index, OUTCOMES, rows)
     return Report(
-        words=made.text, document=made.document, exit_code=int(bool(made.counts[REFUSED]))
+        words=render_table.text,
+        document=render_table.document,
+        exit_code=int(bool(render_table.counts[REFUSED])),
     )
 
 
 class Renderer(IndexedWork):
-    """Answers and renders parts of the questions."""
+    """Answers and renders batches of questions."""
 
-    def attempt(self, part: Sequence[RenderQuestion]) -> list[RenderOutcome]:
-        """What comes of some questions."""
-        return [outcome(self.index, question) for question in part]
+    def attempt(self, batch: Sequence[RenderQuestion]) -> list[RenderOutcome]:
+        """The outcomes of some questions."""
+        return [outcome(self.index, question) for question in batch]
 
 
 def outcome(index: Index, question: RenderQuestion) -> RenderOutcome:
@@ -190,23 +201,28 @@ def outcome(index: Index, question: RenderQuestion) -> RenderOutcome:
     from toolmatrix.request.fields import Fields, given
     from toolmatrix.request.read import read
 
-    made = recipes.recipe(question.recipe, index)
-    forms = [files.RenderOptions(recipe=made.name, dialect=one) for one in dockerfile.DIALECTS]
-    forms += [
-        files.RenderOptions(recipe=made.name, option=(one,))
-        for one in dict.fromkeys(part.name for part in made.options)
+    recipe = recipes.recipe(question.recipe, index)
+    forms = [
+        files.RenderOptions(recipe=recipe.name, dialect=dialect) for dialect in dockerfile.DIALECTS
     ]
-    told = partial(_same, question, len(forms))
+    forms += [
+        files.RenderOptions(recipe=recipe.name, option=(name,))
+        for name in dict.fromkeys(option.name for option in recipe.options)
+    ]
+
+    def same_outcome(name: str) -> RenderOutcome:
+        return RenderOutcome(question=question, counts=((name, len(forms)),))
+
     try:
         request = read(index, Fields(**given(question.words)))
         wanted = locks.LockRequest(request=request, words=question.words)
         lock = locks.solved(index, {DEFAULT: wanted})
     except locks.Unsolved:
-        return told(NO_ANSWER)
+        return same_outcome(NO_ANSWER)
     except CannotSay:
-        return told(UNKNOWN)
+        return same_outcome(UNKNOWN)
     except NothingMatched:
-        return told(NO_RELEASE)
+        return same_outcome(NO_RELEASE)
     refused = [why for form in forms if (why := _refusal(index, lock, form))]
     counts = {RENDERED: len(forms) - len(refused), REFUSED: len(refused)}
     return RenderOutcome(
@@ -224,7 +240,3 @@ def _refusal(index: Index, lock: Lock, form: RenderOptions) -> str:
     except ToolmatrixError as error:
         return f"{error}: {error.found}" if error.found else str(error)
     return ""
-
-
-def _same(question: RenderQuestion, count: int, name: str) -> RenderOutcome:
-    return RenderOutcome(question=question, counts=((name, count),))

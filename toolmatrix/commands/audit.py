@@ -109,36 +109,36 @@ def audit(
     opened = open_matrix(matrix)
     if import_:
         pythons = (python,) if isinstance(python, (str, os.PathLike)) else python
-        return _imports(opened, names, [os.fspath(one) for one in pythons], write, jobs or 1)
-    # A setting or variable says how frameworks get there, and no path.
+        return _imports(opened, names, [os.fspath(path) for path in pythons], write, jobs or 1)
+    # As a setting or variable `from` is about frameworks, not a path.
     clones = calling.path(os.fspath(from_)) if from_ and calling.is_flag("from_") else ""
     processes = jobs or calling.processes
     workers = partial(Workers, paths=opened.paths, processes=processes, executor=executor)
-    return _audited(opened, names, asked_online(calling.env) if online else None, clones, workers)
+    return _audited(opened, names, online_sources(calling.env) if online else None, clones, workers)
 
 
 def _imports(
     opened: OpenMatrix, names: Sequence[str], pythons: Sequence[str], write: Path, jobs: int
 ) -> Report:
-    found = _tried(opened, names, pythons, jobs)
+    imported = _tried(opened, names, pythons, jobs)
     if write:
-        file = _put(found, os.fspath(write))
+        file = _write_facts(imported, os.fspath(write))
         caller().note(harvests.describe_changes(file).removesuffix("\n"))
-    located = lints.located(found.findings, loaded(opened.paths), files(opened.paths))
-    report = ImportReport(opened.index, located, found.answers)
+    located = lints.located(imported.findings, loaded(opened.paths), files(opened.paths))
+    report = ImportReport(opened.index, located, imported.answers)
     return findings_report(report, ", ".join(names) or "matrix")
 
 
 class Sources(Value):
-    """What an audit asks beside the matrix: the releases of a package at the index, and a resolver of packages."""
+    """What an audit compares with: the releases of packages at the index, and a package resolver."""
 
     releases: Callable[[str], Sequence[project.PublishedRelease]]
     resolver: Resolver
-    # Answers that are asked at once.
+    # Queries at a time.
     parallel: int = 4
 
 
-def asked_online(env: Mapping[str, str]) -> Sources:
+def online_sources(env: Mapping[str, str]) -> Sources:
     """The index and the resolver of this machine. Raises ToolMissing."""
     from toolmatrix.harvest.transport import Session
 
@@ -156,72 +156,72 @@ def _audited(
 ) -> Report:
     index, env = opened.index, caller().env
     work = _work(index, names)
-    parts = sweep.parts(work)
+    batches = sweep.parts(work)
     outcomes: list[ReleaseOutcome] = []
     with caller().progress("judging", "answers") as progress:
-        with workers(sweep.Sweeper(index=index), parts) as shared:
-            # An index keeps no places, and the files take seconds to read.
+        with workers(sweep.Sweeper(index=index), batches) as shared:
+            # The index has no positions, and the files take seconds to read.
             reading = shared.meanwhile(lambda: loaded(opened.paths))
-            for part in shared.results():
-                outcomes += part
+            for batch in shared.results():
+                outcomes += batch
                 progress.at(len(outcomes), len(work))
             matrix = reading()
         rules = judge.rules()
         own = judge.packages(matrix)
-        listed: dict[str, Published] = {}
-        found: list[Finding] = []
+        published: dict[str, Published] = {}
+        findings: list[Finding] = []
         if sources:
-            wanted = {name: held for name, held in own.items() if not names or name in names}
-            listed = _listed(sources, wanted, index.component("python").versions)
-            read = {name: set(chain(*held.values())) for name, held in own.items()}
-            found += _otherwise(index, {name: read[name] for name in wanted}, listed)
-            # Solving goes anywhere. Who asks the index is this machine, whose settings, credentials and cache it takes.
-            with workers(trials.Pinner(index=index, own=read), parts) as shared:
-                asked = list(chain(*shared.results()))
-            found += _unresolved(asked, sources, rules, progress)
+            wanted = {
+                name: packages for name, packages in own.items() if not names or name in names
+            }
+            published = _fetch_published(sources, wanted, index.component("python").versions)
+            read = {name: set(chain(*packages.values())) for name, packages in own.items()}
+            findings += _otherwise(index, {name: read[name] for name in wanted}, published)
+            # Workers may solve, but only this machine queries the index, with its settings, credentials and cache.
+            with workers(trials.Pinner(index=index, own=read), batches) as shared:
+                pins = list(chain(*shared.results()))
+            findings += _unresolved(pins, sources, rules, progress)
     if clones:
-        found += reopened(matrix, clones, env)
+        findings += reopened(matrix, clones, env)
     counts = harvested_releases(matrix) | {
-        name: (len(held.releases), held.releases[-1])
-        for name, held in listed.items()
-        if held.releases
+        name: (len(entry.releases), entry.releases[-1])
+        for name, entry in published.items()
+        if entry.releases
     }
     covered = list(family_coverage(matrix, index, outcomes, counts, names))
-    found += judge.findings(matrix, index, covered, rules, this_day(env), _called(own, index))
-    shown = [one for one in found if not names or one.component in names]
+    called = {**{name: name for name in own}, **index.header["packages"], **families.packages()}
+    findings += judge.findings(matrix, index, covered, rules, this_day(env), called)
+    relevant = [finding for finding in findings if not names or finding.component in names]
     looked_at = {
         "component": len(covered),
         "framework release": len(work),
         "source": len(matrix.sources),
     }
-    located = lints.located(shown, matrix, files(opened.paths))
-    report = AuditReport(index, located, [one.to_json() for one in covered], looked_at)
+    located = lints.located(relevant, matrix, files(opened.paths))
+    report = AuditReport(index, located, [coverage.to_json() for coverage in covered], looked_at)
     return findings_report(report, ", ".join(names) or "matrix")
 
 
-def _called(own: Iterable[str], index: Index) -> dict[str, str]:
-    """The component of each package: those of which releases were read, and those that are called otherwise."""
-    return {**{name: name for name in own}, **index.header["packages"], **families.packages()}
-
-
-def _listed(
+def _fetch_published(
     sources: Sources, wanted: Mapping[str, Iterable[str]], pythons: Sequence[str]
 ) -> dict[str, Published]:
     packages = list(dict.fromkeys(chain(*wanted.values())))
     with ThreadPoolExecutor(sources.parallel) as pool:
-        found = dict(
+        by_package = dict(
             zip(packages, pool.map(partial(_published_releases, sources), packages), strict=True)
         )
     return {
-        name: _published([one for package in held for one in found[package]], pythons)
-        for name, held in wanted.items()
+        name: _published(
+            [release for package in own_packages for release in by_package[package]], pythons
+        )
+        for name, own_packages in wanted.items()
     }
 
 
 def _published_releases(sources: Sources, package: str) -> Sequence[project.PublishedRelease]:
     try:
         return sources.releases(package)
-    # All that was read of a package that is not there any more is withdrawn.
+    # All releases of a package that no longer exists are withdrawn.
     except NothingMatched:
         return ()
 
@@ -231,15 +231,15 @@ def _published(releases: Sequence[project.PublishedRelease], pythons: Sequence[s
 
     return Published(
         # Of several packages each has its own order.
-        releases=tuple(sorted({one.version for one in releases}, key=Version)),
+        releases=tuple(sorted({release.version for release in releases}, key=Version)),
         wheels=tuple(
-            PublishedWheel(one.version, python, machine)
-            for one in releases
-            # What was withdrawn is known, and never an answer unless it is named exactly.
-            if not one.yanked
+            PublishedWheel(release.version, python, machine)
+            for release in releases
+            # A withdrawn release is an answer only if it is named exactly.
+            if not release.yanked
             for python in pythons
             for machine in project.MACHINES
-            if any(wheel.best(machine, python) and wheel.allows(python) for wheel in one.wheels)
+            if any(wheel.best(machine, python) and wheel.allows(python) for wheel in release.wheels)
         ),
     )
 
@@ -258,64 +258,66 @@ def _work(index: Index, names: Sequence[str]) -> list[Release]:
 
 
 def _otherwise(
-    index: Index, read: Mapping[str, Collection[str]], listed: Mapping[str, Published]
+    index: Index, read: Mapping[str, Collection[str]], published: Mapping[str, Published]
 ) -> Iterator[Finding]:
-    yield from judge.releases(index, read, listed)
+    yield from judge.releases(index, read, published)
     for name in read:
-        # Of what nobody asks for by itself no answer is judged.
+        # Answers are checked for frameworks only.
         if index.header["components"][name]["framework"]:
-            yield from judge.refused(index, name, listed[name].wheels)
+            yield from judge.refused(index, name, published[name].wheels)
 
 
 def _unresolved(
-    asked: Sequence[Pins],
+    all_pins: Sequence[Pins],
     sources: Sources,
     rules: judge.AuditRules,
     progress: Progress,
 ) -> Iterator[Finding]:
-    def refusal(one: Pins) -> str:
-        platform = rules.platform(one.machine, one.glibc)
-        return sources.resolver.refusal(one.requirements, one.python, platform)
+    def refusal(pins: Pins) -> str:
+        platform = rules.platform(pins.machine, pins.glibc)
+        return sources.resolver.refusal(pins.requirements, pins.python, platform)
 
     with ThreadPoolExecutor(sources.parallel) as pool:
-        for done, (one, said) in enumerate(zip(asked, pool.map(refusal, asked), strict=True), 1):
-            progress.at(done, len(asked))
-            if said:
-                yield trials.resolver_refusal(one, sources.resolver.name, said)
+        for done, (pins, refused) in enumerate(
+            zip(all_pins, pool.map(refusal, all_pins), strict=True), 1
+        ):
+            progress.at(done, len(all_pins))
+            if refused:
+                yield trials.resolver_refusal(pins, sources.resolver.name, refused)
 
 
 def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Finding]:
-    """Facts whose value is not in the file of a repository that they were read from, by clones at `DIR/owner/name`.
+    """Facts whose value is not in the file they were read from, in clones at `DIR/owner/name`.
 
     Raises HarvestRefused, ToolMissing, and NothingMatched where no clone of a source is there.
     """
     from toolmatrix.harvest.source_tree import NOT_FOUND, SourceQuestion, reopened
 
-    asked: dict[str, list[tuple[Claim, SourceQuestion]]] = {}
+    questions: dict[str, list[tuple[Claim, SourceQuestion]]] = {}
     for claim in matrix.claims.values():
         at = matrix.sources[claim.source].at
         question = SourceQuestion(at=at, value=claim.selector, where=claim.where)
-        # What follows by a rule does not stand in a source.
-        # What was set aside never decides, and its note says why.
+        # A claim derived by a rule is not in a source.
+        # A claim that was set aside has a note with the reason.
         if question.repository and not claim.rule and claim.decides:
-            asked.setdefault(question.repository, []).append((claim, question))
-    places = {name: os.path.join(clones, *name.split("/")) for name in asked}
-    there = [name for name in asked if os.path.isdir(places[name])]
-    # Otherwise a path with a slip in it would read as if every value stood in its source.
+            questions.setdefault(question.repository, []).append((claim, question))
+    folders = {name: os.path.join(clones, *name.split("/")) for name in questions}
+    there = [name for name in questions if os.path.isdir(folders[name])]
+    # Otherwise a mistyped path would look as if every value were in its source.
     if not there:
         raise NothingMatched(
             f"no clone of a source in {clones}",
-            expected="directories such as " + ", ".join(sorted(asked)[:3]),
+            expected="directories such as " + ", ".join(sorted(questions)[:3]),
             help="`git clone --bare` them to `DIR/owner/name`",
         )
     for name in there:
-        answers = reopened([question for _, question in asked[name]], places[name], env)
-        for (claim, question), answer in zip(asked[name], answers, strict=True):
+        answers = reopened([question for _, question in questions[name]], folders[name], env)
+        for (claim, question), answer in zip(questions[name], answers, strict=True):
             # A source that names no file or commit, or a clone that lacks it, says nothing against a fact.
             if answer.state == NOT_FOUND:
                 component, selector = claim.when[0]
                 yield ValueNotThere(
-                    # A value is looked for as text, and may be written in another form: that is for people to look at.
+                    # A value is searched for as text, and the source may spell it otherwise: people should look at it.
                     severity="warning",
                     component=matrix.components[component].variant_of or component,
                     value=answer.why,
@@ -328,17 +330,17 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
 def _tried(
     opened: OpenMatrix, names: Sequence[str], pythons: Sequence[str], jobs: int
 ) -> ImportedReleases:
-    """Releases run, so many at a time."""
+    """Install, import and use releases, `jobs` at a time."""
     index, env = opened.index, caller().env
     operations = environments.operations()
     work = list(_releases(index, names, operations.of))
     folder = cache_folder(env)
-    kept = os.path.join(folder, "imports") if folder else ""
-    bench = Bench(Uv(env, "--import"), operations, kept, this_day(env).isoformat())
+    cache = os.path.join(folder, "imports") if folder else ""
+    bench = Bench(Uv(env, "--import"), operations, cache, this_day(env).isoformat())
     there = [
-        one
-        for one in bench.uv.interpreters(pythons)
-        if one.series in index.component("python").versions
+        interpreter
+        for interpreter in bench.uv.interpreters(pythons)
+        if interpreter.series in index.component("python").versions
     ]
     if not there:
         raise NothingMatched(
@@ -346,30 +348,30 @@ def _tried(
         )
     own = judge.packages(loaded(opened.paths))
     trying = trials.Trials(index, bench, own, there)
-    parts = []
+    outcomes = []
     with caller().progress("importing", "releases") as progress, ThreadPoolExecutor(jobs) as pool:
         try:
-            for done, part in enumerate(pool.map(trying.of, work), 1):
-                parts.append(part)
+            for done, outcome in enumerate(pool.map(trying.of, work), 1):
+                outcomes.append(outcome)
                 progress.at(done, len(work))
         finally:
-            # An interrupt waits for what runs at the moment, and for nothing after it.
+            # An interrupt waits for running imports, but starts no more.
             bench.stopped.set()
     return trials.ImportedReleases(
         **{
-            field: tuple(one for part in parts for one in getattr(part, field))
+            field: tuple(entry for outcome in outcomes for entry in getattr(outcome, field))
             for field in trials.ImportedReleases._fields
         }
     )
 
 
-def _put(found: ImportedReleases, path: str) -> HarvestedFile:
+def _write_facts(imported: ImportedReleases, path: str) -> HarvestedFile:
     with harvests.locked(os.path.dirname(path) or "."):
-        # Read while nobody else writes: their rows stay.
-        made = runs.imports_document(path, found.together, found.breaks)
-        text = written.text(made, runs.ABOUT_IMPORTS, "toolmatrix audit --import --write")
+        # Read under the lock, so that rows of other writers stay.
+        document = runs.imports_document(path, imported.together, imported.breaks)
+        text = written.text(document, runs.ABOUT_IMPORTS, "toolmatrix audit --import --write")
         file = harvests.compared("imports", path, text)
-        replace_files({path: text} if file.changed and made["tables"] else {})
+        replace_files({path: text} if file.changed and document["tables"] else {})
     return file
 
 
@@ -386,8 +388,8 @@ def _releases(
                 expected="one of " + ", ".join(sorted(known)),
                 help="toolmatrix/operations.yaml has a program for each",
             )
-        mask = read.scale(ask.component).select(ask.selector)
         scale = read.scale(ask.component)
+        mask = scale.select(ask.selector)
         versions = [
             version
             for version in trials.standing(index, ask.component)

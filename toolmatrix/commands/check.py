@@ -20,7 +20,7 @@ from toolmatrix.report.findings import MatrixReport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from toolmatrix.api import Path, Report, Words
     from toolmatrix.api.requests import OpenMatrix
@@ -67,48 +67,44 @@ def check(
     calling, names = caller(), split_words(only)
     paths = [calling.path(os.fspath(path)) for path in files]
     if paths:
-        matrix = _with_files(paths_of(matrix), paths)
+        overlays = paths_of(matrix)
+        there = set(map(os.path.realpath, files_of(overlays)))
+        matrix = (*overlays, *(path for path in paths if os.path.realpath(path) not in there))
     opened = open_matrix(matrix)
     processes = jobs or calling.processes
     workers = partial(Workers, paths=opened.paths, processes=processes, executor=executor)
     if render:
-        asked = _renders.questions(opened.index, split_words(arch), names)
-        return _renders.table(opened.index, asked, workers)
-    return _judged(opened, (*names, *paths), stale, workers)
+        questions = _renders.questions(opened.index, split_words(arch), names)
+        return _renders.table(opened.index, questions, workers)
+    return _check_matrix(opened, (*names, *paths), stale, workers)
 
 
 def check_render(*, arch: Words = (), only: Words = (), matrix: OpenMatrix | None = None) -> Report:
-    """Whether every answer of every recipe can be rendered; of `only` some recipes where named.
+    """Render every answer of every recipe, or of some recipes.
 
     Each release is also asked for with those of the archs that its target can have. Raises ToolmatrixError.
     """
     return check(only=only, render=True, arch=arch, matrix=matrix)
 
 
-def _with_files(paths: Sequence[str], more: Iterable[str]) -> tuple[str, ...]:
-    """Paths of files with those on top that are not in force yet."""
-    there = set(map(os.path.realpath, files_of(paths)))
-    return (*paths, *(path for path in more if os.path.realpath(path) not in there))
-
-
-def _judged(
+def _check_matrix(
     opened: OpenMatrix, only: Sequence[str], stale: int | None, workers: Callable[..., Workers]
 ) -> Report:
     index, today = opened.index, this_day(caller().env)
-    held = files_of(opened.paths)
-    chosen = [_file(name, held) for name in only]
+    files = files_of(opened.paths)
+    chosen = [_file(name, files) for name in only]
     matrix = loaded(opened.paths) if only else None
-    parts = sweep.parts(sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index))
+    batches = sweep.parts(sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index))
     outcomes: list[ReleaseOutcome] = []
     with (
         caller().progress("solving", "releases") as progress,
-        workers(sweep.Sweeper(index=index), parts) as shared,
+        workers(sweep.Sweeper(index=index), batches) as shared,
     ):
-        # The processes begin to solve while this one reads the files again.
+        # The workers start to solve while this process reads the files again.
         reading = shared.meanwhile(lambda: matrix or loaded(opened.paths))
-        for part in shared.results():
-            outcomes += part
-            progress.at(len(outcomes), sum(map(len, parts)))
+        for batch in shared.results():
+            outcomes += batch
+            progress.at(len(outcomes), sum(map(len, batches)))
         matrix = reading()
     solved = [
         *sweep.unanswered(outcomes, sweep.promised(index), sweep.first_framework(index)),
@@ -117,25 +113,25 @@ def _judged(
     read = [
         *lints.gaps(matrix, index),
         *lints.findings(matrix, index, today, stale),
-        *lints.unlisted(held),
+        *lints.unlisted(files),
     ]
-    # What was found by solving is about the releases of the files; what was found by reading names its file.
-    shown = {lints.shortened(Position(path)).path for path in chosen}
-    found = [
-        *lints.located(solved, matrix, held),
+    # Solving was limited to releases of the chosen files; findings of reading are selected by file.
+    chosen_paths = {lints.shortened(Position(path)).path for path in chosen}
+    findings = [
+        *lints.located(solved, matrix, files),
         *(
-            one
-            for one in lints.located(read, matrix, held)
-            if not only or (one.where and one.where.path in shown)
+            finding
+            for finding in lints.located(read, matrix, files)
+            if not only or (finding.where and finding.where.path in chosen_paths)
         ),
     ]
-    subject = " and ".join(sorted(shown)) or "the matrix"
-    report = MatrixReport(index, found, sweep.counts(index, outcomes), subject)
+    subject = " and ".join(sorted(chosen_paths)) or "the matrix"
+    report = MatrixReport(index, findings, sweep.counts(index, outcomes), subject)
     return findings_report(report, ", ".join(only) or "matrix")
 
 
 def _file(name: str, files: Sequence[str]) -> str:
-    # A word of `--only` names a file by its path, as findings do, or by its last parts.
+    # `--only` names a file by its path, as findings do, or by its last parts.
     wanted = os.path.normpath(name)
     for path in files:
         if os.path.realpath(path) == os.path.realpath(wanted):
@@ -151,7 +147,7 @@ def _file(name: str, files: Sequence[str]) -> str:
     if wanted.endswith((".yaml", ".yml")) and os.path.isfile(wanted):
         help = "list it under `files` on the front page, or add it with `--matrix FILE`"
     raise UsageError(
-        "no such file of facts is in force",
+        "the matrix has no such file of facts",
         expected="a file that the front page lists",
         found=f"`--only {name}`",
         help=help or "`toolmatrix facts` shows the file of each fact",

@@ -37,7 +37,7 @@ def candidates(words: Sequence[str], index: Callable[[], Index]) -> list[str]:
         return []
     # Only the last part of a list such as `sm_80,sm_86` is being typed.
     done, comma, last = prefix.rpartition(",") if kind != "release" else ("", "", prefix)
-    # A shell asks while somebody types: whatever is missing or wrong means that there are no names.
+    # A shell calls it while the user types, so any error means no names.
     try:
         from toolmatrix.facts import names
 
@@ -47,7 +47,7 @@ def candidates(words: Sequence[str], index: Callable[[], Index]) -> list[str]:
 
 
 def _parts(index: Callable[[], Index]) -> Iterator[str]:
-    # What `--only` takes depends on the command, which a shell does not tell: the names of all.
+    # `--only` depends on the command, which a shell does not pass: offer the names of all.
     from toolmatrix import resources
     from toolmatrix.facts import names
     from toolmatrix.judge import machine
@@ -170,12 +170,16 @@ def _bash() -> list[str]:
         '    if [[ "$word" == -* ]]; then',
         '        case "$command" in',
     ]
-    for one in (*COMMANDS.values(), None):
-        options = one.options if one else COMMON
-        flags = " ".join(flag for option in options.values() for flag in _flags(option, one))
-        lines.append(f"            {one.name if one else '*'}) {_bash_words(flags)} ;;")
+    for subcommand in (*COMMANDS.values(), None):
+        options = subcommand.options if subcommand else COMMON
+        flags = " ".join(flag for option in options.values() for flag in _flags(option, subcommand))
+        lines.append(
+            f"            {subcommand.name if subcommand else '*'}) {_bash_words(flags)} ;;"
+        )
     lines += ["        esac", "        return", "    fi", '    case "$command" in']
-    lines += [f"        {one.name}) {_bash_argument(one)} ;;" for one in COMMANDS.values()]
+    lines += [
+        f"        {command.name}) {_bash_argument(command)} ;;" for command in COMMANDS.values()
+    ]
     lines.append(f"        *) {_bash_words(' '.join(COMMANDS))} ;;")
     return [*lines, "    esac", "}", "", _BASH_TAIL]
 
@@ -246,19 +250,19 @@ def _zsh() -> list[str]:
         f"        {_quoted(f'{command.name}:{command.summary}')}" for command in COMMANDS.values()
     ]
     lines.append(_ZSH_MIDDLE)
-    for one in COMMANDS.values():
-        lines.append(f"        {one.name})")
+    for subcommand in COMMANDS.values():
+        lines.append(f"        {subcommand.name})")
         lines.append("            _arguments -s -S \\")
-        for option in one.options.values():
-            lines += [f"                {spec} \\" for spec in _zsh_option(option, one)]
-        lines.append(f"                {_zsh_argument(one)}")
+        for option in subcommand.options.values():
+            lines += [f"                {spec} \\" for spec in _zsh_option(option, subcommand)]
+        lines.append(f"                {_zsh_argument(subcommand)}")
         lines.append("            ;;")
     lines += ["        *)", "            _describe command commands", "            ;;"]
     return [*lines, _ZSH_TAIL]
 
 
 def _zsh_option(option: Option, command: Command) -> list[str]:
-    # In a spec of `_arguments` brackets hold the text, and colons end its parts (zshcompsys(1)).
+    # In a spec of `_arguments` the text is in brackets, and colons separate its parts (zshcompsys(1)).
     text = option.help.replace("[", "(").replace("]", ")").replace(":", ",")
     star = "*" if option.kind in ("list", "count") else ""
     specs = []
@@ -282,7 +286,7 @@ def _zsh_action(words: tuple[str, ...], completer: str) -> str:
 
 def _zsh_argument(command: Command) -> str:
     action = _zsh_action(_words(command), command.completer)
-    # The command itself is the first word that is no option.
+    # The first word that is no option is the command itself.
     usage = command.usage.replace("[", "").replace("]", "") or "argument"
     return f"{_quoted(f'1: :({command.name})')} {_quoted(f'*:{usage}:{action}')}"
 
@@ -298,15 +302,17 @@ def _fish() -> list[str]:
         f" -a {command.name} -d {_quoted(command.summary)}"
         for command in COMMANDS.values()
     ]
-    for one in COMMANDS.values():
-        seen = _quoted(f"__fish_seen_subcommand_from {one.name}")
-        if argument := _fish_argument(one):
-            lines.append(f"complete -c toolmatrix -n {seen} {argument}")
+    for subcommand in COMMANDS.values():
+        condition = _quoted(f"__fish_seen_subcommand_from {subcommand.name}")
+        if argument := _fish_argument(subcommand):
+            lines.append(f"complete -c toolmatrix -n {condition} {argument}")
     for option in all_options().values():
         for text, takers in meanings(option).items():
-            seen = " -n " + _quoted("__fish_seen_subcommand_from " + " ".join(takers))
-            seen = "" if option.group == "common" else seen
-            lines += [f"complete -c toolmatrix{seen}{rest}" for rest in _fish_option(option, text)]
+            condition = " -n " + _quoted("__fish_seen_subcommand_from " + " ".join(takers))
+            condition = "" if option.group == "common" else condition
+            lines += [
+                f"complete -c toolmatrix{condition}{rest}" for rest in _fish_option(option, text)
+            ]
     return lines
 
 

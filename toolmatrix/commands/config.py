@@ -58,9 +58,9 @@ class ConfigDocument(TypedDict):
 def run(context: Context) -> int:
     """Show every setting with its value and origin.
 
-    Print the settings as they would hold for a command.
+    Print the settings that apply to a command.
     """
-    # A variable with a misspelt name sets nothing, and no other command could tell it from one that is not for us.
+    # A variable with a misspelt name sets nothing, and only this command warns of it.
     for name in unknown_variables(context.env):
         context.say(f"warning: `{name}` is not a variable that toolmatrix reads")
     if context.options.format == "json":
@@ -77,7 +77,7 @@ def _lines(context: Context) -> list[str]:
             context.command.options[name].show(context.options[name]) or "-",
             str(origin),
         )
-        for name, origin in _shown(context).items()
+        for name, origin in _visible(context).items()
     ]
     rows.append(("request", " ".join(context.configured_request) or "-", _request_origin(context)))
     lines = columns(rows)
@@ -92,7 +92,7 @@ def _request_origin(context: Context) -> str:
     return "default"
 
 
-def _shown(context: Context) -> dict[str, Origin]:
+def _visible(context: Context) -> dict[str, Origin]:
     options, origins = context.command.options, context.origins
     return {name: origins[name] for name in sorted(origins) if not options[name].only_flag}
 
@@ -103,7 +103,7 @@ def _document(context: Context) -> ConfigDocument:
             "value": context.options[name],
             "origin": _origin(origin),
         }
-        for name, origin in _shown(context).items()
+        for name, origin in _visible(context).items()
     }
     return {
         "schema": "toolmatrix.config/1",

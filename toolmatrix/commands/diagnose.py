@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from toolmatrix.api import Matrix, Path
     from toolmatrix.logs.log import ObservedLog
 
-# The causes that are reported where no number is named.
+# The default number of reported causes.
 MOST = 10
 _HELP = "`-` reads stdin"
 
@@ -61,21 +61,21 @@ def diagnose(
     calling = caller()
     text = calling.stdin if path else io.StringIO("\n".join(lines))
     name = log_file.called(path) if path else "log"
-    seen = observe_log(calling.path(path) if path else "-", text, name)
-    return diagnosed(seen, os.fspath(lock), limit, matrix)
+    observed = observe_log(calling.path(path) if path else "-", text, name)
+    return diagnosed(observed, os.fspath(lock), limit, matrix)
 
 
 def diagnosed(log: ObservedLog, lock: str, limit: int, matrix: Matrix) -> Report:
     """The known failures in a log that was read, beside the lock at a path."""
     index = open_matrix(matrix).index
 
-    # A way out is offered only if it was solved here, with the settings that a paste of it would meet.
+    # Offer a fix only if it was solved here, with the settings that it would have when pasted.
     def answer(words: Sequence[str]) -> Fix | None:
-        # Settings are read for it, which a log without a known way out can do without.
+        # Reads the settings, which only a log with a known fix needs.
         resolution = request_context(matrix).answered(words)
         if resolution is None:
             return None
-        # Loads what solves, which a log without a way out has no use for.
+        # Imports the solver, which only a log with a known fix needs.
         from toolmatrix.report import variants
 
         target = next(iter(resolution.targets))
@@ -87,15 +87,15 @@ def diagnosed(log: ObservedLog, lock: str, limit: int, matrix: Matrix) -> Report
 
     locked: dict[str, str] = {}
     for target in read(lock).targets.values() if lock else ():
-        # Of a component that several targets hold, the release of the first counts.
+        # If several targets have a component, the release of the first counts.
         for component, version in target.chosen.items():
             locked.setdefault(component, version)
-    found = judge.diagnose(index, signatures.load(), log, locked, answer, limit)
-    report = DiagnosisReport(index, found, lock if locked else "")
+    diagnosis = judge.diagnose(index, signatures.load(), log, locked, answer, limit)
+    report = DiagnosisReport(index, diagnosis, lock if locked else "")
     return Report(
         words=report.text,
         document=report.document,
-        exit_code=int(bool(found.causes)),
+        exit_code=int(bool(diagnosis.causes)),
         forms={
             "sarif": lambda: as_json(sarif(report.annotations())),
             "github": report.github,

@@ -78,77 +78,77 @@ def diff(
     `everything` lists these too. The answer is yes where nothing moved or is suspicious. Raises UsageError, LockError,
     SubjectError, NothingMatched.
     """
-    words, folder = [os.fspath(one) for one in (old, new) if one], os.fspath(directory)
-    if not any(validation.is_subject(word, _path(word, folder)) for word in words):
-        locks = [(word, _lock(word, folder)) for word in words]
+    names, folder = [os.fspath(path) for path in (old, new) if path], os.fspath(directory)
+    if not any(validation.is_subject(name, _path(name, folder)) for name in names):
+        locks = [(name, _lock(name, folder)) for name in names]
         opened = open_matrix(matrix)
         return _locks(opened.index, locks, targets_of(target, opened))
-    # A lock that lies here by chance explains no difference: it counts where it was named.
+    # The default lock explains no differences: it counts only when it is named.
     path = os.fspath(lock) if caller().is_flag("lock") else ""
-    said = targets_of(target, matrix) if path else ()
-    kept = layer_store(store, store_size)
-    return _subjects(words, platform, path, said, folder, kept, everything=everything)
+    wanted = targets_of(target, matrix) if path else ()
+    cache = layer_store(store, store_size)
+    return _subjects(names, platform, path, wanted, folder, cache, everything=everything)
 
 
-def _path(word: str, directory: str) -> str:
-    return word if word == "-" else os.path.join(directory, word)
+def _path(name: str, directory: str) -> str:
+    return name if name == "-" else os.path.join(directory, name)
 
 
-def _lock(word: str, directory: str) -> Lock:
-    if word == "-":
+def _lock(name: str, directory: str) -> Lock:
+    if name == "-":
         return lock_file.parse(caller().piped("a lock", lock_file.LARGEST + 1), "stdin")
-    return lock_file.read(_path(word, directory))
+    return lock_file.read(_path(name, directory))
 
 
-def _locks(index: Index, held: Sequence[Named], said: Sequence[str]) -> Report:
-    """The differences between locks, or between the two targets that are said or that they alone hold."""
-    targets = _two(said) or _alone(index, [lock for _, lock in held])
+def _locks(index: Index, locks: Sequence[Named], wanted: Sequence[str]) -> Report:
+    """The differences between locks, or between two targets: those named, or the only ones there are."""
+    targets = _two(wanted) or _alone(index, [lock for _, lock in locks])
     if targets:
-        return _port(index, held, targets)
-    if len(held) == 1:
+        return _port(index, locks, targets)
+    if len(locks) == 1:
         raise UsageError(
             "`diff` needs two locks, or two targets of one",
             expected="another lock, or `--target ONE,OTHER`",
-            found=f"`{held[0][0]}`, which has {', '.join(held[0][1].held) or 'no target'}",
+            found=f"`{locks[0][0]}`, which has {', '.join(locks[0][1].held) or 'no target'}",
         )
-    old, new = held
-    found = compare.locks(old[1], new[1])
+    old, new = locks
+    changes = compare.locks(old[1], new[1])
     return Report(
-        words=partial(differences.text, index, old[1], new[1], found),
-        document=partial(differences.document, index, old, new, found),
-        exit_code=int(found.any),
+        words=partial(differences.text, index, old[1], new[1], changes),
+        document=partial(differences.document, index, old, new, changes),
+        exit_code=int(changes.any),
     )
 
 
 def _alone(index: Index, locks: Sequence[Lock]) -> tuple[str, ...]:
     """The targets of locks that have nothing else to compare: one lock with two, or two locks with one each."""
-    order = {name: place for place, name in enumerate(index.header["targets"])}
+    order = {name: position for position, name in enumerate(index.header["targets"])}
     names = [
         tuple(sorted(lock.held, key=lambda name: (order.get(name, len(order)), name)))
         for lock in locks
     ]
     if len(locks) == 1:
         return names[0] if len(names[0]) == 2 else ()
-    alone = all(len(part) == 1 for part in names)
+    alone = all(len(targets) == 1 for targets in names)
     return (names[0][0], names[1][0]) if alone and names[0] != names[1] else ()
 
 
-def _two(said: Sequence[str]) -> tuple[str, ...]:
-    """The two targets that are said, none where none is."""
-    named = tuple(dict.fromkeys(said))
+def _two(targets: Sequence[str]) -> tuple[str, ...]:
+    """The two targets that are named, or none."""
+    named = tuple(dict.fromkeys(targets))
     if named and len(named) != 2:
         raise UsageError(
-            "two targets are compared",
+            "`diff` compares two targets",
             expected="`--target ONE,OTHER`",
             found=f"`--target {','.join(named)}`",
         )
     return named
 
 
-def _port(index: Index, held: Sequence[Named], targets: Sequence[str]) -> Report:
+def _port(index: Index, locks: Sequence[Named], targets: Sequence[str]) -> Report:
     sides = []
-    # The first and the last lock are the same where there is one.
-    for name, (path, lock) in zip(targets, (held[0], held[-1]), strict=True):
+    # With one lock, it is both sides.
+    for name, (path, lock) in zip(targets, (locks[0], locks[-1]), strict=True):
         known = lock.held
         if name not in known:
             raise NothingMatched(
@@ -164,16 +164,16 @@ def _port(index: Index, held: Sequence[Named], targets: Sequence[str]) -> Report
 
 
 def _subjects(
-    words: Sequence[str],
+    names: Sequence[str],
     platform: str,
     lock: str,
-    said: Sequence[str],
+    wanted: Sequence[str],
     directory: str,
     store: LayerStore | None,
     *,
     everything: bool,
 ) -> Report:
-    subjects, platforms = list(words), platform.split(",")
+    subjects, platforms = list(names), platform.split(",")
     # Two platforms of one subject, or two subjects of one platform.
     if len(platforms) == 2:
         subjects *= 3 - len(subjects)
@@ -183,44 +183,44 @@ def _subjects(
         raise UsageError(
             "`diff` needs two subjects",
             expected="another, or `--platform ONE,OTHER` for two images of one index",
-            found=" ".join(f"`{word}`" for word in (*subjects, platform) if word),
+            found=" ".join(f"`{name}`" for name in (*subjects, platform) if name),
         )
-    # They are called as they were named: a scheme that was only inferred would be news to the reader.
-    one, other = (
+    # Report subjects by the names that the user typed, without an inferred scheme.
+    first, other = (
         validation.observe(
-            _named(word, directory), place, directory, piped_archive(), store=store
-        ).replace(subject=word)
-        for word, place in zip(subjects, platforms, strict=True)
+            _named(name, directory), image_platform, directory, piped_archive(), store=store
+        ).replace(subject=name)
+        for name, image_platform in zip(subjects, platforms, strict=True)
     )
-    targets, says = _explaining(lock, said, (one, other)) if lock else ((), None)
-    found = comparison.compare(one, other, comparison.load(), host.load_readings().why, says)
+    targets, says = _explaining(lock, wanted, (first, other)) if lock else ((), None)
+    outcome = comparison.compare(first, other, comparison.load(), host.load_readings().why, says)
     return Report(
-        words=partial(_text, found, everything=everything),
-        document=partial(_document, found, lock, targets),
-        exit_code=int(found.count(SUSPICIOUS) > 0),
+        words=partial(_text, outcome, everything=everything),
+        document=partial(_document, outcome, lock, targets),
+        exit_code=int(outcome.count(SUSPICIOUS) > 0),
     )
 
 
-def _named(word: str, directory: str) -> str:
-    """A subject with its scheme, where the word is the path of a lock."""
-    path = _path(word, directory)
-    is_lock = os.path.isfile(path) and not validation.is_subject(word, path)
-    return f"lock:{word}" if is_lock else word
+def _named(name: str, directory: str) -> str:
+    """A subject; the path of a lock gets its scheme."""
+    path = _path(name, directory)
+    is_lock = os.path.isfile(path) and not validation.is_subject(name, path)
+    return f"lock:{name}" if is_lock else name
 
 
 def _explaining(
-    path: str, said: Sequence[str], sides: tuple[Inventory, Inventory]
+    path: str, wanted: Sequence[str], sides: tuple[Inventory, Inventory]
 ) -> tuple[tuple[str, str], tuple[Inventory, Inventory]]:
-    """The target of a lock for either side, and what it says: those said, else as validate finds them."""
+    """The target of a lock for each side, with its inventory: those named, else as validate finds them."""
     baseline = Baseline().with_lock(path)
-    one, other = (
+    first, other = (
         baseline.replace(targets=(name,) if name else ()).target(side)
-        for name, side in zip(_two(said) or ("", ""), sides, strict=True)
+        for name, side in zip(_two(wanted) or ("", ""), sides, strict=True)
     )
-    held = baseline.held
-    return (one, other), (
-        validation.inventory(held[one], one),
-        validation.inventory(held[other], other),
+    by_target = baseline.held
+    return (first, other), (
+        validation.inventory(by_target[first], first),
+        validation.inventory(by_target[other], other),
     )
 
 
@@ -229,11 +229,11 @@ _UNITS = {
     "bytes": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes")),
     "hertz": ((10**9, "GHz"), (10**6, "MHz")),
 }
-# Letters of a value that are shown.
+# Characters of a value that are shown.
 _LONGEST = 60
-# As many suspicious differences of one kind are listed.
+# How many suspicious differences of one kind are listed.
 _MOST = 20
-# As many expected differences of one reason are named.
+# How many expected differences with one reason are named.
 _NAMED = 6
 
 
@@ -324,30 +324,30 @@ def _document(
         "lock": {"path": lock, "targets": list(targets)} if lock else None,
         "differences": [
             {
-                "group": one.group,
-                "kind": one.kind,
-                "name": one.name,
-                "change": one.change,
-                "old": one.old.to_json() if one.old else None,
-                "new": one.new.to_json() if one.new else None,
-                "verdict": one.verdict,
-                "why": one.why,
-                "source": one.source or None,
+                "group": difference.group,
+                "kind": difference.kind,
+                "name": difference.name,
+                "change": difference.change,
+                "old": difference.old.to_json() if difference.old else None,
+                "new": difference.new.to_json() if difference.new else None,
+                "verdict": difference.verdict,
+                "why": difference.why,
+                "source": difference.source or None,
             }
-            for one in comparison.differences
+            for difference in comparison.differences
         ],
         "same": [
             {"group": group, "name": name, "value": value} for group, name, value in comparison.same
         ],
         "not_compared": [
             {
-                "group": one.group,
-                "kind": one.kind,
-                "names": list(one.names),
-                "subject": comparison.sides[one.side].subject,
-                "reason": one.reason,
+                "group": gap.group,
+                "kind": gap.kind,
+                "names": list(gap.names),
+                "subject": comparison.sides[gap.side].subject,
+                "reason": gap.reason,
             }
-            for one in comparison.unseen
+            for gap in comparison.unseen
         ],
         "summary": _summary(comparison),
     }
@@ -358,7 +358,7 @@ def _summary(comparison: Comparison) -> ComparisonCounts:
         "suspicious": comparison.count(SUSPICIOUS),
         "expected": comparison.count(EXPECTED),
         "same": len(comparison.same),
-        "not_compared": sum(len(one.names) for one in comparison.unseen),
+        "not_compared": sum(len(gap.names) for gap in comparison.unseen),
     }
 
 
@@ -368,46 +368,49 @@ def _text(comparison: Comparison, screen: Terminal, *, everything: bool = False)
         [sign, printable(side.subject), side.platform, side.digest[:19]]
         for sign, side in zip("-+", comparison.sides, strict=True)
     ]
-    parts = [columns(sides)]
-    groups = dict.fromkeys(one.group for one in comparison.differences)
+    sections = [columns(sides)]
+    groups = dict.fromkeys(difference.group for difference in comparison.differences)
     # Groups in which nothing differs come last.
     if everything:
         groups |= dict.fromkeys(group for group, _, _ in comparison.same)
     for group in groups:
         lines = _group(comparison, group, screen, everything=everything)
         same = _same(comparison, group) if everything else []
-        parts.append([screen.style(group, "bold"), *lines, *same])
+        sections.append([screen.style(group, "bold"), *lines, *same])
     unseen = [*_unseen(comparison, screen)]
     if unseen:
-        parts.append([screen.style("not compared", "bold"), *unseen])
+        sections.append([screen.style("not compared", "bold"), *unseen])
     counts = _summary(comparison)
     closing = (
         f"{counts['suspicious']} suspicious, {counts['expected']} expected, "
         f"{counts['same']} the same, {counts['not_compared']} not compared"
     )
-    return blocks([*parts, [closing]])
+    return blocks([*sections, [closing]])
 
 
 def _group(
     comparison: Comparison, group: str, screen: Terminal, *, everything: bool
 ) -> Iterator[str]:
     for verdict, colour in ((SUSPICIOUS, "no"), (EXPECTED, "unknown")):
-        word = screen.style(verdict, colour)
+        label = screen.style(verdict, colour)
         reasons: dict[str, list[Difference]] = {}
-        for one in comparison.differences:
-            if (one.group, one.verdict) == (group, verdict):
-                reasons.setdefault(one.why, []).append(one)
+        for difference in comparison.differences:
+            if (difference.group, difference.verdict) == (group, verdict):
+                reasons.setdefault(difference.why, []).append(difference)
         for why, several in reasons.items():
-            reason = f"{word}: {printable(why)}"
-            # What was to be expected is only named: a reader looks for what was not.
+            reason = f"{label}: {printable(why)}"
+            # Expected differences are only named: the others matter.
             if verdict == EXPECTED and not everything:
                 yield from screen.wrap(f"{reason}: {_names_of(several)}", "  ", "    ")
                 continue
             yield from screen.wrap(reason, "  ", "    ")
-            shown = several if everything else several[:_MOST]
-            yield from (f"    {line}" for line in columns(_row(one, screen) for one in shown))
-            if len(shown) < len(several):
-                yield f"    and {len(several) - len(shown)} more, which `--all` lists"
+            visible = several if everything else several[:_MOST]
+            yield from (
+                f"    {line}"
+                for line in columns(_row(difference, screen) for difference in visible)
+            )
+            if len(visible) < len(several):
+                yield f"    and {len(several) - len(visible)} more, which `--all` lists"
 
 
 def _same(comparison: Comparison, group: str) -> list[str]:
@@ -416,41 +419,48 @@ def _same(comparison: Comparison, group: str) -> list[str]:
     return [f"  = {line}" for line in columns(rows)]
 
 
-def _row(one: Difference, screen: Terminal) -> tuple[str, ...]:
-    sign = SIGNS[one.change]
-    return screen.style(sign, sign), printable(one.shown), _values(one)
+def _row(difference: Difference, screen: Terminal) -> tuple[str, ...]:
+    sign = SIGNS[difference.change]
+    return screen.style(sign, sign), printable(difference.shown), _values(difference)
 
 
 def _names_of(several: Sequence[Difference]) -> str:
-    # One alone has room for its values beside its name.
+    # A single one has room for its values.
     if len(several) == 1:
-        (one,) = several
-        return f"{SIGNS[one.change]} {printable(one.shown)} {_values(one)}".rstrip()
-    return some([f"{SIGNS[one.change]}{printable(one.shown)}" for one in several], _NAMED)
+        (difference,) = several
+        return f"{SIGNS[difference.change]} {printable(difference.shown)} {_values(difference)}".rstrip()
+    return some(
+        [f"{SIGNS[difference.change]}{printable(difference.shown)}" for difference in several],
+        _NAMED,
+    )
 
 
-def _values(one: Difference) -> str:
-    values = [cut(_amount(side.value, one.unit), _LONGEST) for side in (one.old, one.new) if side]
+def _values(difference: Difference) -> str:
+    values = [
+        cut(_amount(side.value, difference.unit), _LONGEST)
+        for side in (difference.old, difference.new)
+        if side
+    ]
     # `yes` is the value of what is merely there, and a name may hold its value already.
-    return " -> ".join(value for value in values if value not in ("yes", one.shown))
+    return " -> ".join(value for value in values if value not in ("yes", difference.shown))
 
 
 def _amount(value: str, unit: str) -> str:
     """A number in the largest unit that it fills."""
     if value.isdecimal():
-        for size, word in _UNITS.get(unit, ()):
+        for size, unit_name in _UNITS.get(unit, ()):
             if int(value) >= size:
-                return f"{int(value) / size:.3g} {word}"
+                return f"{int(value) / size:.3g} {unit_name}"
     return value
 
 
 def _unseen(comparison: Comparison, screen: Terminal) -> Iterator[str]:
-    # A side that was not asked at all has one reason for hundreds of names.
+    # A side that was not read at all has one reason for hundreds of names.
     reasons: dict[tuple[int, str], list[str]] = {}
-    for one in comparison.unseen:
-        count = len(one.names)
-        name = f"{count} of {one.kind}" if count > 1 else printable(one.names[0])
-        reasons.setdefault((one.side, one.reason), []).append(name)
+    for gap in comparison.unseen:
+        count = len(gap.names)
+        name = f"{count} of {gap.kind}" if count > 1 else printable(gap.names[0])
+        reasons.setdefault((gap.side, gap.reason), []).append(name)
     for (side, reason), kinds in reasons.items():
         subject = comparison.sides[side].subject
         line = f"{', '.join(kinds)}: {printable(subject)}: {printable(reason)}"

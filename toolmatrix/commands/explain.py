@@ -48,8 +48,8 @@ def explain(
 
     named = words(*wanted)
     opened = with_online_packages((name, *named, *caller().request), options, online=online)
-    component, is_asked = Names(opened.index).subject(name)
-    asked = (name, *named) if is_asked else named or caller().request
+    component, is_request = Names(opened.index).subject(name)
+    requested = (name, *named) if is_request else named or caller().request
     return answers.explained(
-        *read_request(request(asked, "explain", "cuda"), options), component, invert=invert
+        *read_request(request(requested, "explain", "cuda"), options), component, invert=invert
     )

@@ -60,11 +60,13 @@ def facts(
     if stale is not None:
         return _stale(pages, source, stale, this_day(caller().env).isoformat())
     if ids:
-        # With a source only what that says of each.
+        # With a source, only its facts.
         several = [page for name in ids for page in _pages(pages, name, source)]
         return Report(
             words=lambda screen: "\n".join(text(screen) for text, _ in several),
-            document=partial(pages.document, [entry for _, held in several for entry in held]),
+            document=partial(
+                pages.document, [entry for _, entries in several for entry in entries]
+            ),
         )
     return _of_source(pages, source) if source else _summary(pages)
 
@@ -82,8 +84,8 @@ def _of_source(pages: Pages, source: str) -> Report:
     records = [record for record in pages.facts() if record.source == source]
     document = pages.list_document(records)
     document["source"] = source
-    part = pages.sources[source]
-    head = f"{source}: {part.title}\n{part.at}, read {part.read}\n\n"
+    entry = pages.sources[source]
+    head = f"{source}: {entry.title}\n{entry.at}, read {entry.read}\n\n"
     return Report(
         words=lambda screen: head + report.list_text(document["facts"], screen),
         document=lambda: document,
@@ -91,7 +93,9 @@ def _of_source(pages: Pages, source: str) -> Report:
 
 
 def _stale(pages: Pages, source: str, limit: int, today: str) -> Report:
-    wanted = {name for name, part in pages.sources.items() if report.age(part.read, today) > limit}
+    wanted = {
+        name for name, entry in pages.sources.items() if report.age(entry.read, today) > limit
+    }
     if source:
         wanted &= {source}
     records = [record for record in pages.facts() if record.source in wanted]
@@ -106,9 +110,9 @@ def _stale(pages: Pages, source: str, limit: int, today: str) -> Report:
 
 
 def _pages(pages: Pages, name: str, source: str) -> Iterator[Page]:
-    # Names of components are written with `-` in the matrix, and with `_` by those who import them.
+    # The matrix writes names with `-`, an import with `_`.
     plain = name.replace("_", "-")
-    wanted = next((one for one in (name, plain) if one in pages.ids), None)
+    wanted = next((candidate for candidate in (name, plain) if candidate in pages.ids), None)
     if wanted is not None:
         for entry in _from(source, [pages.entry(wanted)], name):
             yield partial(report.entry_text, entry), [entry]
@@ -117,8 +121,8 @@ def _pages(pages: Pages, name: str, source: str) -> Iterator[Page]:
         yield partial(report.table_text, name, entries), entries
     elif plain in pages.index.header["components"]:
         entries = pages.about(plain, source)
-        held = _from(source, entries, name) if source else entries
-        yield partial(report.component_text, pages.index, plain, entries), held
+        from_source = _from(source, entries, name) if source else entries
+        yield partial(report.component_text, pages.index, plain, entries), from_source
     else:
         raise NothingMatched(
             f"no fact has the id `{name}`",
@@ -129,15 +133,15 @@ def _pages(pages: Pages, name: str, source: str) -> Iterator[Page]:
 
 
 def _from(source: str, entries: list[FactEntry], name: str) -> list[FactEntry]:
-    held = [entry for entry in entries if source in ("", entry["source"]["name"])]
-    if not held:
+    matching = [entry for entry in entries if source in ("", entry["source"]["name"])]
+    if not matching:
         raise NothingMatched(f"`{name}` does not come from `{source}`", found=f"`{name}`")
-    return held
+    return matching
 
 
 def _near(name: str, pages: Pages) -> str:
     """The nearest ids: within the row or table that was named, else among tables and components."""
-    # Among all ids a name of another table may be nearer by its letters than the one that is meant.
+    # Search near what was named first: an id of another table may be closer by its letters.
     row = name.partition("#")[0]
     table = name.partition("/")[0]
     if row in pages.ids and "#" in name:
@@ -149,7 +153,11 @@ def _near(name: str, pages: Pages) -> str:
     rows = pages.tables().get(table)
     if rows is not None:
         return _nearest(name, rows)
-    others = [one for one in pages.ids if "#" not in one and "/" not in one and "==" not in one]
+    others = [
+        fact_id
+        for fact_id in pages.ids
+        if "#" not in fact_id and "/" not in fact_id and "==" not in fact_id
+    ]
     components = pages.index.header["components"]
     return _nearest(table if "/" in name else name, [*pages.tables(), *components, *others])
 
@@ -158,4 +166,4 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     import difflib
 
     near = difflib.get_close_matches(name, list(known), 3, 0.5)
-    return "perhaps " + ", ".join(f"`{word}`" for word in near) if near else "a known id"
+    return "perhaps " + ", ".join(f"`{match}`" for match in near) if near else "a known id"

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from toolmatrix.api import Matrix
     from toolmatrix.facts.index import Index
     from toolmatrix.harvest.transport import Session
-    from toolmatrix.lock.model import LockedClosure
     from toolmatrix.render.model import ImagePlan, Job
     from toolmatrix.report.terminal import Terminal
 
@@ -45,7 +44,7 @@ FOLDER = "fetched"
 """What the folder is called where the lock names none."""
 LARGEST = 16 << 30
 """Bytes of one file."""
-# Where the wheels of a driver lie, beside what they are unpacked to.
+# The folder of a driver's wheels, beside their unpacked files.
 _PARTS = "wheels"
 
 
@@ -94,12 +93,12 @@ class Fetched(Outcome, Value):
     exit_code = 0
 
     def text(self, screen: Terminal = PLAIN) -> str:
-        """A line for each file that came, the sum, and what is left."""
+        """A line for each new file, the total, and what is left."""
         del screen
-        came = [one for one in self.files if not one.there]
-        lines = [f"fetched {printable(one.path)}" for one in came]
-        lines += [f"no checksum: {printable(one.path)}" for one in self.files if not one.pinned]
-        size = sum(one.bytes for one in self.files)
+        came = [file for file in self.files if not file.there]
+        lines = [f"fetched {printable(file.path)}" for file in came]
+        lines += [f"no checksum: {printable(file.path)}" for file in self.files if not file.pinned]
+        size = sum(file.bytes for file in self.files)
         lines.append(
             f"{self.folder}: {plural(len(self.files), 'file')}, {size} bytes, {len(came)} of them new"
         )
@@ -112,7 +111,7 @@ class Fetched(Outcome, Value):
         return {
             "schema": SCHEMA,
             "folder": self.folder,
-            "files": [one.to_json() for one in self.files],
+            "files": [file.to_json() for file in self.files],
             "left": [{"image": image, "what": what} for image, what in self.left],
         }
 
@@ -120,7 +119,7 @@ class Fetched(Outcome, Value):
 class WantedFile(Value):
     """One file to have: its place below the folder, its SHA-256 if that is known, and how its address is found."""
 
-    place: str
+    path: str
     sha256: str
     address: str = ""
     package: str = ""
@@ -154,19 +153,19 @@ def _downloads(folder: str, index: Index) -> Fetched:
     named = options.fetched
     job = files.rendered(lock, options, files.rules(index, options), targets=options.target).job
     to = os.path.join(folder, named or FOLDER)
-    wanted = {one.place: one for image in job.images for one in _wanted(image)}
+    wanted = {file.path: file for image in job.images for file in _wanted(image)}
     came = _fetched(wanted.values(), to)
     if any(map(placing.has_archives, job.images)):
         archives = os.path.join(to, placing.ARCHIVES)
-        # A build takes the folder as it is, and none is no folder.
+        # A build copies the folder, so it has to exist even if it is empty.
         with os_errors_as("cannot make the folder", archives):
             os.makedirs(archives, exist_ok=True)
     how = f"hint: `toolmatrix render --output {folder} --fetched {FOLDER}` uses them"
     return Fetched(folder=to, files=came, left=tuple(_left(job)), how="" if named else how)
 
 
-def _driver(word: str, index: Index) -> Fetched:
-    component, _, release = word.partition("==")
+def _driver(toolkit: str, index: Index) -> Fetched:
+    component, _, release = toolkit.partition("==")
     wheels = [*driver_wheels.files(index, component, release, platform.machine())]
     if not wheels:
         raise NothingMatched(
@@ -180,15 +179,15 @@ def _driver(word: str, index: Index) -> Fetched:
     to = os.path.join(cache, "drivers", f"{component}-{release}")
     wanted = [
         WantedFile(
-            place=f"{_PARTS}/{name}",
+            path=f"{_PARTS}/{name}",
             sha256=digest,
             package=name.partition("-")[0].replace("_", "-"),
         )
         for name, digest in wheels
     ]
     came = _fetched(wanted, to)
-    for one in came:
-        _unpack(one.path, to)
+    for file in came:
+        _unpack(file.path, to)
     how = "hint: `toolmatrix stages FILE --lock LOCK` uses it if the lock has that release"
     return Fetched(folder=to, files=came, left=(), how=how)
 
@@ -201,8 +200,8 @@ def _fetched(wanted: Collection[WantedFile], to: str) -> tuple[FetchedFile, ...]
         where = families.indexes(caller().env)
         session.trust(where.certificates, where.proxy)
         getter = FileGetter(session, where.urls)
-        for done, one in enumerate(wanted, 1):
-            came.append(getter.get(one, to))
+        for done, file in enumerate(wanted, 1):
+            came.append(getter.get(file, to))
             progress.at(done, len(wanted))
     return tuple(came)
 
@@ -218,21 +217,17 @@ def _unpack(wheel: str, to: str) -> None:
 
 def _wanted(image: ImagePlan) -> Iterator[WantedFile]:
     for file in image.all_downloads:
-        yield WantedFile(place=placing.place(file.url), sha256=file.checksum, address=file.url)
+        yield WantedFile(path=placing.place(file.url), sha256=file.checksum, address=file.url)
     if image.closure is None:
         return
-    own = _indexes(image.closure)
+    words = image.closure.asked.options
+    own = tuple(value for option, value in pairwise(words) if option.endswith("index-url"))
     for name, package in (*image.installers.items(), *image.closure.packages.items()):
         for file_name, digest in package.files.items():
-            place = f"{placing.wheel_folder(image)}/{placing.check_folder(file_name)}"
+            path = f"{placing.wheel_folder(image)}/{placing.check_folder(file_name)}"
             yield WantedFile(
-                place=place, sha256=digest, address=package.url, package=name, indexes=own
+                path=path, sha256=digest, address=package.url, package=name, indexes=own
             )
-
-
-def _indexes(closure: LockedClosure) -> tuple[str, ...]:
-    words = closure.asked.options
-    return tuple(word for option, word in pairwise(words) if option.endswith("index-url"))
 
 
 def _left(job: Job) -> Iterator[tuple[str, str]]:
@@ -241,8 +236,11 @@ def _left(job: Job) -> Iterator[tuple[str, str]]:
         if packages:
             manager = image.distro.manager
             yield image.name, f"{manager}: {packages}; `--base` names an image that has them"
-        for one in dict.fromkeys((*image.repositories, *image.runtime.repositories)):
-            yield image.name, f"the key and the lists of {one.uri}; `--mirror` names another source"
+        for repository in dict.fromkeys((*image.repositories, *image.runtime.repositories)):
+            yield (
+                image.name,
+                f"the key and the lists of {repository.uri}; `--mirror` names another source",
+            )
         if (image.pip or image.builds) and image.closure is None:
             yield image.name, "Python packages; `toolmatrix lock --packages` names their files"
         if placing.has_archives(image):
@@ -251,11 +249,11 @@ def _left(job: Job) -> Iterator[tuple[str, str]]:
                 f"archives that Bazel reads by name from `{placing.ARCHIVES}` there",
             )
         if any(step.run for step in image.steps):
-            yield image.name, f"what the steps of `{image.recipe.name}` fetch by themselves"
+            yield image.name, f"downloads made by the steps of `{image.recipe.name}`"
 
 
 class FileGetter:
-    """Brings files, each once: an index is asked once for a package, and a wheel for several images is copied."""
+    """Downloads files: asks an index once for each package, and copies a wheel that several images need."""
 
     def __init__(self, session: Session, indexes: tuple[str, ...]) -> None:
         self.session = session
@@ -264,11 +262,11 @@ class FileGetter:
         self.known: dict[str, str] = {}
 
     def get(self, wanted: WantedFile, to: str) -> FetchedFile:
-        """One file at its place."""
-        path = os.path.join(to, *wanted.place.split("/"))
+        """Get one file."""
+        path = os.path.join(to, *wanted.path.split("/"))
         there = os.path.isfile(path)
         digest = _digest(path) if there else ""
-        # One that is another was replaced, or has another version by the same name.
+        # A file with another checksum was replaced upstream.
         if digest != (wanted.sha256 or digest) or not there:
             digest, there = self._bring(wanted, path), False
         self.known.setdefault(digest, path)
@@ -319,9 +317,9 @@ class FileGetter:
             return wanted.address
         key = (wanted.package, *wanted.indexes)
         if key not in self.pages:
-            asked = (*wanted.indexes, *self.indexes)
-            self.pages[key] = project.addresses(self.session, asked, wanted.package)
-        name = wanted.place.rpartition("/")[2]
+            indexes = (*wanted.indexes, *self.indexes)
+            self.pages[key] = project.addresses(self.session, indexes, wanted.package)
+        name = wanted.path.rpartition("/")[2]
         try:
             return self.pages[key][name]
         except KeyError:

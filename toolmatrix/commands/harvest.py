@@ -92,8 +92,8 @@ class Harvested(Outcome):
         damage = [*self._damage, *(file.damage for file in self.files if file.damage is not None)]
         return tuple(
             dict.fromkeys(
-                ": ".join(filter(None, (str(one.where or ""), one.what, one.found)))
-                for one in damage
+                ": ".join(filter(None, (str(error.where or ""), error.what, error.found)))
+                for error in damage
             )
         )
 
@@ -103,7 +103,7 @@ class Harvested(Outcome):
         return int(self._checked and any(file.changed for file in self.files))
 
     def text(self, screen: Terminal = PLAIN) -> str:  # noqa: ARG002 - rows are for a file or a review
-        """Each file, with the rows that came, went or changed."""
+        """Each file, with its new, removed and changed rows."""
         return "".join(describe_changes(file) for file in self.files)
 
     def to_json(self) -> HarvestDocument:
@@ -118,14 +118,14 @@ class Harvested(Outcome):
                     "changed": file.changed,
                     "differences": [
                         {
-                            "row": one.row,
-                            "state": state_of(one),
+                            "row": difference.row,
+                            "state": state_of(difference),
                             "cells": {
                                 name: {"was": was, "is": now}
-                                for name, (was, now) in one.cells.items()
+                                for name, (was, now) in difference.cells.items()
                             },
                         }
-                        for one in file.differences
+                        for difference in file.differences
                     ],
                 }
                 for file in self.files
@@ -134,11 +134,11 @@ class Harvested(Outcome):
         }
 
     def write(self, *, accept: bool = False) -> None:
-        """Put the files that changed in their places, all or none.
+        """Write the files that changed, all or none.
 
         Raises HarvestRefused where rows have vanished, unless that is to be `accept`ed, and OutputError.
         """
-        # Every file is judged before the first is written, or a refusal would leave one half of a harvest.
+        # Check all files before writing any, so that a refusal writes none.
         if not accept:
             for file in self.files:
                 written.refuse_vanished(file.path, file.differences)
@@ -184,14 +184,14 @@ def harvest(
     HarvestRefused, IndexFailed, MatrixError, NothingMatched, OutputError, ToolMissing, UsageError.
     """
     calling = caller()
-    # A setting or variable says how frameworks get there, and no path.
-    place = calling.path(os.fspath(from_)) if from_ and calling.is_flag("from_") else ""
+    # As a setting or variable `from` is about frameworks, not a path.
+    source_path = calling.path(os.fspath(from_)) if from_ and calling.is_flag("from_") else ""
     folder = _folder(os.fspath(output))
-    # What is only looked at may be written meanwhile.
+    # A check does not need the lock.
     with nullcontext() if check else locked(folder):
         wanted = families.chosen(families.families(), names)
         began = time.monotonic()
-        readings, damage = _readings(wanted, place, executor, matrix)
+        readings, damage = _readings(wanted, source_path, executor, matrix)
         texts = [text for reading in readings for text in reading.texts]
         files = [
             compared(family.name, os.path.join(folder, f"{family.name}.yaml"), text)
@@ -202,18 +202,18 @@ def harvest(
             bytes=sum(reading.bytes for reading in readings),
             seconds=time.monotonic() - began,
         )
-        found = Harvested(files, effort, damage, checked=check)
-        for warning in found.warnings:
+        harvested = Harvested(files, effort, damage, checked=check)
+        for warning in harvested.warnings:
             calling.say(f"warning: harvested without what cannot be read: {warning}")
         if not check:
-            found.write(accept=accept)
+            harvested.write(accept=accept)
     calling.note(str(effort))
-    return found
+    return harvested
 
 
 def _folder(output: str) -> str:
     """The directory that files are written to. Raises UsageError."""
-    # An installed package is its packager's: what is harvested there goes elsewhere.
+    # The files of an installed package are not changed.
     if not output and resources.builtin_index():
         raise UsageError(
             "the matrix of an installed package is read-only",
@@ -225,7 +225,7 @@ def _folder(output: str) -> str:
 
 def _readings(
     wanted: Sequence[Family],
-    place: str,
+    source_path: str,
     executor: str,
     matrix: OpenMatrix | Path | Sequence[Path] | None,
 ) -> tuple[Sequence[FamilyReading], Sequence[MatrixError]]:
@@ -237,16 +237,16 @@ def _readings(
         "day": this_day(env),
         "packages": families.packages(),
         "programs": families.programs(),
-        # A worker may run in any folder.
-        "place": os.path.abspath(place) if place and executor else place,
+        # A worker may run in another folder.
+        "place": os.path.abspath(source_path) if source_path and executor else source_path,
         **ground.as_dict("components", "pythons", "lines"),
     }
     with caller().progress("reading", "families" if executor else "wheels") as progress:
         if not executor:
             return [_read(wanted, context, env, progress.of)], ground.damage
         work = Harvester(index=open_matrix(matrix).index, asked=context)
-        parts, readings = [[family] for family in wanted], []
-        with Workers(work, parts, overlays, 0, executor) as workers:
+        batches, readings = [[family] for family in wanted], []
+        with Workers(work, batches, overlays, 0, executor) as workers:
             for reading in workers.results():
                 readings.append(reading)
                 progress.of("sources", len(readings), len(wanted))
@@ -266,21 +266,21 @@ class Harvester(IndexedWork):
 
     asked: Mapping[str, Any]
 
-    def attempt(self, part: Sequence[Family]) -> FamilyReading:
+    def attempt(self, batch: Sequence[Family]) -> FamilyReading:
         """What the sources of some families say."""
-        return _read(part, self.asked, os.environ)
+        return _read(batch, self.asked, os.environ)
 
 
 def _read(
     wanted: Sequence[Family],
-    asked: Mapping[str, Any],
+    fields: Mapping[str, Any],
     env: Mapping[str, str],
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> FamilyReading:
     from toolmatrix.harvest.transport import Session
 
     with closing(Session(cache(env))) as session:
-        context = HarvestContext(session=session, env=env, **asked)
+        context = HarvestContext(session=session, env=env, **fields)
         texts = [
             written.text(
                 families.harvest(family, context.replace(progress=partial(progress, family.name))),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
 
 TITLE = "which versions of a machine-learning tool chain go together, and why"
-# What lists the topics.
+# The name that lists the topics.
 _TOPICS = "topics"
 # Columns of the left side of a list, at most.
 _LEFT = 30
@@ -75,51 +75,42 @@ def _topic_lines(name: str, terminal: Terminal) -> list[str]:
 
     known = topics.load()
     if name == _TOPICS:
-        rows = [(f"  {topic}", told.title) for topic, told in known.items()]
+        rows = [(f"  {topic}", entry.title) for topic, entry in known.items()]
         return ["`toolmatrix help TOPIC` shows one of these topics:", "", *columns(rows)]
     if name not in known:
         from toolmatrix.request.spelling import meant
 
-        words = (*COMMANDS, *known, _TOPICS)
-        raise UsageError(
-            f"unknown command or topic `{name}`",
-            help=meant(
-                name,
-                words,
-                "`toolmatrix help` lists the commands, `toolmatrix help topics` the topics",
-            ),
-        )
-    return [f"{name}: {known[name].title}", *_topic(known[name], terminal), "", _more(known[name])]
-
-
-def _more(topic: Topic) -> str:
-    return f"More: docs/{topic.page}"
+        otherwise = "`toolmatrix help` lists the commands, `toolmatrix help topics` the topics"
+        help = meant(name, (*COMMANDS, *known, _TOPICS), otherwise)
+        raise UsageError(f"unknown command or topic `{name}`", help=help)
+    return [f"{name}: {known[name].title}", *_topic(known[name], terminal)]
 
 
 def _topic(topic: Topic, terminal: Terminal) -> Iterator[str]:
     for text in topic.says:
         yield from ("", *wrap(text, terminal.width))
     yield ""
-    rows = [(f"  {left.replace('`', '')}", _words(right)) for left, right in topic.rows]
-    yield from _listed(rows, terminal)
+    rows = [(f"  {left.replace('`', '')}", _without_quotes(right)) for left, right in topic.rows]
+    yield from _two_columns(rows, terminal)
     for text in topic.then:
         yield from ("", *wrap(text, terminal.width))
+    yield from ("", f"More: docs/{topic.page}")
 
 
-def _words(text: str) -> str:
-    # A list of nothing but words needs no quotes.
-    alone = all(part[:1] == part[-1:] == "`" for part in text.split(", "))
+def _without_quotes(text: str) -> str:
+    # A list of single words needs no quotes.
+    alone = all(name[:1] == name[-1:] == "`" for name in text.split(", "))
     return text.replace("`", "") if alone else text
 
 
 def page(command: Command | None, terminal: Terminal, *, brief: bool = False) -> str:
-    """The help of one command, or that of the program; `brief` without what is alike for many commands."""
+    """The help of one command, or of the program; `brief` without the shared options."""
     lines = _program(terminal, brief) if command is None else _command(command, terminal, brief)
     return "\n".join(lines) + "\n"
 
 
 def _program(terminal: Terminal, brief: bool) -> list[str]:
-    # One of each of the commands that a reader needs first.
+    # An example of each of the first commands.
     commands = COMMANDS.values()
     first = [command.examples[0] for command in commands[:4]]
     width = max(len(command.name) for command in commands) + 4
@@ -129,20 +120,24 @@ def _program(terminal: Terminal, brief: bool) -> list[str]:
         *_section("Usage", ["  toolmatrix COMMAND [OPTIONS] [ARGUMENTS]"], terminal),
     ]
     for title in GROUPS:
-        rows = [f"{f'  {one.name}':{width}}{one.summary}" for one in commands if one.group == title]
+        rows = [
+            f"{f'  {command.name}':{width}}{command.summary}"
+            for command in commands
+            if command.group == title
+        ]
         lines += _section(title, rows, terminal)
     if brief:
-        told = "`toolmatrix --help` also shows common options, settings, exit codes and topics"
-        return [*lines, "", *wrap(told, terminal.width)]
+        hint = "`toolmatrix --help` also shows common options, settings, exit codes and topics"
+        return [*lines, "", *wrap(hint, terminal.width)]
     from toolmatrix.cli import topics
 
     known = topics.load()
-    said = known["settings"]
+    settings = known["settings"]
     codes = "; ".join(f"{code} {text}" for code, text in topics.EXIT_CODES.items())
     return [
         *lines,
         *_section("Common options", _options(COMMON.values(), terminal, None), terminal),
-        *_section("Settings", wrap(said.says[0], terminal.width, indent="  "), terminal),
+        *_section("Settings", wrap(settings.says[0], terminal.width, indent="  "), terminal),
         *_section("Exit codes", wrap(codes, terminal.width, indent="  "), terminal),
         *_section(
             "Topics (`toolmatrix help TOPIC`)",
@@ -166,7 +161,7 @@ def _command(command: Command, terminal: Terminal, brief: bool) -> list[str]:
             lines += _section(title, _options(options, terminal, command, brief=brief), terminal)
     if brief:
         lines += _section("Formats (`--format`)", [f"  {', '.join(command.forms)}"], terminal)
-        others = ", ".join(one.flags[-1] for _, options in groups[1:] for one in options)
+        others = ", ".join(option.flags[-1] for _, options in groups[1:] for option in options)
         more = f"`toolmatrix {command.name} --help` also explains: {others}"
     else:
         more = "Exit codes and more: `toolmatrix help topics`"
@@ -180,14 +175,14 @@ def sections(command: Command) -> list[tuple[str, list[Option]]]:
     return [
         ("Options", [*command.own.values()]),
         *(
-            (title, [one for name, one in part.items() if name not in command.own])
-            for title, part in shared
+            (title, [option for name, option in options.items() if name not in command.own])
+            for title, options in shared
         ),
     ]
 
 
 def usage(command: Command) -> str:
-    """How a command is written."""
+    """The usage of a command."""
     return f"toolmatrix {command.name} [OPTIONS] {command.usage}".rstrip()
 
 
@@ -198,18 +193,18 @@ def _section(title: str, lines: list[str], terminal: Terminal) -> list[str]:
 def _options(
     options: Iterable[Option], terminal: Terminal, command: Command | None, *, brief: bool = False
 ) -> list[str]:
-    shown = []
-    for one in options:
-        told = meaning(one, command)
-        # Where the words of an answer are looked for there is no room for where else they can be said.
-        if not (brief or one.only_flag or command is None):
-            told += f" [{one.variable}]"
-        shown.append((f"  {flags(one, command)}", told))
-    return _listed(shown, terminal)
+    rows = []
+    for declared in options:
+        text = meaning(declared, command)
+        # The brief help has no room for variables.
+        if not (brief or declared.only_flag or command is None):
+            text += f" [{declared.variable}]"
+        rows.append((f"  {flags(declared, command)}", text))
+    return _two_columns(rows, terminal)
 
 
-def _listed(rows: list[tuple[str, str]], terminal: Terminal) -> list[str]:
-    """Pairs in two columns; what is longer than the left one stands on a line of its own."""
+def _two_columns(rows: list[tuple[str, str]], terminal: Terminal) -> list[str]:
+    """Pairs in two columns; a longer left text is on a line of its own."""
     left = min(max(len(head) for head, _ in rows), _LEFT, terminal.width // 3) + 2
     lines: list[str] = []
     for head, text in rows:
@@ -221,7 +216,7 @@ def _listed(rows: list[tuple[str, str]], terminal: Terminal) -> list[str]:
 
 
 def flags(option: Option, command: Command | None) -> str:
-    """The flags of an option as they are written for a command; without one, those that all commands have."""
+    """The flags of an option for a command; without one, those that all commands have."""
     text = f"{', '.join(option.flags)} {option.metavar}".rstrip()
     return ", ".join((text, *option.short(_choices(option, command))))
 
@@ -229,12 +224,12 @@ def flags(option: Option, command: Command | None) -> str:
 def _choices(option: Option, command: Command | None) -> tuple[str, ...]:
     if option.name != "format":
         return option.choices
-    # The forms of all commands together are those of none.
+    # No command has the formats of all commands.
     return command.forms if command else ("text", "json")
 
 
 def meaning(option: Option, command: Command | None) -> str:
-    """What an option does, the words that it takes for a command, and its default."""
+    """The help text of an option with its choices for a command and its default."""
     choices = _choices(option, command)
     text = option.help
     if option.name == "format" and command is None:

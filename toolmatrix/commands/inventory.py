@@ -63,13 +63,13 @@ def inventory(
     user's cache; None for nowhere. Raises SubjectError for what cannot be read, UsageError for what is not a subject,
     NothingMatched for another platform, ToolMissing without an engine.
     """
-    found = validation.observe(
+    observed = validation.observe(
         subject,
         platform,
         os.fspath(directory),
         piped_archive(),
-        # Programs are asked by what the matrix knows, which nothing else needs.
+        # Only running programs needs the matrix.
         (lambda _: validation.probes_of(open_matrix(matrix).index)) if run else None,
         layer_store(store, store_size),
     )
-    return SubjectInventory(**{field: getattr(found, field) for field in found._fields})
+    return SubjectInventory(**{field: getattr(observed, field) for field in observed._fields})

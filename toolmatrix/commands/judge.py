@@ -61,13 +61,13 @@ def judge(paths: Path | Iterable[Path], *, edit: bool = True, matrix: Matrix = N
     a file that cannot be read, NothingMatched for a folder without any.
     """
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else paths
-    found = [*_files(os.fspath(path) for path in several)]
-    index, judged = open_matrix(matrix).index, []
+    manifests = [*_files(os.fspath(path) for path in several)]
+    index, verdicts = open_matrix(matrix).index, []
     with caller().progress("judging", "files") as progress:
-        for done, (path, folder) in enumerate(found):
-            progress.at(done, len(found))
-            judged.append(_judged(index, path, folder, edit=edit))
-    report = ManifestReport(index, judged)
+        for done, (path, folder) in enumerate(manifests):
+            progress.at(done, len(manifests))
+            verdicts.append(_judge_file(index, path, folder, edit=edit))
+    report = ManifestReport(index, verdicts)
     return Report(
         words=report.text,
         document=report.document,
@@ -93,19 +93,19 @@ def _files(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
                 expected=read.KINDS,
                 found=f"`{path}`",
             )
-        yield from ((one, path) for one in below)
+        yield from ((file, path) for file in below)
 
 
-def _judged(index: Index, path: str, folder: str, *, edit: bool) -> JudgedFile:
+def _judge_file(index: Index, path: str, folder: str, *, edit: bool) -> JudgedFile:
     try:
         manifest = read.manifest(files.opened(path, folder or files.root_of(path)))
     except ManifestError as error:
-        # Of a whole folder the others are judged all the same: a template is no Dockerfile yet.
+        # Go on with the other files of a folder: it may contain templates.
         if not folder:
             raise
         return JudgedFile(path=path, error=error)
     result = judging.judge(index, manifest)
-    # Each edit that is tried is a file to judge.
+    # Slow: each edit that is tried is judged as a file.
     mended = edits.smallest(index, result) if edit else None
     return JudgedFile(path=path, judged=result, edit=mended)
 
@@ -114,7 +114,7 @@ SCHEMA = "toolmatrix.judged/1"
 OUTCOMES = {"yes": 0, "no": 1, "unknown": 4, "unread": 2}
 """The outcome of a file, with the exit code of each."""
 NO_EDIT = "no edit resolves every conflict"
-# So many lines of a kind are told; a document has all.
+# How many lines of a kind are printed; a document has all.
 _MOST = 8
 
 
@@ -210,7 +210,7 @@ class JudgedDocument(TypedDict):
 
 
 class ManifestReport:
-    """Several files with the index they were judged by."""
+    """The report on several files."""
 
     def __init__(self, index: Index, files: Sequence[JudgedFile]) -> None:
         self.index = index
@@ -219,8 +219,10 @@ class ManifestReport:
     @property
     def outcome(self) -> str:
         """The outcome of all: no if one is, else yes if any is."""
-        found = {file.outcome for file in self.files}
-        return next((word for word in ("no", "yes", "unknown") if word in found), "unread")
+        outcomes = {file.outcome for file in self.files}
+        return next(
+            (outcome for outcome in ("no", "yes", "unknown") if outcome in outcomes), "unread"
+        )
 
     def document(self) -> JudgedDocument:
         """Everything as JSON values."""
@@ -238,27 +240,27 @@ class ManifestReport:
             "kind": file.judged.manifest.kind if file.judged else None,
             "outcome": file.outcome,
             "error": file.error.to_json()["error"] if file.error else None,
-            "environments": [self._environment(one) for one in environments],
-            "findings": [self._finding(one) for one in file.refusals],
+            "environments": [self._environment(environment) for environment in environments],
+            "findings": [self._finding(refusal) for refusal in file.refusals],
             "edit": {
                 "patch": file.edit.patch,
                 "files": [path for path, _, _ in file.edit.files],
             }
             if file.edit
             else None,
-            "unread": [_not_read(one) for one in file.unread],
+            "unread": [_not_read(entry) for entry in file.unread],
             "summary": {
                 "refused": len(file.hard),
                 "warnings": len(file.refusals) - len(file.hard),
-                "pairs": {word: file.count(word) for word in (FINE, REFUSED, UNKNOWN)},
+                "pairs": {says: file.count(says) for says in (FINE, REFUSED, UNKNOWN)},
             },
         }
 
-    def _environment(self, one: JudgedEnvironment) -> JudgedEnvironmentEntry:
+    def _environment(self, environment: JudgedEnvironment) -> JudgedEnvironmentEntry:
         return {
-            "name": one.name or None,
-            "parts": [_part(part) for part in one.parts],
-            "unknown": [_not_read(part) for part in one.unknown],
+            "name": environment.name or None,
+            "parts": [_part_entry(component) for component in environment.parts],
+            "unknown": [_not_read(entry) for entry in environment.unknown],
             "pairs": [
                 {
                     "between": [pair.one.text, pair.other.text],
@@ -266,28 +268,28 @@ class ManifestReport:
                     "evidence": pair.evidence or None,
                     "facts": list(pair.facts),
                 }
-                for pair in one.pairs
+                for pair in environment.pairs
             ],
         }
 
-    def _finding(self, one: ManifestRefusal) -> RefusedEntry:
-        found = one.finding
+    def _finding(self, refusal: ManifestRefusal) -> RefusedEntry:
+        finding = refusal.finding
         return {
-            **self._entry(found),
-            "environment": found.environment or None,
+            **self._entry(finding),
+            "environment": finding.environment or None,
             "asked": [
-                {"text": text, "where": place.to_json()}
-                for text, place in zip(found.asked, found.places, strict=True)
+                {"text": text, "where": position.to_json()}
+                for text, position in zip(finding.asked, finding.places, strict=True)
             ],
         }
 
-    def _entry(self, found: ManifestFinding) -> findings.FindingHead:
-        entry = findings.entry(self.index, found)
-        entry["because"] = entry["because"] or [found.reason]
+    def _entry(self, finding: ManifestFinding) -> findings.FindingHead:
+        entry = findings.entry(self.index, finding)
+        entry["because"] = entry["because"] or [finding.reason]
         return entry
 
     def text(self, screen: Terminal) -> str:
-        """Everything in words; the last line carries the point."""
+        """The report as text; the last line is the summary."""
         notes = claims.Notes(self.index)
         blocks = [block for file in self.files for block in self._file_lines(file, notes, screen)]
         closing = [self._closing(file, screen) for file in self.files]
@@ -300,26 +302,30 @@ class ManifestReport:
     ) -> Iterator[list[str]]:
         if file.error is not None:
             yield [f"{printable(str(file.error.where or file.path))}: {file.error.what}"]
-        for one in file.refusals:
-            yield self._refusal(one, notes, screen)
+        for refusal in file.refusals:
+            yield self._refusal(refusal, notes, screen)
         if file.hard:
             yield self._edit(file)
         yield self._joined(file, notes, screen)
-        yield _listed("the matrix does not know", file.unknown, screen)
-        yield _listed("not read", file.unread, screen)
+        yield _not_read_lines("the matrix does not know", file.unknown, screen)
+        yield _not_read_lines("not read", file.unread, screen)
 
-    def _refusal(self, one: ManifestRefusal, notes: claims.Notes, screen: Terminal) -> list[str]:
-        found = one.finding
-        entry = self._entry(found)
-        mark = screen.style(f"{found.severity}[{found.code}]", findings.COLOURS[found.severity])
+    def _refusal(
+        self, refusal: ManifestRefusal, notes: claims.Notes, screen: Terminal
+    ) -> list[str]:
+        finding = refusal.finding
+        entry = self._entry(finding)
+        mark = screen.style(
+            f"{finding.severity}[{finding.code}]", findings.COLOURS[finding.severity]
+        )
         lines = screen.wrap(f"{mark}: {printable(entry['text'])}")
-        places = [printable(str(place)) for place in found.places]
-        width = max(map(len, places))
-        for place, text in zip(places, found.asked, strict=True):
-            lines.append(f"  --> {place:<{width}}  {printable(text)}")
+        positions = [printable(str(position)) for position in finding.places]
+        width = max(map(len, positions))
+        for position, text in zip(positions, finding.asked, strict=True):
+            lines.append(f"  --> {position:<{width}}  {printable(text)}")
         reasons = [
             f"{reason}{f' ({ground.evidence})' if ground.evidence else ''} {notes.cite(ground.facts)}"
-            for ground, reason in zip(found.grounds, entry["because"], strict=False)
+            for ground, reason in zip(finding.grounds, entry["because"], strict=False)
         ]
         for reason in reasons or entry["because"]:
             lines += screen.wrap(reason, "    | ", "    |   ")
@@ -344,18 +350,18 @@ class ManifestReport:
         return [screen.style("facts join", "yes"), *lines, *tail]
 
     def _closing(self, file: JudgedFile, screen: Terminal) -> str:
-        word = file.outcome
+        outcome = file.outcome
         path = printable(file.path)
-        if word == "unread":
+        if outcome == "unread":
             return f"{path}: not read"
-        told = [
+        counts = [
             f"{file.count(REFUSED)} refused",
             f"{file.count(FINE)} fine",
             f"{file.count(UNKNOWN)} not covered by facts",
         ]
         count = sum(file.count(says) for says in (FINE, REFUSED, UNKNOWN))
         pairs = (
-            f"of {terminal.plural(count, 'pair')} {terminal.listing(told)}"
+            f"of {terminal.plural(count, 'pair')} {terminal.listing(counts)}"
             if count
             else "nothing to judge"
         )
@@ -363,42 +369,47 @@ class ManifestReport:
             "yes": "nothing forbids it",
             "no": "facts forbid it",
             "unknown": "cannot say",
-        }[word]
-        style = {"yes": "yes", "no": "no", "unknown": "unknown"}[word]
-        return f"{path}: {screen.style(verdict, style)}; {pairs}"
+        }[outcome]
+        return f"{path}: {screen.style(verdict, outcome)}; {pairs}"
 
     def closing(self) -> str:
-        """How many files there are, and what came of them."""
-        words = [file.outcome for file in self.files]
-        told = {
+        """How many files there are, by outcome."""
+        outcomes = [file.outcome for file in self.files]
+        labels = {
             "yes": "without a refusal",
             "no": "refused",
             "unknown": "unknown",
             "unread": "not read",
         }
-        parts = [f"{words.count(word)} {text}" for word, text in told.items() if word in words]
-        return f"{terminal.plural(len(words), 'file')}: {terminal.listing(parts)}"
+        counts = [
+            f"{outcomes.count(outcome)} {text}"
+            for outcome, text in labels.items()
+            if outcome in outcomes
+        ]
+        return f"{terminal.plural(len(outcomes), 'file')}: {terminal.listing(counts)}"
 
     def annotations(self) -> list[Annotation]:
         """The findings, each with its reasons on one line."""
-        found = []
+        annotations = []
         for file in self.files:
-            for one in file.refusals:
-                entry = self._entry(one.finding)
+            for refusal in file.refusals:
+                entry = self._entry(refusal.finding)
                 because = " and ".join(entry["because"])
-                others = terminal.listing([str(place) for place in one.finding.places[1:]])
+                others = terminal.listing(
+                    [str(position) for position in refusal.finding.places[1:]]
+                )
                 beside = f" ({others})" if others else ""
-                found.append(
+                annotations.append(
                     Annotation(
-                        severity=one.finding.severity,
-                        code=one.finding.code,
+                        severity=refusal.finding.severity,
+                        code=refusal.finding.code,
                         text=printable(f"{entry['text']}{beside}, because {because}"),
-                        where=one.finding.where,
+                        where=refusal.finding.where,
                         help=entry["help"],
                         properties={"facts": entry["facts"]},
                     )
                 )
-        return found
+        return annotations
 
     def github(self) -> str:
         """Workflow commands, and what was judged."""
@@ -411,34 +422,34 @@ class ManifestReport:
 
 def _row(index: Index, pair: JudgedPair, notes: claims.Notes) -> tuple[str, ...]:
     marks = notes.mark(record.source for record in index.known(pair.facts))
-    sides = (printable(short(one.text)) for one in (pair.one, pair.other))
+    sides = (printable(short(side.text)) for side in (pair.one, pair.other))
     return (*sides, pair.evidence, marks)
 
 
-def _listed(title: str, found: Sequence[NotRead], screen: Terminal) -> list[str]:
-    if not found:
+def _not_read_lines(title: str, entries: Sequence[NotRead], screen: Terminal) -> list[str]:
+    if not entries:
         return []
     rows = [
-        (printable(str(one.where)), printable(f"{one.text.text}: {one.why}"))
-        for one in found[:_MOST]
+        (printable(str(entry.where)), printable(f"{entry.text.text}: {entry.why}"))
+        for entry in entries[:_MOST]
     ]
-    width = max(len(place) for place, _ in rows)
+    width = max(len(position) for position, _ in rows)
     lines = [title]
-    for place, told in rows:
-        lines += screen.wrap(told, f"  {place:<{width}}  ", " " * (width + 4))
-    more = len(found) - len(rows)
+    for position, text in rows:
+        lines += screen.wrap(text, f"  {position:<{width}}  ", " " * (width + 4))
+    more = len(entries) - len(rows)
     return [*lines, f"  and {more} more (--json)"] if more else lines
 
 
-def _part(part: AskedPart) -> PartEntry:
+def _part_entry(requirement: AskedPart) -> PartEntry:
     return {
-        "component": part.component,
-        "selector": part.asks[0].selector,
-        "text": part.text,
-        "kind": part.item.kind,
-        "where": part.item.where.to_json(),
+        "component": requirement.component,
+        "selector": requirement.asks[0].selector,
+        "text": requirement.text,
+        "kind": requirement.item.kind,
+        "where": requirement.item.where.to_json(),
     }
 
 
-def _not_read(one: NotRead) -> NotReadEntry:
-    return {"text": one.text.text, "why": one.why, "where": one.where.to_json()}
+def _not_read(entry: NotRead) -> NotReadEntry:
+    return {"text": entry.text.text, "why": entry.why, "where": entry.where.to_json()}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from toolmatrix.api import Report
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.command import PRINTED, command
@@ -34,7 +32,7 @@ def components(*, everything: bool = ALL, at: str = "", matrix: Matrix = None) -
     """
     document = _document(open_matrix(matrix).index, everything=everything, at=at)
     return Report(
-        words=partial(_text, document),
+        words=lambda screen: terminal.blocks(_lines(document, screen)),
         document=lambda: document,
         hint="`toolmatrix show NAME` shows one; `toolmatrix search TEXT` finds more",
     )
@@ -43,7 +41,7 @@ def components(*, everything: bool = ALL, at: str = "", matrix: Matrix = None) -
 SCHEMA = "toolmatrix.components/1"
 _FRAMEWORKS, _GPU = "frameworks", "for GPUs: toolkits, libraries, and packages on top of frameworks"
 _ANY, _WHERE = "packages, compilers and tools", "platforms and devices"
-# What a line has room for besides, at least.
+# Minimum columns for a title.
 _TITLE = 16
 
 
@@ -79,7 +77,7 @@ class ComponentsDocument(TypedDict):
 
 
 def _document(index: Index, *, everything: bool = False, at: str = "") -> ComponentsDocument:
-    """Every component by group; those that answers hide only where `everything` is asked for, builds nowhere."""
+    """Every component by group; hidden ones only with `everything`, builds never."""
     heads = index.header["components"]
     names: dict[str, list[str]] = {}
     for name, component in index.header["aliases"].items():
@@ -100,7 +98,7 @@ def _document(index: Index, *, everything: bool = False, at: str = "") -> Compon
 
 
 def _group(head: ComponentHead, heads: Mapping[str, ComponentHead]) -> str:
-    # A floor is asked of the host.
+    # A minimum version is one of the host.
     if head["scheme"] == "names" or head["floor"]:
         return _WHERE
     if head["framework"]:
@@ -111,41 +109,39 @@ def _group(head: ComponentHead, heads: Mapping[str, ComponentHead]) -> str:
 
 
 def _entry(index: Index, name: str, aliases: list[str], at: str) -> ComponentEntry:
-    head, part = index.header["components"][name], index.component(name)
-    places = [place for place, day in enumerate(part.dates) if not (at and day > at)]
-    usable = [place for place in places if not part.yanked >> place + 1 & 1] or places
-    # Names have no newest.
+    head, facts = index.header["components"][name], index.component(name)
+    positions = [position for position, day in enumerate(facts.dates) if not (at and day > at)]
+    usable = [
+        position for position in positions if not facts.yanked >> position + 1 & 1
+    ] or positions
+    # Names have no newest release.
     newest = usable[-1] if usable and head["scheme"] != "names" else None
     builds = index.builds_of(name)
     return {
         "component": name,
         "title": head["title"],
         "aliases": aliases,
-        "newest": None if newest is None else part.versions[newest],
-        "date": (newest is not None and part.dates[newest]) or None,
-        "releases": len(places),
+        "newest": None if newest is None else facts.versions[newest],
+        "date": (newest is not None and facts.dates[newest]) or None,
+        "releases": len(positions),
         "builds": len(index.component(builds).versions) if builds else 0,
     }
 
 
-def _text(held: ComponentsDocument, screen: Terminal) -> str:
+def _lines(document: ComponentsDocument, screen: Terminal) -> Iterator[list[str]]:
     """The components as lines under the title of their group."""
-    return terminal.blocks(_lines(held, screen))
-
-
-def _lines(held: ComponentsDocument, screen: Terminal) -> Iterator[list[str]]:
-    entries = [entry for group in held["groups"] for entry in group["components"]]
+    entries = [entry for group in document["groups"] for entry in group["components"]]
     width = max((len(entry["component"]) for entry in entries), default=0)
     wide = max((len(entry["newest"] or "") for entry in entries), default=0)
     left = max(_TITLE, screen.width - width - wide - 13)
-    for group in held["groups"]:
-        shown = [screen.style(group["group"], "bold")]
+    for group in document["groups"]:
+        lines = [screen.style(group["group"], "bold")]
         for entry in group["components"]:
             builds = f"+{entry['builds']}" if entry["builds"] else ""
             head = f"{entry['component']:{width}}  {entry['newest'] or '':{wide}}"
             title = entry["title"] if entry["title"] != entry["component"] else ""
             line = f"{head}  {entry['releases']:>3} {builds:5}  {terminal.cut(title, left)}"
-            shown.append(line.rstrip())
-        yield shown
+            lines.append(line.rstrip())
+        yield lines
     count = terminal.plural(len(entries), "component")
     yield [f"{count}; each with its newest release, number of releases, and + number of builds"]

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 
 class LockCheck(Report):
-    """Whether a lock is what would be written today, with what else is to be said of one that is."""
+    """Whether a lock is up to date, with notes on one that is."""
 
     notes: tuple[str, ...] = ()
 
     def put(self, *, format: str, **_: object) -> LockCheck:
-        """The check itself, its notes below a text."""
+        """The check itself; prints its notes below a text."""
         for note in self.notes if format == "text" else ():
             caller().note(note)
         return self
@@ -100,100 +100,99 @@ def lock(
     """
     path, keep = os.fspath(lock), os.fspath(options.get("keep", ""))
     named = tuple(filter(None, map(str.strip, arguments.words(*wanted))))
-    inside = caller().environments(lambda _, *asked: _online(*asked))
-    # Without a request in this call those of the lock are asked again.
-    held = lock_file.read(path) if check else None if named or inside else _lock_to_renew(path)
-    said = [*named, *(word for words in inside.values() for word in words)]
-    opened = with_online_packages(said or named_in(held), options, online=online)
+    # The words that may name packages, by environment.
+    inside = caller().environments(
+        lambda _, words, own: (*words, *arguments.words(own.get("with_", ())))
+    )
+    # Without a request, renew the requests of the lock.
+    existing = lock_file.read(path) if check else None if named or inside else _lock_to_renew(path)
+    requested = [*named, *(word for words in inside.values() for word in words)]
+    opened = with_online_packages(requested or component_words(existing), options, online=online)
     index, note = opened.index, caller().note
     try:
-        asked = requests(index, named, options, held)
-        if check and held is not None:
-            return _checked(index, path, held, asked, packages=packages)
-        # Those of the lock that is kept, but for what may move.
+        by_environment = requests(index, named, options, existing)
+        if check and existing is not None:
+            return _checked(index, path, existing, by_environment, packages=packages)
+        # Keep the releases of the lock, except those that may change.
         keep = keep or (path if upgrade else "")
-        kept = locks.keeping(index, keep, split_words(upgrade)) if keep else lambda _: ()
-        made = _answered(index, asked, kept, note)
-    # Each environment is one request: the first that has no answer is worded as `resolve` would.
+        preferred = locks.keeping(index, keep, split_words(upgrade)) if keep else lambda _: ()
+        new = _answered(index, by_environment, preferred, note)
+    # Each environment is one request; the first without an answer is reported as by `resolve`.
     except locks.Unsolved as refused:
         where = f"environment `{refused.environment}`: " if refused.environment else ""
         what = "the lock is stale" if check else "nothing was written"
         caller().say(f"{where}no answer, {what}")
-        place = request_context(options.get("matrix"), options.get("keep", ""))
-        return NoAnswer(place, refused.refusal)
+        context = request_context(options.get("matrix"), options.get("keep", ""))
+        return NoAnswer(context, refused.refusal)
     if packages:
-        made = _filled(index, made, lock_file.read(keep) if keep else None)
+        new = _filled(index, new, lock_file.read(keep) if keep else None)
     elif keep and not path:
-        made = closures.keep_packages(index, made, lock_file.read(keep)).lock
-    return locks.Locked(index, made, opened.harvested, held)
+        new = closures.keep_packages(index, new, lock_file.read(keep)).lock
+    return locks.Locked(index, new, opened.harvested, existing)
 
 
-def _online(words: tuple[str, ...], options: RequestOptions) -> tuple[str, ...]:
-    """The words that may name packages."""
-    return (*words, *arguments.words(options.get("with_", ())))
-
-
-def named_in(lock: Lock | None) -> list[str]:
-    """The words for components in the requests that a lock answers."""
-    said = [
-        given(environment.request) for environment in (lock.environments.values() if lock else ())
-    ]
-    return [word for one in said for word in (*one["wanted"], *one.get("with_", ()))]
+def component_words(lock: Lock | None) -> list[str]:
+    """The components, as words, in the requests of a lock."""
+    environments = lock.environments.values() if lock else ()
+    settings = [given(environment.request) for environment in environments]
+    return [word for fields in settings for word in (*fields["wanted"], *fields.get("with_", ()))]
 
 
 def requests(
-    index: Index, named: tuple[str, ...], options: RequestOptions, held: Lock | None = None
+    index: Index, named: tuple[str, ...], options: RequestOptions, existing: Lock | None = None
 ) -> dict[str, locks.LockRequest]:
     """The requests of a call by environment: the one given, else those of the settings, else those of a lock."""
 
-    def inside(name: str, words: tuple[str, ...], said: RequestOptions) -> locks.LockRequest:
+    def inside(name: str, words: tuple[str, ...], own_options: RequestOptions) -> locks.LockRequest:
         if not words:
             raise UsageError(
                 f"the environment `{name}` has no request",
                 expected="`request` in its table, or above all tables",
             )
-        return _asked(index, words, said)
+        return _lock_request(index, words, own_options)
 
     of_settings = caller().request
-    found = caller().environments(inside) if not named or named == of_settings else {}
-    if found and (DEFAULT in found or not of_settings):
-        return found
+    from_settings = caller().environments(inside) if not named or named == of_settings else {}
+    if from_settings and (DEFAULT in from_settings or not of_settings):
+        return from_settings
     if named:
-        return {DEFAULT: _asked(index, named, options), **found}
-    if held is None or not held.environments:
+        return {DEFAULT: _lock_request(index, named, options), **from_settings}
+    if existing is None or not existing.environments:
         raise _no_request()
     again = {}
-    for name, environment in held.environments.items():
-        # An option that is said in this call replaces the same option of the lock.
-        said: Any = {**given(environment.request), **options}
-        again[name] = _asked(index, said.pop("wanted"), said)
+    for name, environment in existing.environments.items():
+        # An option of this call replaces that of the lock.
+        merged: Any = {**given(environment.request), **options}
+        again[name] = _lock_request(index, merged.pop("wanted"), merged)
     return again
 
 
-def _asked(index: Index, words: tuple[str, ...], options: RequestOptions) -> locks.LockRequest:
-    # What is kept is settled once for all environments. The words alone ask the same again: positional ones, then
+def _lock_request(
+    index: Index, words: tuple[str, ...], options: RequestOptions
+) -> locks.LockRequest:
+    # `keep` is added later, for all environments. The words alone repeat the request: positional ones, then
     # `--option=value` for what is not at its default.
-    asked = fields(words, {**options})
-    return locks.LockRequest(request=read_request(index, asked), words=asked.words())
+    settled = fields(words, {**options})
+    return locks.LockRequest(request=read_request(index, settled), words=settled.words())
 
 
 def _answered(
     index: Index,
-    asked: dict[str, locks.LockRequest],
+    by_environment: dict[str, locks.LockRequest],
     keep: Callable[[str], Kept],
     note: Callable[[str], object],
 ) -> Lock:
     """The answers of all environments, each with the releases that it prefers. Raises locks.Unsolved."""
     keeping = {
-        name: one.replace(request=one.request.replace(keep=keep(name)))
-        for name, one in asked.items()
+        name: lock_request.replace(request=lock_request.request.replace(keep=keep(name)))
+        for name, lock_request in by_environment.items()
     }
-    return files.for_images(index, asked, locks.solved(index, keeping, note), note)
+    return files.for_images(index, by_environment, locks.solved(index, keeping, note), note)
 
 
-def _filled(index: Index, lock: Lock, held: Lock | None) -> Lock:
+def _filled(index: Index, lock: Lock, existing: Lock | None) -> Lock:
     with caller().progress("resolving", "targets") as progress:
-        return closures.filled(index, lock, caller().env, held, progress.at)
+        return closures.filled(index, lock, caller().env, existing, progress.at)
 
 
 def _lock_to_renew(path: str) -> Lock:
@@ -215,71 +214,75 @@ def _no_request() -> UsageError:
 def _checked(
     index: Index,
     path: str,
-    held: Lock,
-    asked: dict[str, locks.LockRequest],
+    existing: Lock,
+    by_environment: dict[str, locks.LockRequest],
     *,
     packages: bool,
 ) -> LockCheck:
-    # What the lock says it was made to keep is kept again: without, an answer that is as it was would be called stale.
-    fresh = _answered(index, asked, partial(locks.marked, held), lambda _: None)
-    reasons = _requests_that_moved(held, fresh)
-    # What came out since it was written is no difference: it is whether the same packages still go, and are the same.
+    # Keep what the lock was made to keep, or an unchanged answer would be called stale.
+    fresh = _answered(index, by_environment, partial(locks.marked, existing), lambda _: None)
+    reasons = _requests_that_moved(existing, fresh)
+    # New releases are no difference: only whether the same packages still work and are the same.
     fresh = (
-        _filled(index, fresh, held) if packages else closures.keep_packages(index, fresh, held).lock
+        _filled(index, fresh, existing)
+        if packages
+        else closures.keep_packages(index, fresh, existing).lock
     )
-    found = compare.locks(held, fresh)
-    stale = bool(reasons) or found.any
+    changes = compare.locks(existing, fresh)
+    stale = bool(reasons) or changes.any
 
     def text(screen: Terminal) -> str:
         if not stale:
-            return f"{path} is up to date: {locks.counted(held)}\n"
+            return f"{path} is up to date: {locks.counted(existing)}\n"
         lines = [f"{path} is stale", *reasons, ""]
-        return "\n".join(lines) + differences.text(index, held, fresh, found, screen)
+        return "\n".join(lines) + differences.text(index, existing, fresh, changes, screen)
 
     status = "stale" if stale else "fresh"
-    document = partial(locks.document, index, path, held, status, held, found, reasons, new=fresh)
+    document = partial(
+        locks.document, index, path, existing, status, existing, changes, reasons, new=fresh
+    )
     hint = "`toolmatrix lock` updates it; `--upgrade NAME` changes only NAME" if stale else ""
-    notes = () if stale else tuple(_notes(index, held, found))
+    notes = () if stale else tuple(_notes(index, existing, changes))
     return LockCheck(words=text, document=document, exit_code=int(stale), hint=hint, notes=notes)
 
 
-def _notes(index: Index, held: Lock, found: compare.Differences) -> list[str]:
+def _notes(index: Index, existing: Lock, changes: compare.Differences) -> list[str]:
     notes = []
-    if index.header["digest"] != held.matrix_digest:
+    if index.header["digest"] != existing.matrix_digest:
         notes.append(
-            f"the matrix changed ({index.header['date']}, the lock has {held.matrix_date}); "
+            f"the matrix changed ({index.header['date']}, the lock has {existing.matrix_date}); "
             "the answer is the same"
         )
-    if found.count("moved"):
+    if changes.count("moved"):
         notes.append(
-            f"the facts behind {plural(found.count('moved'), 'component')} changed; `toolmatrix lock` records them"
+            f"the facts behind {plural(changes.count('moved'), 'component')} changed; `toolmatrix lock` records them"
         )
-    kept = sum(
-        part.kept
-        for environment in held.environments.values()
+    count = sum(
+        component.kept
+        for environment in existing.environments.values()
         for target in environment.targets.values()
-        for part in target.components.values()
+        for component in target.components.values()
     )
-    if kept:
+    if count:
         notes.append(
-            f"{plural(kept, 'component')} kept from an earlier lock; the request alone gives other releases"
+            f"{plural(count, 'component')} kept from an earlier lock; the request alone gives other releases"
         )
     return notes
 
 
-def _requests_that_moved(held: Lock, fresh: Lock) -> list[str]:
-    told = []
-    names = sorted({*held.environments, *fresh.environments})
+def _requests_that_moved(existing: Lock, fresh: Lock) -> list[str]:
+    reasons = []
+    names = sorted({*existing.environments, *fresh.environments})
     for name in names:
         named = f"environment `{name}`: " if len(names) > 1 else ""
         if name not in fresh.environments:
-            told.append(f"{named}no longer requested")
-        elif name not in held.environments:
-            told.append(f"{named}missing from the lock")
+            reasons.append(f"{named}no longer requested")
+        elif name not in existing.environments:
+            reasons.append(f"{named}missing from the lock")
         else:
-            before, after = held.environments[name].request, fresh.environments[name].request
+            before, after = existing.environments[name].request, fresh.environments[name].request
             if before != after:
-                told.append(
+                reasons.append(
                     f"{named}the request is `{' '.join(after)}`, but the lock is for `{' '.join(before)}`"
                 )
-    return told
+    return reasons

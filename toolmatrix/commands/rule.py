@@ -36,14 +36,14 @@ def rule(*codes: str) -> Report:
     """
     rules = load_rules()
     wanted = [_find(rules, code) for code in codes]
-    rows = [(one.code, one.severity, one.name) for one in rules.values()]
+    rows = [(entry.code, entry.severity, entry.name) for entry in rules.values()]
     document: RulesDocument = {
         "schema": "toolmatrix.rules/1",
-        "rules": [one.to_json() for one in wanted or rules.values()],
+        "rules": [entry.to_json() for entry in wanted or rules.values()],
     }
     return Report(
         words=lambda screen: (
-            "\n".join(_page(one, screen) for one in wanted) or "\n".join(columns(rows)) + "\n"
+            "\n".join(_page(entry, screen) for entry in wanted) or "\n".join(columns(rows)) + "\n"
         ),
         document=lambda: document,
         hint="" if wanted else "`toolmatrix rule TM101` shows the page of a code",
@@ -66,7 +66,7 @@ def _page(rule: CodePage, terminal: Terminal) -> str:
     ]
     for title, text in (("what", rule.what), ("why", rule.why)):
         lines += ["", f"{title}:", *wrap(text, terminal.width, indent="  ")]
-    # An example is shown as it stands: its lines are those of a file or a log.
+    # Show an example verbatim: it is from a file or a log.
     lines += ["", "example:", *(f"  {line}".rstrip() for line in rule.example.splitlines())]
     lines += ["", "remedy:", *wrap(rule.remedy, terminal.width, indent="  ")]
     return "\n".join(lines) + "\n"

@@ -46,43 +46,41 @@ def search(
     A text may mean components, releases, devices and other names, sources, and parts of this program. Raises
     NothingMatched.
     """
-    found = _find_matches(open_matrix(matrix).index, text, _parts_of_program())
-    if not found:
+    index = open_matrix(matrix).index
+    matches = _find_matches(index, text, _program_entries())
+    if not matches:
         raise NothingMatched(
             "nothing found",
             found=f"`{text}`",
             help="`toolmatrix list` shows the components",
         )
-    document = _document(open_matrix(matrix).index, text, found, limit)
+    document = _document(index, text, matches, limit)
     return Report(words=partial(_text, document), document=lambda: document)
 
 
-def _parts_of_program() -> Iterator[Findable]:
+def _program_entries() -> Iterator[Findable]:
     """Commands, options, formats, codes and topics of this program."""
     from toolmatrix.cli import topics
     from toolmatrix.render import formats
     from toolmatrix.report.rules import load_rules
 
-    def entry(kind: str, name: str, says: str, *words: str) -> Findable:
-        line = shlex.join(("toolmatrix", *words))
-        return Findable(kind=kind, name=name, says=says, command=line)
-
     commands = COMMANDS.values()
-    for one in commands:
-        yield entry("command", one.name, one.summary, "help", one.name)
+    for subcommand in commands:
+        name = subcommand.name
+        yield _entry("command", name, subcommand.summary, ("help", name))
     for known in all_options().values():
         for text, takers in meanings(known).items():
             for flag in (known.flags[-1], *known.shorthand):
-                yield entry("option", flag, text, "help", takers[0])
+                yield _entry("option", flag, text, ("help", takers[0]))
     for name, topic in topics.load().items():
-        yield entry("topic", name, topic.title, "help", name)
+        yield _entry("topic", name, topic.title, ("help", name))
     rendered = formats.known()
     for name in every_format():
-        takers = [one.name for one in commands if name in one.formats]
+        takers = [taker.name for taker in commands if name in taker.formats]
         says = [*([rendered[name].SUMMARY] if name in rendered else []), *takers]
-        yield entry("format", name, ", ".join(says), "help", "formats")
+        yield _entry("format", name, ", ".join(says), ("help", "formats"))
     for code, page in load_rules().items():
-        yield entry("code", code, page.name, "rule", code)
+        yield _entry("code", code, page.name, ("rule", code))
 
 
 SCHEMA = "toolmatrix.search/1"
@@ -149,14 +147,14 @@ def _entries(index: Index) -> Iterator[Findable]:
 
 
 def _named(index: Index, component: str) -> Iterator[Findable]:
-    part = index.component(component)
+    facts = index.component(component)
     title = index.header["components"][component]["title"]
-    for version, number in zip(part.versions, part.releases, strict=True):
+    for version, number in zip(facts.versions, facts.releases, strict=True):
         # Such as the codename of a distribution.
-        told = index.release(number).attributes
-        says = ", ".join(f"{name} {value}" for name, value in told.items()) or title
+        attributes = index.release(number).attributes
+        says = ", ".join(f"{name} {value}" for name, value in attributes.items()) or title
         command = ("show", f"{component}=={version}")
-        yield _entry(component, version, says, command, tuple(told.values()))
+        yield _entry(component, version, says, command, tuple(attributes.values()))
 
 
 def _entry(
@@ -174,21 +172,23 @@ def _find_matches(
     wanted = _plain(text)
     if not wanted:
         return []
-    # `rtx 4090` begins at a word of `GeForce RTX 4090`.
-    word = re.compile(r"(?<![^\W_])" + r"[\W_]*".join(wanted))
+    # `rtx 4090` matches at a word of `GeForce RTX 4090`.
+    pattern = re.compile(r"(?<![^\W_])" + r"[\W_]*".join(wanted))
     known = [*_named_releases(index, text), *_entries(index), *more]
-    ranked: dict[str, list[Findable]] = {word: [] for word in MATCHES}
+    ranked: dict[str, list[Findable]] = {match: [] for match in MATCHES}
     for entry in known:
-        match = _match(wanted, word, text, entry)
+        match = _match(wanted, pattern, text, entry)
         if match:
             ranked[match].append(entry)
     if not any(ranked.values()):
         import difflib
 
-        by_name = {_plain(name): one for one in known[::-1] for name in (one.name, *one.names)}
+        by_name = {
+            _plain(name): entry for entry in known[::-1] for name in (entry.name, *entry.names)
+        }
         near = difflib.get_close_matches(wanted, by_name, 5, _LIKE)
         ranked["like"] = list(dict.fromkeys(by_name[name] for name in near))
-    return [(match, entry) for match, held in ranked.items() for entry in held]
+    return [(match, entry) for match, entries in ranked.items() for entry in entries]
 
 
 def _named_releases(index: Index, text: str) -> Iterator[Findable]:
@@ -198,7 +198,7 @@ def _named_releases(index: Index, text: str) -> Iterator[Findable]:
         asks = names.asks(text)
     except ToolmatrixError:
         return
-    # The second of two is the builds that the same word names.
+    # The second of two is the build that the same text names.
     ask = asks[-1]
     if ask.selector != "*" and not index.header["components"][ask.component]["given"]:
         count = names.scale(ask.component).select(ask.selector).bit_count()
@@ -207,7 +207,7 @@ def _named_releases(index: Index, text: str) -> Iterator[Findable]:
         yield _entry(kind, text, f"{terminal.plural(count, kind)} of {title}", ("show", text))
 
 
-def _match(wanted: str, word: re.Pattern[str], text: str, entry: Findable) -> str:
+def _match(wanted: str, pattern: re.Pattern[str], text: str, entry: Findable) -> str:
     names = (entry.name, *entry.names)
     plain = [_plain(name) for name in names]
     if wanted in plain:
@@ -215,26 +215,26 @@ def _match(wanted: str, word: re.Pattern[str], text: str, entry: Findable) -> st
     if any(name.startswith(wanted) for name in plain):
         return "prefix"
     if any(wanted in name for name in plain):
-        return "word" if any(word.search(name.lower()) for name in names) else "inside"
-    told = f"{' '.join(names)} {entry.says}".lower()
-    return "says" if all(part in told for part in text.lower().split()) else ""
+        return "word" if any(pattern.search(name.lower()) for name in names) else "inside"
+    haystack = f"{' '.join(names)} {entry.says}".lower()
+    return "says" if all(term in haystack for term in text.lower().split()) else ""
 
 
 def _plain(text: str) -> str:
-    # Blanks and signs between the parts of a name are written in many ways.
+    # People write blanks and punctuation in names in many ways.
     return re.sub(r"[\W_]+", "", text.lower())
 
 
 def _document(
-    index: Index, text: str, hits: Sequence[tuple[str, Findable]], most: int
+    index: Index, text: str, matches: Sequence[tuple[str, Findable]], most: int
 ) -> SearchDocument:
     """The hits as JSON values, at most so many (0: all), and how many there are."""
-    shown = hits[:most] if most else hits
+    visible = matches[:most] if most else matches
     return {
         "schema": SCHEMA,
         "matrix": answer.head(index),
         "text": text,
-        "found": len(hits),
+        "found": len(matches),
         "hits": [
             {
                 "match": match,
@@ -244,14 +244,14 @@ def _document(
                 "says": entry.says,
                 "command": entry.command,
             }
-            for match, entry in shown
+            for match, entry in visible
         ],
     }
 
 
-def _text(held: SearchDocument, screen: Terminal) -> str:
+def _text(document: SearchDocument, screen: Terminal) -> str:
     """The hits for people: name and kind, what it is, and below it the command to type next."""
-    hits = held["hits"]
+    hits = document["hits"]
     width = terminal.common_width((hit["name"] for hit in hits), 28)
     kinds = max(len(hit["kind"]) for hit in hits)
     left = max(20, screen.width - width - kinds - 4)
@@ -260,6 +260,6 @@ def _text(held: SearchDocument, screen: Terminal) -> str:
         name = terminal.pad(screen.style(hit["name"], "bold"), width)
         lines.append(f"{name}  {hit['kind']:{kinds}}  {terminal.cut(hit['says'], left)}".rstrip())
         lines.append(f"  {hit['command']}")
-    if rest := held["found"] - len(hits):
+    if rest := document["found"] - len(hits):
         lines.append(f"{rest} more (--limit 0)")
     return "\n".join(lines) + "\n"

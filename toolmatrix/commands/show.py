@@ -13,7 +13,6 @@ from toolmatrix.errors import NothingMatched
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, remarks, terminal, variants
 from toolmatrix.request.names import Names
-from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,25 +51,19 @@ def show(
     """
     index = with_online_packages((subject,), {"matrix": matrix}, online=online).index
     names = Names(index)
-    # The second of two is the builds that the same word names: `torch==2.7.1+cu128`.
+    # The second of two is the build that the same text names: `torch==2.7.1+cu128`.
     first, *builds = [
         (ask, names.scale(ask.component).select(ask.selector)) for ask in names.asks(subject)
     ]
-    # Before anything is collected: a release that was not out yet is another error than one that nobody knows.
+    # Check first: a release after `--at` is another error than an unknown one.
     if at:
         names.known_at(first[0], at)
-    wanted = Shown(
-        component=first[0].component,
-        releases=first[1],
-        builds=builds[0][1] if builds else -1,
-        at=at,
-        everything=everything,
+    component, mask = first[0].component, first[1]
+    document = _document(
+        index, component, mask, builds[0][1] if builds else -1, at=at, everything=everything
     )
-    document = _document(index, wanted)
     if not document["releases"]:
-        raise NothingMatched(
-            f"the matrix knows no release of {wanted.component}", found=f"`{subject}`"
-        )
+        raise NothingMatched(f"the matrix knows no release of {component}", found=f"`{subject}`")
     return Report(
         words=partial(_text, index, document, everything=everything),
         document=lambda: document,
@@ -78,9 +71,9 @@ def show(
 
 
 SCHEMA = "toolmatrix.component/1"
-# So many lines of each fit on a screen together.
-_RELEASES, _SAID = 8, 12
-# And a list of bounds of so many letters in its column.
+# How many lines of each fit on a screen together.
+_RELEASES, _FACTS = 8, 12
+# Characters of a list of bounds.
 _WIDE = 36
 _VERBS = {
     "requires": "requires",
@@ -158,77 +151,76 @@ class ComponentDocument(TypedDict):
     stands in its file."""
 
 
-class Shown(Value):
-    """What is to be shown: masks of the releases of a component and of its builds, of which -1 is all."""
-
-    component: str
-    releases: int = -1
-    builds: int = -1
-    at: str = ""
-    everything: bool = False
-
-
-def _document(index: Index, asked: Shown) -> ComponentDocument:
-    """The component as JSON values: its releases, the newest first, and builds and facts of those in `focus`."""
-    head, part = index.header["components"][asked.component], index.component(asked.component)
-    places = [
-        place
-        for place in reversed(range(len(part.versions)))
+def _document(
+    index: Index, component: str, mask: int, builds_mask: int, *, at: str, everything: bool
+) -> ComponentDocument:
+    """A component as JSON values: releases in a mask, the newest first, with builds and facts of those in `focus`."""
+    head, facts = index.header["components"][component], index.component(component)
+    positions = [
+        position
+        for position in reversed(range(len(facts.versions)))
         # Bit 0 is that the component is absent: releases begin with bit 1. One without a date counts as out.
-        if asked.releases >> place + 1 & 1 and not (asked.at and part.dates[place] > asked.at)
+        if mask >> position + 1 & 1 and not (at and facts.dates[position] > at)
     ]
-    name = index.builds_of(asked.component)
-    builds = _by_release(index, name, asked)
-    # A withdrawn release is no answer to what there is, unless it is all that was asked for.
-    usable = [place for place in places if not part.yanked >> place + 1 & 1] or places
-    newest = [place for place in usable if builds.get(place)] or usable
-    focus = places if asked.everything else newest[:1]
-    made: ComponentDocument = {
+    name = index.builds_of(component)
+    builds = _by_release(index, name, component, builds_mask)
+    # Skip withdrawn releases, unless all are.
+    usable = [
+        position for position in positions if not facts.yanked >> position + 1 & 1
+    ] or positions
+    newest = [position for position in usable if builds.get(position)] or usable
+    focus = positions if everything else newest[:1]
+    document: ComponentDocument = {
         "schema": SCHEMA,
         "matrix": answer.head(index),
-        "component": asked.component,
+        "component": component,
         "title": head["title"],
         "framework": head["framework"],
         "accelerators": list(head["accelerators"]),
-        "known": len(part.versions),
-        "releases": [_release(index, part, place, builds) for place in places],
-        "focus": [part.versions[place] for place in focus],
+        "known": len(facts.versions),
+        "releases": [_release(index, facts, position, builds) for position in positions],
+        "focus": [facts.versions[position] for position in focus],
         "builds": [
             _build(index, name, build)
-            for place in focus
-            if place in builds
-            for build in _ordered(index, name, builds[place])
+            for position in focus
+            if position in builds
+            for build in _ordered(index, name, builds[position])
         ],
         "says": [
-            {"release": part.versions[place], **entry}
-            for place in focus
-            for entry in _claims_about(index, asked.component, place)
+            {"release": facts.versions[position], **entry}
+            for position in focus
+            for entry in _claims_about(index, component, position)
         ],
     }
-    if images := _images_of(index, asked.component, [part.versions[place] for place in places]):
-        made["images"] = images
-    return made
+    images: list[ImageEntry] = [
+        {"release": facts.versions[position], "fact": build.fact, "cells": dict(build.cells)}
+        for position in positions
+        for build in index.builds(component, facts.versions[position])
+    ]
+    if images:
+        document["images"] = images
+    return document
 
 
-def _by_release(index: Index, name: str, asked: Shown) -> Mapping[int, int]:
+def _by_release(index: Index, name: str, component: str, mask: int) -> Mapping[int, int]:
     # Every build requires its own release and no other.
-    found: dict[int, int] = {}
-    for binding in index.component(name).about(asked.component, -1) if name else ():
+    by_release: dict[int, int] = {}
+    for binding in index.component(name).about(component, -1) if name else ():
         if not binding.conditions:
-            place = binding.allowed.bit_length() - 2
-            found[place] = found.get(place, 0) | binding.mask & asked.builds
-    return found
+            position = binding.allowed.bit_length() - 2
+            by_release[position] = by_release.get(position, 0) | binding.mask & mask
+    return by_release
 
 
 def _release(
-    index: Index, part: ComponentFacts, place: int, builds: Mapping[int, int]
+    index: Index, facts: ComponentFacts, position: int, builds: Mapping[int, int]
 ) -> ReleaseEntry:
-    record = index.release(part.releases[place])
+    record = index.release(facts.releases[position])
     return {
-        "release": part.versions[place],
-        "date": part.dates[place],
-        "yanked": bool(part.yanked >> place + 1 & 1),
-        "builds": builds.get(place, 0).bit_count(),
+        "release": facts.versions[position],
+        "date": facts.dates[position],
+        "yanked": bool(facts.yanked >> position + 1 & 1),
+        "builds": builds.get(position, 0).bit_count(),
         "evidence": record.evidence,
         "fact": f"{record.component}=={record.selector}",
     }
@@ -236,54 +228,56 @@ def _release(
 
 def _ordered(index: Index, name: str, mask: int) -> list[int]:
     """The builds of a mask, those of the default channel first, and in each channel the newest line first."""
-    part = index.component(name)
-    places = [place for place in reversed(range(len(part.versions))) if mask >> place + 1 & 1]
+    facts = index.component(name)
+    positions = [
+        position for position in reversed(range(len(facts.versions))) if mask >> position + 1 & 1
+    ]
 
-    def channel(place: int) -> tuple[bool, str]:
-        own = index.release(part.releases[place]).attributes["channel"]
+    def channel(position: int) -> tuple[bool, str]:
+        own = index.release(facts.releases[position]).attributes["channel"]
         return not index.channel(own).default, own
 
-    return sorted(places, key=channel)
+    return sorted(positions, key=channel)
 
 
-def _build(index: Index, name: str, place: int) -> BuildEntry:
-    part = index.component(name)
-    variant = variants.build(index, name, part.versions[place])
-    record = index.release(part.releases[place])
-    holds = list(_claims_about(index, name, place))
+def _build(index: Index, name: str, position: int) -> BuildEntry:
+    facts = index.component(name)
+    variant = variants.build(index, name, facts.versions[position])
+    record = index.release(facts.releases[position])
+    holds = list(_claims_about(index, name, position))
     return {
         **variants.document(variant),
         "release": variant.release,
         "channel_title": variant.channel_title,
-        # That there is a build and what is in it are facts of their own, and the line tells all of them.
+        # The existence of a build and its content are separate facts; its evidence is the weakest.
         "evidence": words.weakest([record.evidence, *(entry["evidence"] for entry in holds)]),
         "fact": f"{record.component}=={record.selector}",
         "holds": holds,
     }
 
 
-def _claims_about(index: Index, subject: str, place: int) -> Iterator[ClaimEntry]:
-    """What facts say of other components for one release of a subject, as the claims have it."""
-    components, part, bit = index.header["components"], index.component(subject), 2 << place
-    cites = [binding.cites for binding in part.bindings if binding.mask & bit]
-    for group in part.row_groups:
+def _claims_about(index: Index, subject: str, position: int) -> Iterator[ClaimEntry]:
+    """The claims about other components for one release of a subject."""
+    components, facts, bit = index.header["components"], index.component(subject), 2 << position
+    cites = [binding.cites for binding in facts.bindings if binding.mask & bit]
+    for group in facts.row_groups:
         rows = zip(group.subjects, group.cites, strict=True)
         cites += [number for mask, number in rows if mask & bit]
-    seen: dict[str, tuple[ClaimRecord, str]] = {}
+    by_id: dict[str, tuple[ClaimRecord, str]] = {}
     for number in cites:
         for cite in index.cites(number):
             if cite.touches(bit):
                 record = index.claim(cite.record)
-                # A row says less where a rule widens it than where it speaks itself.
-                known = seen.get(record.id, (record, words.UNKNOWN))[1]
-                seen[record.id] = record, max(known, cite.evidence, key=words.rank)
+                # A row has weaker evidence where a rule widens it.
+                known = by_id.get(record.id, (record, words.UNKNOWN))[1]
+                by_id[record.id] = record, max(known, cite.evidence, key=words.rank)
     order = {name: at for at, name in enumerate(components)}
     own = components[subject]["variant_of"]
     for record, evidence in sorted(
-        seen.values(), key=lambda told: (order.get(told[0].component, -1), told[0].id)
+        by_id.values(), key=lambda pair: (order.get(pair[0].component, -1), pair[0].id)
     ):
         about = record.component
-        # A need names no version, and what is given no component to look for.
+        # A need has no version, and a given component is not one to install.
         if record.kind in _VERBS and about != own and not components[about]["given"]:
             yield {
                 "component": about,
@@ -296,77 +290,73 @@ def _claims_about(index: Index, subject: str, place: int) -> Iterator[ClaimEntry
 
 
 def _text(
-    index: Index, held: ComponentDocument, screen: Terminal, *, everything: bool = False
+    index: Index, document: ComponentDocument, screen: Terminal, *, everything: bool = False
 ) -> str:
     """The component for people: what fits a screen, and how much more there is."""
     notes = claims.Notes(index)
-    parts = [
-        _summary(held),
-        _releases(held, notes, everything=everything),
-        *_builds(index, held, notes, everything=everything),
-        _images(held, notes),
-        _claims(index, held, notes, everything=everything),
+    sections = [
+        _summary(document),
+        _releases(document, notes, everything=everything),
+        *_builds(index, document, notes, everything=everything),
+        _images(document, notes),
+        _claims(index, document, notes, everything=everything),
         notes.lines(screen.width),
     ]
-    return terminal.blocks(parts)
+    return terminal.blocks(sections)
 
 
-def _summary(held: ComponentDocument) -> list[str]:
-    told = [
-        *(["framework"] if held["framework"] else []),
-        *(
-            [f"computes on {terminal.listing(held['accelerators'])}"]
-            if held["accelerators"]
-            else []
-        ),
-        f"{len(held['releases'])} of {terminal.plural(held['known'], 'release')}",
-    ]
-    builds = sum(release["builds"] for release in held["releases"])
-    told += [terminal.plural(builds, "build")] if builds else []
-    return [f"{held['component']} ({held['title']}): {', '.join(told)}"]
+def _summary(document: ComponentDocument) -> list[str]:
+    releases = document["releases"]
+    details = ["framework"] if document["framework"] else []
+    if document["accelerators"]:
+        details.append(f"computes on {terminal.listing(document['accelerators'])}")
+    details.append(f"{len(releases)} of {terminal.plural(document['known'], 'release')}")
+    if builds := sum(release["builds"] for release in releases):
+        details.append(terminal.plural(builds, "build"))
+    return [f"{document['component']} ({document['title']}): {', '.join(details)}"]
 
 
-def _releases(held: ComponentDocument, notes: claims.Notes, *, everything: bool) -> list[str]:
-    found = held["releases"]
-    shown = found if everything else found[:_RELEASES]
-    built = any(release["builds"] for release in found)
+def _releases(document: ComponentDocument, notes: claims.Notes, *, everything: bool) -> list[str]:
+    releases = document["releases"]
+    visible = releases if everything else releases[:_RELEASES]
+    built = any(release["builds"] for release in releases)
     rows = [["release", "date", *(["builds"] if built else []), "evidence"]]
-    for release in shown:
+    for release in visible:
         count = [str(release["builds"] or "")] if built else []
         mark = notes.cite([release["fact"]]) + (" yanked" if release["yanked"] else "")
         rows.append(
             [release["release"], release["date"], *count, f"{release['evidence']:8} {mark}"]
         )
     lines = terminal.columns(rows, right=(2,) if built else ())
-    if rest := found[len(shown) :]:
+    if rest := releases[len(visible) :]:
         lines.append(f"{len(rest)} more, down to {rest[-1]['release']} (--all)")
     return lines
 
 
 def _builds(
-    index: Index, held: ComponentDocument, notes: claims.Notes, *, everything: bool
+    index: Index, document: ComponentDocument, notes: claims.Notes, *, everything: bool
 ) -> Iterator[list[str]]:
     """The builds of each channel under the command that installs them."""
     by_command: dict[tuple[str, str], list[BuildEntry]] = {}
-    for build in held["builds"]:
+    for build in document["builds"]:
         arguments = index.channel(build["channel"]).install
         command = " ".join(["pip install", *build["requirements"], *arguments])
-        # The line stays a word of the command until here, so that the builds of a channel have one in common.
+        # `{line}` is filled in only here, so that the builds of a channel share a command.
         by_command.setdefault((build["channel_title"], command), []).append(build)
-    for (title, command), found in by_command.items():
-        told = command.replace("{line}", found[0]["line"] if len(found) == 1 else "LINE")
-        rows = [_build_row(build, notes, everything=everything) for build in found]
-        yield [f"{title}: {told}", *(f"  {line}" for line in terminal.columns(rows))]
+    for (title, command), builds in by_command.items():
+        full_command = command.replace("{line}", builds[0]["line"] if len(builds) == 1 else "LINE")
+        rows = [_build_row(build, notes, everything=everything) for build in builds]
+        yield [f"{title}: {full_command}", *(f"  {line}" for line in terminal.columns(rows))]
 
 
 def _build_row(build: BuildEntry, notes: claims.Notes, *, everything: bool) -> list[str]:
-    # What it was built with says less than what it requires.
+    # Requirements matter more than what it was built with.
     known = sorted(build["holds"], key=lambda entry: entry["kind"] != "tested")
     holds = {entry["component"]: entry for entry in known}
     inside = [holds.get(name) for name in ("python", build["accelerator"])]
     archs = [*(build["sass"] or ()), *(build["ptx"] or ())]
     code = " ".join(archs) if everything else claims.shortened(" ".join(archs))
-    # None is that nobody looked; an empty list, that there is no such code.
+    # None means unknown; an empty list means no such code.
     if build["sass"] is None:
         code = "codegen archs unknown"
     marks = notes.cite(dict.fromkeys([build["fact"], *(entry["fact"] for entry in build["holds"])]))
@@ -380,71 +370,63 @@ def _build_row(build: BuildEntry, notes: claims.Notes, *, everything: bool) -> l
     ]
 
 
-def _images_of(index: Index, component: str, releases: Sequence[str]) -> list[ImageEntry]:
-    return [
-        {"release": release, "fact": build.fact, "cells": dict(build.cells)}
-        for release in releases
-        for build in index.builds(component, release)
-    ]
-
-
-def _images(held: ComponentDocument, notes: claims.Notes) -> list[str]:
-    """The images that were really built."""
+def _images(document: ComponentDocument, notes: claims.Notes) -> list[str]:
+    """The images that were actually built."""
     rows = [
         [image["release"], *remarks.image_row(image["cells"]), notes.cite([image["fact"]])]
-        for image in held.get("images", ())
+        for image in document.get("images", ())
     ]
     return ["built images", *terminal.columns(rows)] if rows else []
 
 
 def _claims(
-    index: Index, held: ComponentDocument, notes: claims.Notes, *, everything: bool
+    index: Index, document: ComponentDocument, notes: claims.Notes, *, everything: bool
 ) -> list[str]:
     components = index.header["components"]
-    # What is hidden in answers, and what the lines of builds say already, is left to `--all`.
-    told = [
+    # Hidden components, and facts that the lines of builds show, need `--all`.
+    entries = [
         entry
-        for entry in held["says"]
-        if everything or not (components[entry["component"]]["hidden"] or held["builds"])
+        for entry in document["says"]
+        if everything or not (components[entry["component"]]["hidden"] or document["builds"])
     ]
     by_words: dict[tuple[str, ...], list[ReleaseClaim]] = {}
-    for entry in told:
-        # Of a single release the title of the block says which it is.
-        head = (entry["release"],) if len(held["focus"]) > 1 else ()
+    for entry in entries:
+        # The title of the block names a single release.
+        head = (entry["release"],) if len(document["focus"]) > 1 else ()
         value = claims.shortened(entry["selector"])
         value = value if everything else terminal.cut(value, _WIDE)
-        said = _VERBS[entry["kind"]], entry["component"], value, entry["evidence"]
-        by_words.setdefault((*head, *said), []).append(entry)
+        cells = _VERBS[entry["kind"]], entry["component"], value, entry["evidence"]
+        by_words.setdefault((*head, *cells), []).append(entry)
     rows = [
         [
-            *words_said,
-            notes.cite(dict.fromkeys(entry["fact"] for entry in found)),
-            _when(found),
+            *cells,
+            notes.cite(dict.fromkeys(entry["fact"] for entry in group)),
+            _when(group),
         ]
-        for words_said, found in by_words.items()
+        for cells, group in by_words.items()
     ]
-    shown = rows if everything else rows[:_SAID]
+    visible = rows if everything else rows[:_FACTS]
     if not rows:
         return []
-    of = held["focus"][0] if len(held["focus"]) == 1 else "each"
-    lines = [f"facts about {of}", *terminal.columns(shown)]
-    if rest := len(rows) - len(shown):
+    of = document["focus"][0] if len(document["focus"]) == 1 else "each"
+    lines = [f"facts about {of}", *terminal.columns(visible)]
+    if rest := len(rows) - len(visible):
         lines.append(f"{rest} more (--all)")
     return lines
 
 
-def _when(found: Sequence[ReleaseClaim]) -> str:
-    """The conditions under which facts say the same; nothing where one of them says it without."""
-    # Facts that differ in one condition alone, such as the machine, are told in one breath.
-    conditions = [entry["when"] for entry in found]
+def _when(group: Sequence[ReleaseClaim]) -> str:
+    """The conditions of facts with the same statement; empty if one of them has none."""
+    # Facts that differ in one condition, such as the machine, share a line.
+    conditions = [entry["when"] for entry in group]
     names = {name: None for when in conditions for name in when}
     values = {name: dict.fromkeys(when.get(name, "") for when in conditions) for name in names}
     if {} in conditions:
         return ""
-    if sum(len(said) > 1 for said in values.values()) <= 1 and all(
-        "" not in said for said in values.values()
+    if sum(len(alternatives) > 1 for alternatives in values.values()) <= 1 and all(
+        "" not in alternatives for alternatives in values.values()
     ):
-        told = [f"{name} {' or '.join(said)}" for name, said in values.items()]
-        return f"where {' and '.join(told)}"
-    every = [" and ".join(f"{name} {said}" for name, said in when.items()) for when in conditions]
+        clauses = [f"{name} {' or '.join(alternatives)}" for name, alternatives in values.items()]
+        return f"where {' and '.join(clauses)}"
+    every = [" and ".join(f"{name} {value}" for name, value in when.items()) for when in conditions]
     return f"where {' or '.join(dict.fromkeys(every))}"

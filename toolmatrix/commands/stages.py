@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
 
-# The first word of `stages diff OLD NEW`; a file that is called so is `./diff`.
+# The first word of `stages diff OLD NEW`; a file of that name is `./diff`.
 _PAIR = "diff"
-# What is told in words; a plan by itself is also drawn, and `svg` is its drawing.
+# Formats of every result; a single plan can also be drawn, and `svg` is its drawing.
 _TEXTS = ("text", "json", "md", "html", "svg")
-# Options that only a driver can heed, not the log of one.
+# Options for a driver, not for a log.
 _LIVE_ONLY = ("arch", "driver", "timeout", "verify")
 
 _LOG = option(
@@ -74,25 +74,22 @@ def _run(context: Context) -> int:
     try:
         lock = _lock(context)
     except locks.Unsolved as refused:
-        place = request_context(context.matrices, context.options.keep)
-        return context.give(NoAnswer(place, refused.refusal), depth=context.options.depth)
+        matrix_context = request_context(context.matrices, context.options.keep)
+        return context.give(NoAnswer(matrix_context, refused.refusal), depth=context.options.depth)
     if context.arguments[:1] == (_PAIR,):
         if lock:
-            raise UsageError("`stages diff` compares two plans, and takes no answer")
+            raise UsageError("`stages diff` takes neither `--for` nor `--lock`")
         return _diff(context)
-    found = _asked(context, lock)
+    answer = _read_stages(context, lock)
     options = context.options
-    if found.failure and options.format == "text" and not found.has_stages:
-        code = _show(context, found)
-    elif options.run or options.verify or options.cost or options.format in ("script", "ninja"):
-        code = _replay(context, found)
-    else:
-        code = _show(context, found)
-    if found.failure is None or options.format == "json":
+    failed = answer.failure and options.format == "text" and not answer.has_stages
+    replays = options.run or options.verify or options.cost or options.format in ("script", "ninja")
+    code = (_replay if replays and not failed else _show)(context, answer)
+    if answer.failure is None or options.format == "json":
         return code
-    # What the driver said before it failed is shown, then that it failed.
+    # Show the driver's output before its failure.
     context.finish()
-    raise found.failure
+    raise answer.failure
 
 
 def _lock(context: Context) -> Lock | None:
@@ -103,14 +100,14 @@ def _lock(context: Context) -> Lock | None:
     if named:
         raise UsageError("`--for` and `--lock` contradict each other", help="leave out one of them")
     index = context.index()
-    # A driver is planned for what it compiles, whatever device that is for.
-    said = {name: options[name] for name in OPTIONS} | {"from_": options.from_ or "source"}
+    # A driver compiles from source, whatever the device.
+    fields = {name: options[name] for name in OPTIONS} | {"from_": options.from_ or "source"}
     keep = read_kept_releases(options.keep) if options.keep else ()
-    request = read_request(index, Fields(wanted=options.for_, **said), keep=keep)
+    request = read_request(index, Fields(wanted=options.for_, **fields), keep=keep)
     return locks.solved(index, {DEFAULT: locks.LockRequest(request=request, words=options.for_)})
 
 
-def _asked(context: Context, lock: Lock | None) -> Stages:
+def _read_stages(context: Context, lock: Lock | None) -> Stages:
     options = context.options
     if not options.log:
         if not context.arguments:
@@ -121,43 +118,45 @@ def _asked(context: Context, lock: Lock | None) -> Stages:
                 help="`toolmatrix help stages` shows examples",
             )
         return _stages(context, sources=context.arguments, driver=options.driver, lock=lock)
-    given = [*context.arguments, *(["--", *context.passed] if context.passed else [])]
-    given += [
+    contradicting = [*context.arguments, *(["--", *context.passed] if context.passed else [])]
+    contradicting += [
         origin.name
         for name in _LIVE_ONLY
         if (origin := context.origins[name]).kind == "flag" and options[name]
     ]
-    if given:
+    if contradicting:
         raise UsageError(
-            f"`--from-log` and `{given[0]}` contradict each other",
+            f"`--from-log` and `{contradicting[0]}` contradict each other",
             help="a log already records the flags of the driver; leave out one of them",
         )
     return _stages(context, options.log, lock=lock)
 
 
-def _stages(context: Context, log: str = "", **asked: Any) -> Stages:
+def _stages(context: Context, log: str = "", **arguments: Any) -> Stages:
     options = context.options
-    asked |= {name: options[name] for name in ("target", "timeout", *Wanted._fields)}
-    # Of a request the archs are in its answer.
+    arguments |= {name: options[name] for name in ("target", "timeout", *Wanted._fields)}
+    # For a request, the archs are in its answer.
     arch = () if options.for_ else options.arch
-    return stages(log, flags=context.passed, arch=arch, matrix=context.matrices, **asked)
+    return stages(log, flags=context.passed, arch=arch, matrix=context.matrices, **arguments)
 
 
-def _show(context: Context, found: Stages) -> int:
+def _show(context: Context, answer: Stages) -> int:
     options = context.options
     if options.format not in _TEXTS or options.format == "svg":
-        context.write(found.drawn(options.format))
-        return int(found.failed)
-    return context.give(found, full=bool(options.verbose), explain=options.explain)
+        context.write(answer.drawn(options.format))
+        return int(answer.failed)
+    return context.give(answer, full=bool(options.verbose), explain=options.explain)
 
 
-def _replay(context: Context, found: Stages) -> int:
-    # A script or a run is of one plan; exit 1 when a result differs from the driver's own.
+def _replay(context: Context, answer: Stages) -> int:
+    # Exit with 1 if a result differs from the driver's own.
     options = context.options
     if options.format in ("script", "ninja"):
         if options.run or options.verify or options.cost:
-            raise UsageError(f"`--{options.format}` only writes a file, without a run or its cost")
-        text = found.script() if options.format == "script" else found.ninja(options.jobs or 0)
+            raise UsageError(
+                f"`--{options.format}` cannot be combined with `--run`, `--verify` or `--cost`"
+            )
+        text = answer.script() if options.format == "script" else answer.ninja(options.jobs or 0)
         context.write(text)
         return 0
     if options.format not in _TEXTS:
@@ -167,11 +166,11 @@ def _replay(context: Context, found: Stages) -> int:
         )
     if not options.cost:
         return context.give(
-            found.run(options.jobs or 0, verify=options.verify, timeout=options.timeout)
+            answer.run(options.jobs or 0, verify=options.verify, timeout=options.timeout)
         )
     if options.run or options.verify:
         raise UsageError("`--cost FILE` and `--run` contradict each other")
-    return context.give(found.cost(options.cost, lambda text: context.say(f"note: {text}")))
+    return context.give(answer.cost(options.cost, lambda text: context.say(f"note: {text}")))
 
 
 def _diff(context: Context) -> int:
@@ -195,15 +194,15 @@ def _diff(context: Context) -> int:
             expected=f"one of {', '.join(_TEXTS)}",
         )
     sides = []
-    for one in (first, second):
-        asked = {"sources": sources, "driver": one} if sources else {"log": context.path(one)}
-        side = _stages(context, **asked)
+    for name in (first, second):
+        arguments = {"sources": sources, "driver": name} if sources else {"log": context.path(name)}
+        side = _stages(context, **arguments)
         if side.failure:
             raise side.failure
         sides.append(side)
-    found = Compared(sides[0], sides[1], (first, second))
-    context.give(found)
-    return int(context.options.exit_code and bool(found))
+    comparison = Compared(sides[0], sides[1], (first, second))
+    context.give(comparison)
+    return int(context.options.exit_code and bool(comparison))
 
 
 @command(
@@ -296,12 +295,12 @@ def stages(
     calling, targets = caller(), targets_of(target, matrix) if lock else ()
     if log:
         path, lines = log_of(log)
-        seen = log_file.read(path, calling.stdin) if path else log_file.parse(lines)
+        parsed = log_file.read(path, calling.stdin) if path else log_file.parse(lines)
         where = log_file.called(path) if path else "log"
-        found = Stages(seen, index, where=where, wanted=wanted)
-        return stage_answers.of_log(found, lock, targets) if lock else found
+        answer = Stages(parsed, index, where=where, wanted=wanted)
+        return stage_answers.of_log(answer, lock, targets) if lock else answer
     words = split_words(flags)
-    # What a file or a variable sets gives way to the answer, and to what was said to the driver itself.
+    # Archs of a settings file or variable are overridden by the answer and by flags for the driver.
     named = calling.is_flag("arch") or not (lock or names_archs(words))
     call = DriverCall(
         sources=split_words(sources),
@@ -311,5 +310,5 @@ def stages(
         timeout=timeout,
         env=calling.env,
     )
-    asked = call, index, wanted
-    return stage_answers.ask(lock, targets, *asked) if lock else ask_driver(*asked)
+    question = call, index, wanted
+    return stage_answers.ask(lock, targets, *question) if lock else ask_driver(*question)

@@ -16,7 +16,6 @@ from toolmatrix.request import upgrades as asking
 from toolmatrix.request.fields import Fields, given
 from toolmatrix.request.read import read as reading
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, possible
-from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,9 +24,12 @@ if TYPE_CHECKING:
 
     from toolmatrix.api import Matrix, Path
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import Lock, LockedEnvironment
+    from toolmatrix.lock.model import LockedEnvironment
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.request.upgrades import Moved, Newer, Upgrade, Upgrades
+
+    Commands = Mapping[tuple[str, str], str]
+    """The command that writes a move, by component and version."""
 
 
 @command(
@@ -47,21 +49,27 @@ def upgrade(lock: Path = "toolmatrix.lock", *, matrix: Matrix = None) -> Report:
     """
     from toolmatrix.lock.lock_file import read
 
-    path, place = os.fspath(lock), request_context(matrix)
-    index, held = place.index, read(path)
-    # Only what a request by itself answers can be written anew by one.
-    single = len(held.environments) == 1
-    examined = {}
-    for name, environment in sorted(held.environments.items()):
+    path, context = os.fspath(lock), request_context(matrix)
+    index, locked = context.index, read(path)
+    # A command with one request can only write a lock with one environment.
+    single = len(locked.environments) == 1
+    environments: dict[str, UpgradedEnvironment] = {}
+    refused = False
+    for name, environment in sorted(locked.environments.items()):
         with caller().progress("solving", "components") as progress:
             upgrades = asking.upgrades(index, environment, progress.at)
-        examined[name] = Examined(
-            upgrades=upgrades,
-            moved=tuple(_moved(environment, upgrades)),
-            commands=_commands(index, path, place.carried, environment, upgrades) if single else {},
-        )
-    document = _document(index, path, held, examined)
-    refused = any(not isinstance(one.upgrades.answer, Resolution) for one in examined.values())
+        commands = _commands(index, path, context.carried, environment, upgrades) if single else {}
+        environments[name] = _environment(index, environment, upgrades, commands)
+        refused = refused or not isinstance(upgrades.answer, Resolution)
+    document: UpgradesDocument = {
+        "schema": SCHEMA,
+        "matrix": answer.head(index),
+        "lock": {
+            "path": path,
+            "matrix": {"digest": locked.matrix_digest, "date": locked.matrix_date},
+        },
+        "environments": environments,
+    }
     return Report(
         words=partial(_text, index, document),
         document=lambda: document,
@@ -69,19 +77,19 @@ def upgrade(lock: Path = "toolmatrix.lock", *, matrix: Matrix = None) -> Report:
     )
 
 
-def _moved(held: LockedEnvironment, found: Upgrades) -> list[Moved]:
-    """What is answered otherwise today although what is held is preferred."""
-    if not isinstance(found.answer, Resolution):
+def _moved(environment: LockedEnvironment, upgrades: Upgrades) -> list[Moved]:
+    """What the answer changes today although the locked releases are preferred."""
+    if not isinstance(upgrades.answer, Resolution):
         return []
-    known = {one[:2] for one in found.unknown}
+    known = {entry[:2] for entry in upgrades.unknown}
     return [
-        asking.Moved(target, name, one.version, new)
-        for target, part in held.targets.items()
-        for name, one in part.components.items()
-        # A floor, such as that of a driver, follows from the rest; what this matrix does not know is told by itself.
-        if not one.floor
+        asking.Moved(target, name, component.version, new)
+        for target, locked in environment.targets.items()
+        for name, component in locked.components.items()
+        # A minimum, such as that of a driver, follows from the rest; unknown releases are reported separately.
+        if not component.floor
         and (target, name) not in known
-        and (new := found.answer.chosen(target).get(name, "")) != one.version
+        and (new := upgrades.answer.chosen(target).get(name, "")) != component.version
     ]
 
 
@@ -89,42 +97,42 @@ def _commands(
     index: Index,
     path: str,
     carried: Sequence[str],
-    held: LockedEnvironment,
-    found: Upgrades,
-) -> Mapping[tuple[str, str], str]:
+    environment: LockedEnvironment,
+    upgrades: Upgrades,
+) -> Commands:
     import shlex
 
     commands = {}
-    for one in found.components:
-        for move in (one.move, one.further):
+    for candidate in upgrades.components:
+        for move in (candidate.move, candidate.further):
             if move is None:
                 continue
             words = ["toolmatrix", "lock", *move.words, "--keep", path]
-            # `--keep` would hold what follows from what was asked for, too; `--upgrade` lets go of it.
-            if one.asked:
-                words = ["toolmatrix", "lock", *move.words, "--upgrade", one.component]
+            # `--keep` would also keep what depends on the request; `--upgrade` does not.
+            if candidate.asked:
+                words = ["toolmatrix", "lock", *move.words, "--upgrade", candidate.component]
             # The shortest command that writes the move, and the one that leaves the request as it is.
-            elif _upgrades_to(index, held, one.component, move):
-                words = ["toolmatrix", "lock", "--upgrade", one.component]
+            elif _upgrades_to(index, environment, candidate.component, move):
+                words = ["toolmatrix", "lock", "--upgrade", candidate.component]
             words += ["--lock", path] if path != "toolmatrix.lock" else []
-            commands[one.component, move.version] = shlex.join([*words, *carried])
+            commands[candidate.component, move.version] = shlex.join([*words, *carried])
     return commands
 
 
-def _upgrades_to(index: Index, held: LockedEnvironment, component: str, move: Newer) -> bool:
-    """True if letting a component move gives what a move says."""
-    fields = Fields(**given(held.request))
-    keep = asking.letting(index, held, {component})
+def _upgrades_to(index: Index, environment: LockedEnvironment, component: str, move: Newer) -> bool:
+    """True if `--upgrade COMPONENT` gives the same answer as a move."""
+    fields = Fields(**given(environment.request))
+    keep = asking.letting(index, environment, {component})
     alone = possible(index, reading(index, fields, keep=keep))
     if alone is None:
         return False
-    # Of the answer as a whole: the same release with others beside it is another move.
+    # Compare whole answers: the same release with other changes is another move.
     wanted = move.resolution
     return all(alone.chosen(target) == wanted.chosen(target) for target in wanted.targets)
 
 
 SCHEMA = "toolmatrix.upgrades/1"
-# So many changes of a move are told.
+# How many changes of a move are printed.
 _CHANGES = 6
 _HEADS = (
     "could move",
@@ -192,213 +200,202 @@ class UpgradesDocument(TypedDict):
     environments: dict[str, UpgradedEnvironment]
 
 
-class Examined(Value):
-    """The upgrades of an environment, with the command of each move by component and version where one writes it."""
-
-    upgrades: Upgrades
-    moved: tuple[Moved, ...]
-    commands: Mapping[tuple[str, str], str]
-
-
-def _document(
-    index: Index, path: str, lock: Lock, found: Mapping[str, Examined]
-) -> UpgradesDocument:
-    """The upgrades of every environment as JSON values."""
+def _environment(
+    index: Index, environment: LockedEnvironment, upgrades: Upgrades, commands: Commands
+) -> UpgradedEnvironment:
+    refused = isinstance(upgrades.answer, Unsatisfiable)
     return {
-        "schema": SCHEMA,
-        "matrix": answer.head(index),
-        "lock": {
-            "path": path,
-            "matrix": {"digest": lock.matrix_digest, "date": lock.matrix_date},
-        },
-        "environments": {name: _environment(index, part) for name, part in found.items()},
-    }
-
-
-def _environment(index: Index, part: Examined) -> UpgradedEnvironment:
-    held = part.upgrades
-    refused = isinstance(held.answer, Unsatisfiable)
-    return {
-        "request": list(held.words),
+        "request": list(upgrades.words),
         "answered": not refused,
-        "reasons": _reasons(index, "", held.answer) if refused else [],
-        "moved": [one._asdict() for one in part.moved],
-        "unknown": [one._asdict() for one in held.unknown],
+        "reasons": _reasons(index, "", upgrades.answer) if refused else [],
+        "moved": [entry._asdict() for entry in _moved(environment, upgrades)],
+        "unknown": [entry._asdict() for entry in upgrades.unknown],
         "components": [
-            _component(index, part, one, _untested(held.answer)) for one in held.components
+            _component(index, commands, component, _untested(upgrades.answer))
+            for component in upgrades.components
         ],
     }
 
 
 def _component(
-    index: Index, part: Examined, one: Upgrade, before: Collection[str]
+    index: Index, commands: Commands, upgrade: Upgrade, before: Collection[str]
 ) -> UpgradedComponent:
     return {
-        "component": one.component,
-        "held": dict(one.held),
-        "newest": one.newest,
-        "asked": one.asked,
+        "component": upgrade.component,
+        "held": dict(upgrade.held),
+        "newest": upgrade.newest,
+        "asked": upgrade.asked,
         "moves": [
-            _move(index, part, one.component, move, before)
-            for move in (one.move, one.further)
+            _move(index, commands, upgrade.component, move, before)
+            for move in (upgrade.move, upgrade.further)
             if move
         ],
-        "reasons": _reasons(index, one.component, one.refusal),
+        "reasons": _reasons(index, upgrade.component, upgrade.refusal),
     }
 
 
 def _move(
-    index: Index, part: Examined, component: str, move: Newer, before: Collection[str]
+    index: Index, commands: Commands, component: str, move: Newer, before: Collection[str]
 ) -> MoveEntry:
     choices = [
         choice
-        for held in move.resolution.targets.values()
-        for choice in held
+        for chosen in move.resolution.targets.values()
+        for choice in chosen
         if choice.component == component
     ]
     return {
         "version": move.version,
         "evidence": words.weakest(choice.evidence for choice in choices),
         "untested": [
-            # What nobody tested of the answer as it stands is no reason against the move.
+            # Pairs that are untested today are no reason against the move.
             *(text for text in _untested(move.resolution) if text not in before),
             *_later(index, component, move.resolution),
         ],
         "request": list(move.words),
-        "command": part.commands.get((component, move.version), ""),
-        "changes": [one._asdict() for one in move.changes],
+        "command": commands.get((component, move.version), ""),
+        "changes": [change._asdict() for change in move.changes],
     }
 
 
-def _untested(found: Resolution | Unsatisfiable) -> list[str]:
-    """The pairs of an answer that nobody tested, in words."""
-    if isinstance(found, Unsatisfiable):
+def _untested(resolution: Resolution | Unsatisfiable) -> list[str]:
+    """The untested pairs of an answer, as text."""
+    if isinstance(resolution, Unsatisfiable):
         return []
-    told = [part["text"] for part in remarks.caveats(found) if part["kind"] == "untested"]
-    return list(dict.fromkeys(told))
+    texts = [
+        caveat["text"] for caveat in remarks.caveats(resolution) if caveat["kind"] == "untested"
+    ]
+    return list(dict.fromkeys(texts))
 
 
-def _later(index: Index, component: str, found: Resolution) -> list[str]:
-    """That a release came out after the framework that it is held beside, where no row vouches for it all the same."""
+def _later(index: Index, component: str, resolution: Resolution) -> list[str]:
+    """Notes on releases that came out after their framework, and that no row tested with it."""
     heads = index.header["components"]
-    frameworks = [name for name in found.request.wanted if heads[name]["framework"]]
-    told: dict[str, None] = {}
-    for choices in found.targets.values():
+    frameworks = [name for name in resolution.request.wanted if heads[name]["framework"]]
+    notes: dict[str, None] = {}
+    for choices in resolution.targets.values():
         chosen = {choice.component: choice for choice in choices}
         choice = chosen.get(component)
         if choice is None or component in frameworks:
             continue
-        # A row that vouches for the release beside others is of somebody who had them all.
+        # A tested row includes all of its components.
         if any(index.statement(cite.record).kind == "tested" for cite in choice.cites):
             continue
-        # METADATA of a framework admits packages to come, which nobody can have tried when the framework was released.
+        # METADATA of a framework also allows later packages, which cannot have been tested at its release.
         for name in frameworks:
             day = _date(index, name, chosen[name].version) if name in chosen else ""
             if day and _date(index, component, choice.version) > day:
                 text = f"{component} {choice.version} came out after {name} {chosen[name].version}"
-                told[f"{text}, so it cannot have been tested with it (rule released-later)"] = None
-    return list(told)
+                notes[f"{text}, so it cannot have been tested with it (rule released-later)"] = None
+    return list(notes)
 
 
 def _date(index: Index, component: str, version: str) -> str:
-    part = index.component(component)
-    return part.dates[part.versions.index(version)]
+    facts = index.component(component)
+    return facts.dates[facts.versions.index(version)]
 
 
 def _reasons(
-    index: Index, component: str, found: Resolution | Unsatisfiable | None
+    index: Index, component: str, resolution: Resolution | Unsatisfiable | None
 ) -> list[ReasonEntry]:
-    """The facts that refuse, or what nobody knows: each line once, those about the component first."""
+    """The facts that refuse, or what is unknown: each line once, those about the component first."""
     lines: dict[str, list[str]] = {}
-    if isinstance(found, Unsatisfiable):
-        for core in found.cores:
+    if isinstance(resolution, Unsatisfiable):
+        for core in resolution.cores:
             for line in cores.core_document(index, core)["lines"]:
                 if line["facts"]:
                     lines.setdefault(line["text"], line["facts"])
-            # Where lines of the request contradict each other no fact stands in the way.
+            # If only lines of the request contradict each other, there are no facts.
             if not lines:
                 texts = [line["text"] for line in cores.core_document(index, core)["lines"]]
                 lines.setdefault(terminal.listing(texts), [])
-    elif isinstance(found, Resolution) and found.unread:
-        for part in remarks.unread(found):
-            lines.setdefault(part["text"], part["facts"])
-    told: list[ReasonEntry] = [{"text": text, "facts": facts} for text, facts in lines.items()]
-    # What names the component says more than what is needed at any version.
+    elif isinstance(resolution, Resolution) and resolution.unread:
+        for remark in remarks.unread(resolution):
+            lines.setdefault(remark["text"], remark["facts"])
+    reasons: list[ReasonEntry] = [{"text": text, "facts": facts} for text, facts in lines.items()]
+    # First the reasons that name the component, last those that hold for any version.
     return sorted(
-        told,
+        reasons,
         key=lambda line: (f"{component} " not in f"{line['text']} ", " needs " in line["text"]),
     )
 
 
-def _text(index: Index, held: UpgradesDocument, screen: Terminal) -> str:
-    """The upgrades for people: what could move, what only with another request, what stands still and why."""
+def _text(index: Index, document: UpgradesDocument, screen: Terminal) -> str:
+    """The upgrades as text: what could move, what only with another request, what cannot and why."""
     notes = claims.Notes(index)
     blocks: list[Iterable[str]] = []
-    several = len(held["environments"]) > 1
-    for name, part in held["environments"].items():
-        told = f"environment `{name}`: " if several else ""
-        told += f"{held['lock']['path']} answers {' '.join(part['request'])}"
-        blocks.append(screen.wrap(told))
-        if not part["answered"]:
-            head = [f"no longer has an answer with the matrix of {held['matrix']['date']}"]
-            blocks.append([*head, *_because(part["reasons"], notes, screen)])
-        if part["moved"] or part["unknown"]:
-            blocks.append(_stale(held, part))
+    several = len(document["environments"]) > 1
+    for name, environment in document["environments"].items():
+        title = f"environment `{name}`: " if several else ""
+        title += f"{document['lock']['path']} answers {' '.join(environment['request'])}"
+        blocks.append(screen.wrap(title))
+        if not environment["answered"]:
+            head = [f"no longer has an answer with the matrix of {document['matrix']['date']}"]
+            blocks.append([*head, *_because(environment["reasons"], notes, screen)])
+        if environment["moved"] or environment["unknown"]:
+            blocks.append(_stale(document, environment))
         by_head: dict[str, list[str]] = {}
-        for one in part["components"]:
-            if one["newest"]:
-                by_head.setdefault(_head(one), []).extend(_lines(one, notes, screen))
+        for component in environment["components"]:
+            if component["newest"]:
+                by_head.setdefault(_head(component), []).extend(_lines(component, notes, screen))
         blocks += [[head, *by_head[head]] for head in _HEADS if head in by_head]
-        newest = [one["component"] for one in part["components"] if not one["newest"]]
+        newest = [
+            component["component"]
+            for component in environment["components"]
+            if not component["newest"]
+        ]
         if newest:
-            blocks.append(screen.wrap(f"newest already: {', '.join(newest)}"))
+            blocks.append(screen.wrap(f"already newest: {', '.join(newest)}"))
     return terminal.blocks([*blocks, notes.lines(screen.width)])
 
 
-def _head(one: UpgradedComponent) -> str:
-    tested, untested, stays, asked = _HEADS
-    if one["asked"]:
-        return asked
-    if not one["moves"]:
+def _head(component: UpgradedComponent) -> str:
+    tested, untested, stays, requested = _HEADS
+    if component["asked"]:
+        return requested
+    if not component["moves"]:
         return stays
-    return untested if one["moves"][0]["untested"] else tested
+    return untested if component["moves"][0]["untested"] else tested
 
 
-def _stale(held: UpgradesDocument, part: UpgradedEnvironment) -> list[str]:
-    before, now = held["lock"]["matrix"]["date"], held["matrix"]["date"]
+def _stale(document: UpgradesDocument, environment: UpgradedEnvironment) -> list[str]:
+    before, now = document["lock"]["matrix"]["date"], document["matrix"]["date"]
     lines = [
         f"no longer the answer (the lock has the matrix of {before}, this is the one of {now})"
     ]
-    lines += [f"  {_change(one)}" for one in part["moved"]]
-    lines += [f"  {one['component']} {one['old']} is not known" for one in part["unknown"]]
+    lines += [f"  {_change(entry)}" for entry in environment["moved"]]
+    lines += [
+        f"  {entry['component']} {entry['old']} is not known" for entry in environment["unknown"]
+    ]
     return lines
 
 
-def _change(one: Mapping[str, str]) -> str:
-    return f"{one['component']} {one['old'] or 'absent'} -> {one['new'] or 'absent'}"
+def _change(change: Mapping[str, str]) -> str:
+    return f"{change['component']} {change['old'] or 'absent'} -> {change['new'] or 'absent'}"
 
 
-def _lines(one: UpgradedComponent, notes: claims.Notes, screen: Terminal) -> list[str]:
-    held = ", ".join(dict.fromkeys(one["held"].values()))
+def _lines(component: UpgradedComponent, notes: claims.Notes, screen: Terminal) -> list[str]:
+    current = ", ".join(dict.fromkeys(component["held"].values()))
     lines = []
-    for move in one["moves"]:
+    for move in component["moves"]:
         sign = screen.style("~", "~")
-        lines.append(f"  {sign} {one['component']} {held} -> {move['version']}  {move['evidence']}")
-        told = list(dict.fromkeys(map(_change, move["changes"])))
-        if told:
-            lines += screen.wrap(terminal.some(told, _CHANGES), "      with ", " " * 11)
+        lines.append(
+            f"  {sign} {component['component']} {current} -> {move['version']}  {move['evidence']}"
+        )
+        changes = list(dict.fromkeys(map(_change, move["changes"])))
+        if changes:
+            lines += screen.wrap(terminal.some(changes, _CHANGES), "      with ", " " * 11)
         # One pair is enough to say that a move is untested; the document has all of them.
-        for said in move["untested"][:1]:
-            lines += screen.wrap(said, " " * 6, " " * 8)
+        for caveat in move["untested"][:1]:
+            lines += screen.wrap(caveat, " " * 6, " " * 8)
         if move["command"]:
             lines.append(f"      $ {move['command']}")
-    if not one["moves"]:
+    if not component["moves"]:
         sign = screen.style("-", "no")
-        lines.append(f"  {sign} {one['component']} {held}, newest {one['newest']}")
-    if one["reasons"]:
-        reached = [move["version"] for move in one["moves"]]
-        until = one["newest"] if reached and one["newest"] not in reached else ""
-        lines += _because(one["reasons"], notes, screen, until, beside=len(reached) > 1)
+        lines.append(f"  {sign} {component['component']} {current}, newest {component['newest']}")
+    if component["reasons"]:
+        versions = [move["version"] for move in component["moves"]]
+        until = component["newest"] if versions and component["newest"] not in versions else ""
+        lines += _because(component["reasons"], notes, screen, until, beside=len(versions) > 1)
     return lines
 
 
@@ -410,9 +407,9 @@ def _because(
     *,
     beside: bool = False,
 ) -> list[str]:
-    """The first of some reasons, against a release or against leaving the rest where it is."""
+    """The first of some reasons, against a release or against leaving the rest unchanged."""
     first, *rest = reasons
     more = f" and {terminal.plural(len(rest), 'fact')} more" if rest else ""
     head = f"not {until}: " if until else "the others must change too: " if beside else ""
-    told = f"{head}{first['text']} {notes.cite(first['facts'])}".rstrip()
-    return screen.wrap(told + more, " " * 6, " " * 8)
+    text = f"{head}{first['text']} {notes.cite(first['facts'])}".rstrip()
+    return screen.wrap(text + more, " " * 6, " " * 8)

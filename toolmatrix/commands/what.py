@@ -52,7 +52,7 @@ def what(
     The answer is what facts say of the two alone, on the first target; without `from_` and `accelerator` every install
     method of the target counts. Raises NothingMatched where these releases cannot be.
     """
-    # Opened once, for there are as many requests as install methods.
+    # Opened once for all requests: there is one for each install method.
     index = with_online_packages((subject,), options, online=online).index
     component = _component_of(index, subject)
     requests = [
@@ -65,7 +65,7 @@ def what(
 
 
 def _component_of(index: Index, subject: str) -> str:
-    """The component that a word names: that of builds, where it names some. Raises UsageError for what is given."""
+    """The component that a word names, or its builds. Raises UsageError for a property of a target."""
     component = Names(index).asks(subject)[-1].component
     if index.header["components"][component]["given"]:
         raise UsageError(
@@ -78,7 +78,7 @@ def _component_of(index: Index, subject: str) -> str:
 
 
 def _install_methods(index: Index, from_: str, accelerator: str) -> list[MethodOptions]:
-    # Releases of `from` and `accelerator` have the one that is preferred last.
+    # The preferred values of `from` and `accelerator` are last.
     return [
         {"from_": source, "accelerator": computes}
         for source in ([from_] if from_ else reversed(index.component("from").versions))
@@ -95,11 +95,15 @@ def _what_goes_with(
     from toolmatrix.solve import pairs
 
     first = requests[0]
-    found = pairs.partners_of(index, component, requests)
-    if not found.mask:
-        # Ways are no part of the question where all of them were looked at.
-        said = {ask.option: ask for ask in first.asks if ask.option in ("from", "accelerator")}
-        every = {name for name in said if any(said[name] not in one.asks for one in requests)}
+    goes_with = pairs.partners_of(index, component, requests)
+    if not goes_with.mask:
+        # Leave `from` and `accelerator` out of the message if all values were tried.
+        by_option = {ask.option: ask for ask in first.asks if ask.option in ("from", "accelerator")}
+        every = {
+            name
+            for name in by_option
+            if any(by_option[name] not in request.asks for request in requests)
+        }
         lines = tuple(ask for ask in first.asks if ask.option not in every)
         asking = " ".join(first.replace(asks=lines).words())
         raise NothingMatched(
@@ -107,10 +111,10 @@ def _what_goes_with(
             found=asking,
             help=f"`toolmatrix why-not {asking}` shows why",
         )
-    held = report.document(index, found)
+    document = report.document(index, goes_with)
     return Report(
-        words=partial(report.text, index, held, everything=everything),
-        document=lambda: held,
-        # Where facts say nothing of any other component, or only no, nobody can say what goes with it.
-        exit_code=0 if report.positive(held) else CannotSay.exit_code,
+        words=partial(report.text, index, document, everything=everything),
+        document=lambda: document,
+        # Without facts about other components, or with refusals only, the answer is unknown.
+        exit_code=0 if report.positive(document) else CannotSay.exit_code,
     )
