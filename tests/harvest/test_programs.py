@@ -19,7 +19,9 @@ pytestmark = pytest.mark.process
 
 def test_both_streams_and_the_status_are_told(tmp_path: Path) -> None:
     path = program(tmp_path / "asked", 'echo "$LC_ALL $1"; echo "two words" >&2; cat; exit 3\n')
-    assert programs.ask([path, "a  b"]) == programs.Said(status=3, text="C a  b\ntwo words\n")
+    assert programs.ask([path, "a  b"]) == programs.ProgramOutput(
+        status=3, text="C a  b\ntwo words\n"
+    )
 
 
 def test_bytes_that_are_no_text_are_no_error(tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_the_driver_says_what_it_lists() -> None:
     files = {"ptxas": PTXAS, "nvcc": nvcc, "nvcc.profile": ""}
     found = toolkits.known_archs({name: text.encode() for name, text in files.items()}, "")
     assert found == KnownArchs(
-        archs=("sm_75", "sm_90", "sm_90a", "sm_100", "compute_90"), listed=("sm_90", "sm_75")
+        archs=("sm_75", "sm_90", "sm_90a", "sm_100", "compute_90"), gpu_codes=("sm_90", "sm_75")
     )
 
 

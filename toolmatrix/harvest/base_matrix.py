@@ -47,8 +47,8 @@ def _of_index(index: Index, matched: Iterable[str]) -> BaseMatrix:
         lines={
             name: _lines(
                 [
-                    index.release(number).attributes
-                    for number in index.component(variants.name(name)).releases
+                    index.release(release).attributes
+                    for release in index.component(variants.name(name)).releases
                 ],
                 {channel for channel in index.channels() if index.channel(channel).default},
             )
@@ -70,23 +70,25 @@ def _of_files(paths: Sequence[str], matched: Iterable[str], error: MatrixError) 
         try:
             matrix = load.load(paths, left_out=damage)
             break
-        except MatrixError as found:
-            place = found.where.path if found.where else ""
-            if place not in known or place in damage:
+        except MatrixError as failure:
+            damaged = failure.where.path if failure.where else ""
+            if damaged not in known or damaged in damage:
                 raise error from None
-            damage[place] = found
-    held: dict[str, list[str]] = {}
+            damage[damaged] = failure
+    component_versions: dict[str, list[str]] = {}
     builds: dict[str, list[Mapping[str, str]]] = {}
     for (component, version), release in matrix.releases.items():
-        held.setdefault(component, []).append(version)
+        component_versions.setdefault(component, []).append(version)
         builds.setdefault(component, []).append(release.attributes)
-    if "python" not in held:
+    if "python" not in component_versions:
         raise error
     default = {name for name, channel in matrix.channels.items() if channel.default}
     return BaseMatrix(
         components=frozenset(matrix.components),
         pythons=tuple(
-            versions.sort(matrix.components["python"].scheme, dict.fromkeys(held["python"], 0))
+            versions.sort(
+                matrix.components["python"].scheme, dict.fromkeys(component_versions["python"], 0)
+            )
         ),
         lines={
             name: _lines(builds.get(variants.name(name), ()), default)
@@ -99,10 +101,10 @@ def _of_files(paths: Sequence[str], matched: Iterable[str], error: MatrixError) 
 
 
 def _lines(builds: Iterable[Mapping[str, str]], default: Collection[str]) -> Lines:
-    found: Lines = {}
-    for told in builds:
-        place = told["release"], told["machine"]
+    lines: Lines = {}
+    for build in builds:
+        key = build["release"], build["machine"]
         # Of several builds the one that computes on something: who wants the other one asks for it.
-        if told["channel"] in default and found.get(place, ("", "none"))[1] == "none":
-            found[place] = told["line"], told["accelerator"]
-    return found
+        if build["channel"] in default and lines.get(key, ("", "none"))[1] == "none":
+            lines[key] = build["line"], build["accelerator"]
+    return lines

@@ -28,7 +28,7 @@ _NAME = re.compile(
 _VERSION = re.compile(r"^[^\n]*?(?:version )?(\d+)\.(\d+)\.(\d+)\b[^\n]*", re.MULTILINE)
 _TARGET = re.compile(r"(x86_64|aarch64)\S*linux\S*")
 _OS_RELEASE = re.compile(r"^(ID|VERSION_ID)=[\"']?([^\"'\n]*)", re.MULTILINE)
-_LISTED = re.compile(r"note: valid arguments (?:to '-march=' switch )?are:([^;\n]*)")
+_VALID_ARGUMENTS = re.compile(r"note: valid arguments (?:to '-march=' switch )?are:([^;\n]*)")
 _CPU = re.compile(r"^\t(\S+)$", re.MULTILINE)
 _FOLDERS = ("usr/bin", "usr/local/bin", "bin")
 _NO_NAME = "no-such-name"
@@ -67,10 +67,10 @@ class _Program(Value):
     printed: str
 
     @property
-    def shown(self) -> str:
+    def command(self) -> str:
         return " ".join(self.argv)
 
-    def asked(self, *words: str) -> programs.Said:
+    def preprocess(self, *words: str) -> programs.ProgramOutput:
         # Preprocessing is enough: a name that is not known is refused before anything is read, and macros are set.
         return programs.ask([*self.argv, *words, "-E", "-dM", "-x", "c", os.devnull])
 
@@ -82,7 +82,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     )
     rolling = {name: node.string(name) for name, node in pieces.entries(fields, "rolling").items()}
     more = {
-        option: [one.string("a name") for one in node.several()]
+        option: [name.string("a name") for name in node.several()]
         for option, node in pieces.entries(fields, "asked").items()
     }
     if not context.place:
@@ -90,21 +90,23 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
             f"family `{family.name}` is read from compilers on the disk",
             expected="`--from PATH` of a compiler, or of a distribution's root (`/` for this machine)",
         )
-    found = list(_programs(context.place, rolling))
-    if not found:
+    compilers = list(_programs(context.place, rolling))
+    if not compilers:
         raise HarvestRefused(
             "there is no compiler",
             where=Position(context.place),
             expected="a program gcc or clang, a distribution's root with one, or a directory of roots",
         )
     # The same rows come in the same order, whatever the directories are called.
-    found.sort(key=lambda one: (one.distro, one.machine, one.compiler, one.version))
-    names = _names(found, more)
+    compilers.sort(
+        key=lambda program: (program.distro, program.machine, program.compiler, program.version)
+    )
+    names = _names(compilers, more)
     rows = []
     with ThreadPoolExecutor(processors()) as pool:
-        for row in pool.map(lambda one: _row(one, names), found):
+        for row in pool.map(lambda program: _row(program, names), compilers):
             rows.append(row)
-            context.progress(len(rows), len(found))
+            context.progress(len(rows), len(compilers))
     return {
         "sources": {
             f"compilers-{distro}": {
@@ -112,7 +114,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
                 "at": f"packages of {distro}, as each compiler prints them with --version",
                 "read": context.day,
             }
-            for distro in sorted({one.distro for one in found})
+            for distro in sorted({program.distro for program in compilers})
         },
         "tables": [
             {
@@ -129,30 +131,30 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     }
 
 
-def _programs(place: str, rolling: Mapping[str, str]) -> Iterator[_Program]:
-    if os.path.isfile(place):
-        yield from _targets([place], _distro("/", rolling), os.path.basename(place))
+def _programs(path: str, rolling: Mapping[str, str]) -> Iterator[_Program]:
+    if os.path.isfile(path):
+        yield from _targets([path], _distro("/", rolling), os.path.basename(path))
         return
-    roots = [place] if _release(place) else _roots(place)
+    roots = [path] if _release(path) else _roots(path)
     for root in roots:
         distro = _distro(root, rolling)
-        seen = set()
+        known = set()
         for name in _named(root):
-            inside = [] if os.path.realpath(root) == "/" else _entered(root)
+            inside = [] if os.path.realpath(root) == "/" else _change_root(root)
             for program in _targets([*inside, name], distro, name):
                 # One program has several names.
                 key = (program.compiler, program.machine, program.version)
-                if key not in seen:
-                    seen.add(key)
+                if key not in known:
+                    known.add(key)
                     yield program
 
 
-def _roots(place: str) -> list[str]:
+def _roots(folder: str) -> list[str]:
     try:
-        below = sorted(entry.path for entry in os.scandir(place) if entry.is_dir())
+        below = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir())
     except OSError as error:
         raise HarvestRefused(
-            "the compilers cannot be read", where=Position(place), found=error.strerror or ""
+            "the compilers cannot be read", where=Position(folder), found=error.strerror or ""
         ) from None
     return [path for path in below if _release(path)]
 
@@ -181,33 +183,33 @@ def _distro(root: str, rolling: Mapping[str, str]) -> str:
 
 def _named(root: str) -> list[str]:
     """The names of programs below a root that compilers have."""
-    found: set[str] = set()
+    names: set[str] = set()
     for folder in _FOLDERS:
         with suppress(OSError):
-            found.update(os.listdir(os.path.join(root, folder)))
-    return sorted(name for name in found if _NAME.fullmatch(name))
+            names.update(os.listdir(os.path.join(root, folder)))
+    return sorted(name for name in names if _NAME.fullmatch(name))
 
 
-def _entered(root: str) -> list[str]:
+def _change_root(root: str) -> list[str]:
     """How a program below a root is started, so that it finds its own libraries and not this machine's."""
     # chroot is for root alone, which anybody is in a namespace of users of their own.
-    way = ["chroot", root]
-    return way if os.geteuid() == 0 else ["unshare", "--map-root-user", *way]
+    command = ["chroot", root]
+    return command if os.geteuid() == 0 else ["unshare", "--map-root-user", *command]
 
 
 def _targets(argv: Sequence[str], distro: str, name: str) -> Iterator[_Program]:
     """The machines that a compiler makes code for: GCC for one, Clang for all."""
-    said = programs.ask([*argv, "--version"])
-    version = _VERSION.search(said.text)
-    if said.status or version is None:
+    output = programs.ask([*argv, "--version"])
+    version = _VERSION.search(output.text)
+    if output.status or version is None:
         raise HarvestRefused(
             "the compiler does not say its version",
             where=Position(" ".join(argv)),
             expected="`--version` that prints three numbers",
-            found=said.text.strip().partition("\n")[0][:120] or f"status {said.status}",
+            found=output.text.strip().partition("\n")[0][:120] or f"status {output.status}",
         )
     # A file that is named with --from may be called anything, and is known by what it prints.
-    compiler = "clang" if "clang" in name or "clang version" in said.text else "gcc"
+    compiler = "clang" if "clang" in name or "clang version" in output.text else "gcc"
     numbers = (int(version[1]), int(version[2]), int(version[3]))
     printed = version[0].strip()
 
@@ -231,59 +233,61 @@ def _targets(argv: Sequence[str], distro: str, name: str) -> Iterator[_Program]:
 
 
 def _names(
-    found: Iterable[_Program], more: Mapping[str, Sequence[str]]
+    compilers: Iterable[_Program], more: Mapping[str, Sequence[str]]
 ) -> dict[tuple[str, str], list[str]]:
     """The names for each machine and option that some of the compilers lists, and those that are asked for besides."""
     names: dict[tuple[str, str], set[str]] = {}
     # Old compilers list none, and point releases of one series differ: what one of them lists is put to all.
-    for one in found:
-        for option in _MACHINES[one.machine][0]:
-            listed = names.setdefault((one.machine, option), set())
-            listed.update(_listed(one, option))
+    for program in compilers:
+        for option in _MACHINES[program.machine][0]:
+            candidates = names.setdefault((program.machine, option), set())
+            candidates.update(_printed_names(program, option))
             # With an extension behind (`generic+crc`) a name is in no list, and names of x86 have none.
-            if one.machine == "aarch64":
-                listed.update(more.get(option, ()))
-    return {key: sorted(listed) for key, listed in names.items()}
+            if program.machine == "aarch64":
+                candidates.update(more.get(option, ()))
+    return {key: sorted(candidates) for key, candidates in names.items()}
 
 
-def _listed(one: _Program, option: str) -> list[str]:
+def _printed_names(program: _Program, option: str) -> list[str]:
     """The names that a compiler lists, which old ones do not."""
-    if one.compiler == "clang":
+    if program.compiler == "clang":
         # What Clang lists are CPUs: of x86 by -march, of ARM by -mcpu.
-        cpus = option == _MACHINES[one.machine][0][0]
-        return _CPU.findall(one.asked("--print-supported-cpus").text) if cpus else []
-    listed = _LISTED.search(one.asked(f"-{option}={_NO_NAME}").text)
+        cpus = option == _MACHINES[program.machine][0][0]
+        return _CPU.findall(program.preprocess("--print-supported-cpus").text) if cpus else []
+    match = _VALID_ARGUMENTS.search(program.preprocess(f"-{option}={_NO_NAME}").text)
     # `native` is the machine that happens to be asked, and rows are about all.
-    return [name for name in listed[1].split() if name != "native"] if listed else []
+    return [name for name in match[1].split() if name != "native"] if match else []
 
 
-def _row(one: _Program, names: Mapping[tuple[str, str], Sequence[str]]) -> dict[str, Any]:
-    options, macro = _MACHINES[one.machine]
-    said = one.asked()
-    if said.status:
+def _row(program: _Program, names: Mapping[tuple[str, str], Sequence[str]]) -> dict[str, Any]:
+    options, macro = _MACHINES[program.machine]
+    output = program.preprocess()
+    if output.status:
         raise HarvestRefused(
             "the compiler does not preprocess an empty file",
-            where=Position(one.shown),
-            found=said.text.strip().partition("\n")[0][:120],
+            where=Position(program.command),
+            found=output.text.strip().partition("\n")[0][:120],
         )
-    defined = {line.split()[1] for line in said.text.splitlines() if line.startswith("#define ")}
-    taken = {
+    defined = {line.split()[1] for line in output.text.splitlines() if line.startswith("#define ")}
+    accepted = {
         option: [
-            name for name in names[one.machine, option] if not one.asked(f"-{option}={name}").status
+            name
+            for name in names[program.machine, option]
+            if not program.preprocess(f"-{option}={name}").status
         ]
         for option in options
     }
-    which = series(one.compiler, *one.version[:2])
+    which = series(program.compiler, *program.version[:2])
     return {
-        "id": f"compiler-names/{one.distro}/{one.compiler}-{which}/{one.machine}",
-        "distro": one.distro,
-        "machine": one.machine,
-        "compiler": one.compiler,
+        "id": f"compiler-names/{program.distro}/{program.compiler}-{which}/{program.machine}",
+        "distro": program.distro,
+        "machine": program.machine,
+        "compiler": program.compiler,
         "series": which,
-        "version": ".".join(map(str, one.version)),
-        "printed": one.printed,
+        "version": ".".join(map(str, program.version)),
+        "printed": program.printed,
         "char": "unsigned" if "__CHAR_UNSIGNED__" in defined else "signed",
         "crc32": macro in defined,
-        **{option: " ".join(found) for option, found in taken.items() if found},
-        "source": f"compilers-{one.distro}",
+        **{option: " ".join(cpus) for option, cpus in accepted.items() if cpus},
+        "source": f"compilers-{program.distro}",
     }

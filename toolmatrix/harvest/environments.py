@@ -58,10 +58,10 @@ class ImportOutcome(Document):
 class Bench:
     """Where environments are made: uv, the programs, the folder of outcomes ("" for none) and this machine."""
 
-    def __init__(self, uv: Uv, operations: Operations, kept: str, day: str) -> None:
+    def __init__(self, uv: Uv, operations: Operations, folder: str, day: str) -> None:
         self.uv = uv
         self.operations = operations
-        self.kept = kept
+        self.folder = folder
         self.day = day
         # Set where nobody waits for outcomes any more.
         self.stopped = Event()
@@ -71,24 +71,24 @@ class Bench:
             self.runner = file.read()
         self.system = " ".join((_distribution(), *platform.libc_ver())).strip()
 
-    def place(self, pins: Sequence[str], python: Interpreter, operation: Operation) -> str:
+    def outcome_path(self, pins: Sequence[str], python: Interpreter, operation: Operation) -> str:
         """The path at which an outcome is kept, "" where none is."""
         run = (operation.program, self.runner)
-        asked = [python.version, self.machine, self.system, *run, *pins]
-        name = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
-        return os.path.join(self.kept, f"{name}.json") if self.kept else ""
+        inputs = [python.version, self.machine, self.system, *run, *pins]
+        name = hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
+        return os.path.join(self.folder, f"{name}.json") if self.folder else ""
 
     def read(self, path: str) -> ImportOutcome | None:
         """The outcome at a path; None where there is none, or half of one."""
         try:
             with open(path, encoding="utf-8") as file:
-                held = json.load(file)
+                fields = json.load(file)
             return ImportOutcome(
-                state=str(held["state"]),
-                said=str(held["said"]),
-                frames=tuple(map(str, held["frames"])),
-                loaded=tuple(map(str, held["loaded"])),
-                day=str(held["day"]),
+                state=str(fields["state"]),
+                said=str(fields["said"]),
+                frames=tuple(map(str, fields["frames"])),
+                loaded=tuple(map(str, fields["loaded"])),
+                day=str(fields["day"]),
             )
         except (OSError, ValueError, TypeError, KeyError):
             return None
@@ -126,23 +126,23 @@ class Environment:
         bench = self.bench
         if bench.stopped.is_set():
             raise KeyboardInterrupt
-        path = bench.place(pins, self.python, self.operation)
-        held = bench.read(path)
-        if held:
-            return held
+        path = bench.outcome_path(pins, self.python, self.operation)
+        saved = bench.read(path)
+        if saved:
+            return saved
         try:
-            made = self._run(pins)
+            outcome = self._run(pins)
         # uv could not fetch or unpack, the disk is full, or time ran out.
         except (ToolMissing, OSError) as error:
-            told = (
+            reason = (
                 f"{error}: {error.expected or error.found}"
                 if isinstance(error, ToolMissing)
                 else str(error)
             )
-            made = ImportOutcome(state=FAILED, said=told)
-        made = made.replace(day=bench.day)
-        bench.keep(path, made)
-        return made
+            outcome = ImportOutcome(state=FAILED, said=reason)
+        outcome = outcome.replace(day=bench.day)
+        bench.keep(path, outcome)
+        return outcome
 
     def _run(self, pins: Sequence[str]) -> ImportOutcome:
         if not self.folder:
@@ -159,7 +159,7 @@ class Environment:
         home = self._path("home")
         os.makedirs(home, exist_ok=True)
         env = {name: self.bench.uv.env[name] for name in _PASSED if name in self.bench.uv.env}
-        said = programs.ask(
+        output = programs.ask(
             [
                 *(self._path("env", "bin", "python"), "-I", resources.isolated_path()),
                 *(self._path("program.py"), self._path("answer.json")),
@@ -171,35 +171,35 @@ class Environment:
         with open(self._path("answer.json"), encoding="utf-8") as file:
             text = file.read()
         # A signal ended it: an instruction that this processor does not have, or memory that ran out.
-        if said.status or not text:
-            return ImportOutcome(state=FAILED, said=f"ended with status {said.status}")
+        if output.status or not text:
+            return ImportOutcome(state=FAILED, said=f"ended with status {output.status}")
         return judge_environment(json.loads(text), self.bench.operations)
 
     def _path(self, *names: str) -> str:
         return os.path.join(self.folder.name if self.folder else "", *names)
 
 
-def judge_environment(told: Mapping[str, Any], operations: Operations) -> ImportOutcome:
+def judge_environment(answer: Mapping[str, Any], operations: Operations) -> ImportOutcome:
     """What the program's own answer amounts to."""
-    loaded = tuple(told["loaded"])
-    if "said" not in told:
+    loaded = tuple(answer["loaded"])
+    if "said" not in answer:
         return ImportOutcome(state=RAN, loaded=loaded)
     # Whatever may be the machine's is taken for it: a wrong fact is worse than none.
-    own = _SYSTEM.intersection(told["kinds"]) or operations.machine.search(told["text"])
+    own = _SYSTEM.intersection(answer["kinds"]) or operations.machine.search(answer["text"])
     return ImportOutcome(
-        state=FAILED if own or told["lacks"] else RAISED,
-        said=told["said"],
-        frames=tuple(told["frames"]),
+        state=FAILED if own or answer["lacks"] else RAISED,
+        said=answer["said"],
+        frames=tuple(answer["frames"]),
         loaded=loaded,
     )
 
 
 def _distribution() -> str:
     try:
-        held = platform.freedesktop_os_release()
+        release = platform.freedesktop_os_release()
     except OSError:
         return platform.system()
-    return f"{held.get('ID', '')} {held.get('VERSION_ID', '')}".strip()
+    return f"{release.get('ID', '')} {release.get('VERSION_ID', '')}".strip()
 
 
 # As most number them; of others the file says it.
@@ -227,8 +227,8 @@ class Operation(Value):
 
     def newest(self, versions: Iterable[str]) -> list[str]:
         """The last release of each series of versions that are in order."""
-        found = {tuple(one.split(".")[: self.series]): one for one in versions}
-        return list(found.values())
+        last = {tuple(version.split(".")[: self.series]): version for version in versions}
+        return list(last.values())
 
 
 class Operations(Value):
@@ -240,11 +240,11 @@ class Operations(Value):
 
 def operations() -> Operations:
     """Those of this package."""
-    held = resources.load_yaml(resources.operations_path())
+    document = resources.load_yaml(resources.operations_path())
     return Operations(
         of={
-            name: Operation(**{key: one[key] for key in Operation._fields if key in one})
-            for name, one in held["operations"].items()
+            name: Operation(**{key: fields[key] for key in Operation._fields if key in fields})
+            for name, fields in document["operations"].items()
         },
-        machine=re.compile("|".join(held["machine"])),
+        machine=re.compile("|".join(document["machine"])),
     )

@@ -79,25 +79,25 @@ class HarvestContext(Value):
 def families(path: str = "") -> dict[str, Family]:
     """All families by name. Raises MatrixError."""
     fields = _read(path)
-    found = {}
+    known = {}
     for name, node in fields["families"].mapping("families").items():
         keys = node.mapping(f"family `{name}`")
         for needed in ("kind", "about"):
             if needed not in keys:
                 node.fail(f"family `{name}` has no `{needed}`", expected=f"`{needed}:`")
-        found[name] = Family(
+        known[name] = Family(
             name=name,
             kind=keys["kind"].choice("kind", KINDS),
             about=pieces.text(keys, "about"),
             node=node,
         )
-    return found
+    return known
 
 
 def packages(path: str = "") -> dict[str, str]:
     """The component for each package of an index that a requirement may name. Raises MatrixError."""
     fields = _read(path)
-    found = {
+    components = {
         name: node.string("a component")
         for key in ("packages", "programs")
         for name, node in pieces.entries(fields, key).items()
@@ -107,8 +107,8 @@ def packages(path: str = "") -> dict[str, str]:
         # Of other kinds packages are what they read, and no component's own.
         if "kind" in own and own["kind"].text == "index":
             for name, node in pieces.entries(own, "packages").items():
-                found[name] = pieces.text(node.fields or {}, "component", name)
-    return found
+                components[name] = pieces.text(node.fields or {}, "component", name)
+    return components
 
 
 def programs(path: str = "") -> frozenset[str]:
@@ -136,9 +136,9 @@ def chosen(known: Mapping[str, Family], names: Sequence[str]) -> list[Family]:
     if names:
         return [known[name] for name in names]
     return [
-        one
-        for one in known.values()
-        if one.kind not in PLACED and not pieces.flag(one.fields, "by-name")
+        family
+        for family in known.values()
+        if family.kind not in PLACED and not pieces.flag(family.fields, "by-name")
     ]
 
 
@@ -190,18 +190,18 @@ def indexes(env: Mapping[str, str]) -> Indexes:
         (env.get("UV_INDEX", ""), env.get("UV_EXTRA_INDEX_URL", ""), pip.get("extra-index-url", ""))
     )
     # uv may give an index a name.
-    named = [word.partition("=")[2] if _is_named(word) else word for word in (first, *more.split())]
+    urls = [url.partition("=")[2] if _is_named(url) else url for url in (first, *more.split())]
     certificates = pip.get("cert", "") or env.get("SSL_CERT_FILE", "")
     return Indexes(
-        urls=tuple(dict.fromkeys(named)),
+        urls=tuple(dict.fromkeys(urls)),
         certificates=certificates if os.path.exists(certificates) else "",
         proxy=pip.get("proxy", ""),
     )
 
 
-def _is_named(word: str) -> bool:
+def _is_named(url: str) -> bool:
     # Behind it an address may have `=` in its query without being named.
-    return "=" in word.partition("://")[0]
+    return "=" in url.partition("://")[0]
 
 
 def _pip(env: Mapping[str, str]) -> dict[str, str]:
@@ -214,13 +214,13 @@ def _pip(env: Mapping[str, str]) -> dict[str, str]:
     for path in _pip_files(env):
         with suppress(OSError, ConfigParserError, UnicodeDecodeError):
             files.read(path, encoding="utf-8")
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     # What is for `pip install` alone decides.
     for section in ("global", "install"):
         if files.has_section(section):
-            found |= {name.replace("_", "-"): text for name, text in files.items(section)}
+            settings |= {name.replace("_", "-"): text for name, text in files.items(section)}
     variables = {name[4:]: text for name, text in env.items() if name.startswith("PIP_") and text}
-    return found | {name.lower().replace("_", "-"): text for name, text in variables.items()}
+    return settings | {name.lower().replace("_", "-"): text for name, text in variables.items()}
 
 
 def _pip_files(env: Mapping[str, str]) -> list[str]:

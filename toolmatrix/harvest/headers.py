@@ -35,7 +35,7 @@ _CLANG = counted("clang", 3, _NEVER)
 _MICROSOFT = [*range(1200, 3000), 10 * _NEVER**2]
 _ERROR = re.compile(r":(\d+):\d+: (?:fatal )?error: (.*)")
 _FROM = re.compile(r"from asked\.cc:(\d+)")
-_ASKED = "asked.cc"
+_PROBE = "asked.cc"
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 _DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*[<\"]([\w./+-]+)[>\"]", re.MULTILINE)
@@ -74,13 +74,13 @@ class GlibcCeiling(Value):
     guards: tuple[str, ...]
 
 
-def host_compilers(text: bytes, machine: str, shown: str) -> HostCompilers:
+def host_compilers(text: bytes, machine: str, label: str) -> HostCompilers:
     """What crt/host_config.h takes on Linux, and of Microsoft's compiler on Windows.
 
     Raises HarvestRefused for a header that lets everything pass or nothing, or that is not whole, and ToolMissing.
     """
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as folder:
-        guard = _Guard(folder, text, shown)
+        guard = _Guard(folder, text, label)
         gnu = (*_LINUX, f"-D__{machine}__")
 
         def gcc(version: tuple[int, int]) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ def host_compilers(text: bytes, machine: str, shown: str) -> HostCompilers:
         if not gccs:
             raise HarvestRefused(
                 "the header is not a guard against host compilers",
-                where=Position(shown),
+                where=Position(label),
                 expected="one that lets some GCC pass and refuses later ones",
                 found="all that pass, or none",
             )
@@ -116,29 +116,29 @@ def host_compilers(text: bytes, machine: str, shown: str) -> HostCompilers:
         )
 
 
-def glibc_ceiling(text: bytes, declared: Mapping[str, Sequence[str]], shown: str) -> GlibcCeiling:
+def glibc_ceiling(text: bytes, declared: Mapping[str, Sequence[str]], label: str) -> GlibcCeiling:
     """The first glibc whose functions the header of CUDA's functions declares in another way.
 
     `declared` has the functions of one double that each version of glibc brought, the oldest version first. Raises
     HarvestRefused for a header that declares none of them, and ToolMissing.
     """
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as folder:
-        _put(folder, "crt/math_functions.h", text)
+        _write(folder, "crt/math_functions.h", text)
         # Joined with the root and taken off it again, so that no `..` of a header leads out of the folder.
         for name in set(_INCLUDE.findall(text)) - {b"features.h"}:
-            _put(folder, os.path.normpath("/" + name.decode())[1:], b"")
+            _write(folder, os.path.normpath("/" + name.decode())[1:], b"")
         guards: list[str] = []
         ceiling = ""
         for version, functions in declared.items():
-            _put(folder, "features.h", _FEATURES.format(*version.split(".")).encode())
-            _refuse_unread(folder, shown)
+            _write(folder, "features.h", _FEATURES.format(*version.split(".")).encode())
+            _refuse_unread(folder, label)
             # Without what it includes the header is not right by itself: only what a declaration adds is a clash.
             before = _complaints(folder, "")
             for function in functions:
                 if not re.search(rb"\bdouble\s+%s\s*\(" % function.encode(), text):
                     raise HarvestRefused(
                         f"the header does not declare `{function}`",
-                        where=Position(shown),
+                        where=Position(label),
                         expected="crt/math_functions.h of a CUDA toolkit",
                     )
                 if _complaints(folder, function) - before:
@@ -151,37 +151,37 @@ def glibc_ceiling(text: bytes, declared: Mapping[str, Sequence[str]], shown: str
 class _Guard:
     """A host_config.h alone in a directory, and what the preprocessor says of it."""
 
-    def __init__(self, folder: str, text: bytes, shown: str) -> None:
+    def __init__(self, folder: str, text: bytes, label: str) -> None:
         self._folder = folder
         # Included once for each compiler, it begins anew: no macro of its own is there, and no pragma keeps it out.
         text = _ONCE.sub(b"", text)
         self._macros = {name.decode() for name in _DEFINE.findall(text)}
         self._lines = text.decode("utf-8", "replace").splitlines()
-        self._shown = shown
-        _put(folder, "host_config.h", text)
+        self._label = label
+        _write(folder, "host_config.h", text)
         for name in _SYSTEM:
-            _put(folder, f"system/{name}", b"")
+            _write(folder, f"system/{name}", b"")
 
     def passing(
         self, words: Callable[[_Version], tuple[str, ...]], versions: Sequence[_Version]
     ) -> list[_Version]:
         """The versions that pass, which follow one upon the other; none where there is no guard or nothing passes."""
         met = self._errors([words(version) for version in versions])
-        found: list[_Version] = []
+        passed: list[_Version] = []
         for version, lines in zip(versions, met, strict=True):
             if not lines:
-                found.append(version)
-            elif found:
+                passed.append(version)
+            elif passed:
                 break
         # What comes later than all that is there yet is refused by every guard.
-        if not met[-1] and len(found) < len(versions):
+        if not met[-1] and len(passed) < len(versions):
             raise HarvestRefused(
                 "the header is not a guard against host compilers",
-                where=Position(self._shown),
+                where=Position(self._label),
                 expected="one that refuses compilers which came later",
                 found=f"`{' '.join(words(versions[-1])[-2:])}` passes",
             )
-        return [] if not met[-1] else found
+        return [] if not met[-1] else passed
 
     def passes(self, words: tuple[str, ...]) -> bool:
         return not self._errors([words])[0]
@@ -189,29 +189,29 @@ class _Guard:
     def condition(self, words: tuple[str, ...]) -> str:
         """The condition above the `#error` that stops these words, as it is printed."""
         line = self._errors([words])[0][0]
-        above = (one.strip() for one in reversed(self._lines[:line]))
-        return next((one for one in above if one.startswith("#if")), "")
+        above = (text.strip() for text in reversed(self._lines[:line]))
+        return next((text for text in above if text.startswith("#if")), "")
 
-    def _errors(self, asked: Sequence[tuple[str, ...]]) -> list[list[int]]:
+    def _errors(self, cases: Sequence[tuple[str, ...]]) -> list[list[int]]:
         """The lines of the directives `#error` that are met with the words of each, all in one run."""
-        said_of_one = {name for words in asked for name, _ in map(_defined, words)}
-        forget = [f"#undef {name}" for name in sorted(self._macros | said_of_one)]
+        names = {name for words in cases for name, _ in map(_parse_define, words)}
+        forget = [f"#undef {name}" for name in sorted(self._macros | names)]
         lines: list[str] = []
-        places: dict[int, list[int]] = {}
-        for words in asked:
+        errors: dict[int, list[int]] = {}
+        for words in cases:
             lines += forget
-            lines += [f"#define {name} {value or 1}" for name, value in map(_defined, words)]
+            lines += [f"#define {name} {value or 1}" for name, value in map(_parse_define, words)]
             lines.append('#include "host_config.h"')
-            places[len(lines)] = []
-        _put(self._folder, _ASKED, "\n".join([*lines, ""]).encode())
+            errors[len(lines)] = []
+        _write(self._folder, _PROBE, "\n".join([*lines, ""]).encode())
         # -undef takes the macros of g++ itself away: what a compiler says that it is are these words alone.
-        said = _compile(self._folder, "-E", "-undef", "-isystem", "system", _ASKED)
+        output = _compile(self._folder, "-E", "-undef", "-isystem", "system", _PROBE)
         met: list[int] = []
-        as_told = bool(said.status) == bool(_ERROR.search(said.text))
-        other = [] if as_told else [said.text.strip()[:200]]
-        for line in said.text.splitlines():
-            if place := _FROM.search(line):
-                met = places[int(place[1])]
+        consistent = bool(output.status) == bool(_ERROR.search(output.text))
+        other = [] if consistent else [output.text.strip()[:200]]
+        for line in output.text.splitlines():
+            if origin := _FROM.search(line):
+                met = errors[int(origin[1])]
             elif error := _ERROR.search(line):
                 met.append(int(error[1]))
                 # A header that is not there is an error as well. Taken for the guard it would refuse every compiler.
@@ -219,15 +219,15 @@ class _Guard:
         if other:
             raise HarvestRefused(
                 "the header cannot be read",
-                where=Position(self._shown),
+                where=Position(self._label),
                 expected="crt/host_config.h of a CUDA toolkit, and what it includes of the toolkit",
                 found=other[0],
             )
-        return [*places.values()]
+        return [*errors.values()]
 
 
-def _defined(word: str) -> tuple[str, str]:
-    name, _, value = word.removeprefix("-D").partition("=")
+def _parse_define(option: str) -> tuple[str, str]:
+    name, _, value = option.removeprefix("-D").partition("=")
     return name, value
 
 
@@ -237,15 +237,15 @@ if TYPE_CHECKING:
     _Version = TypeVar("_Version")
 
 
-def _refuse_unread(folder: str, shown: str) -> None:
-    said = _compile(folder, "-E", "-w", "-I.", *_NVCC, "crt/math_functions.h")
-    found = _ERROR.findall(said.text)
-    if found or said.status:
+def _refuse_unread(folder: str, label: str) -> None:
+    output = _compile(folder, "-E", "-w", "-I.", *_NVCC, "crt/math_functions.h")
+    errors = _ERROR.findall(output.text)
+    if errors or output.status:
         raise HarvestRefused(
             "the header cannot be read",
-            where=Position(shown),
+            where=Position(label),
             expected="crt/math_functions.h of a CUDA toolkit",
-            found=found[0][1] if found else said.text.strip()[:200],
+            found=errors[0][1] if errors else output.text.strip()[:200],
         )
 
 
@@ -260,10 +260,10 @@ def _complaints(folder: str, function: str) -> set[tuple[str, str]]:
         else "\n\n"
     )
     start = f"#include <features.h>\n{declared}"
-    _put(folder, _ASKED, f'{start}#include "crt/math_functions.h"\n'.encode())
+    _write(folder, _PROBE, f'{start}#include "crt/math_functions.h"\n'.encode())
     # Words that headers define which are not there; a function's declaration is the same without them.
-    empty = [f"-D{word}=" for word in (*_QUALIFIERS, "_CRTIMP", "_ACRTIMP")]
-    said = _compile(
+    empty = [f"-D{name}=" for name in (*_QUALIFIERS, "_CRTIMP", "_ACRTIMP")]
+    output = _compile(
         folder,
         "-fsyntax-only",
         "-w",
@@ -272,18 +272,18 @@ def _complaints(folder: str, function: str) -> set[tuple[str, str]]:
         *_NVCC,
         *empty,
         "-D__forceinline__=inline",
-        _ASKED,
+        _PROBE,
     )
-    return set(_ERROR.findall(said.text))
+    return set(_ERROR.findall(output.text))
 
 
-def _compile(folder: str, *words: str) -> programs.Said:
+def _compile(folder: str, *words: str) -> programs.ProgramOutput:
     # No header of this machine is found, and none of it counts.
     sink = ("-o", os.devnull)
     return programs.ask([COMPILER, "-x", "c++", "-nostdinc", *sink, *words], folder)
 
 
-def _put(folder: str, name: str, data: bytes) -> None:
+def _write(folder: str, name: str, data: bytes) -> None:
     path = os.path.join(folder, name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:

@@ -28,16 +28,19 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     urls = _urls(context)
     with ThreadPoolExecutor(THREADS) as workers:
         try:
-            listed = [
+            published = [
                 *workers.map(
-                    lambda one: project.releases(context.session, urls, one.name), packages
+                    lambda package: project.releases(context.session, urls, package.name), packages
                 )
             ]
-            chosen = [_chosen(found, one) for found, one in zip(listed, packages, strict=True)]
+            chosen = [
+                _chosen(releases, package)
+                for releases, package in zip(published, packages, strict=True)
+            ]
             reader = _Reader(context, workers, _components(packages, context))
             read = [
-                one.replace(listed=len(found))
-                for one, found in zip(reader.all(packages, chosen), listed, strict=True)
+                package.replace(published=len(releases))
+                for package, releases in zip(reader.all(packages, chosen), published, strict=True)
             ]
         except BaseException:
             # What was read is kept; what was not begun is not begun.
@@ -86,8 +89,10 @@ def _package(name: str, node: YamlNode) -> Package:
 
 def _line(node: YamlNode) -> BuildLine:
     keys = "releases", "machine", "line"
-    told = {key: pieces.text(node.only("the line of some builds", keys, keys), key) for key in keys}
-    return BuildLine(**told)
+    fields = {
+        key: pieces.text(node.only("the line of some builds", keys, keys), key) for key in keys
+    }
+    return BuildLine(**fields)
 
 
 def _names(node: YamlNode) -> tuple[str, ...]:
@@ -95,20 +100,24 @@ def _names(node: YamlNode) -> tuple[str, ...]:
 
 
 def _components(packages: Iterable[Package], context: HarvestContext) -> dict[str, str]:
-    return {**context.packages, **{one.name: one.component for one in packages}}
+    return {**context.packages, **{package.name: package.component for package in packages}}
 
 
-def _chosen(found: Sequence[PublishedRelease], package: Package) -> list[PublishedRelease]:
+def _chosen(releases: Sequence[PublishedRelease], package: Package) -> list[PublishedRelease]:
     if package.since:
         oldest = versions.order(versions.key(package.since))
-        found = [one for one in found if versions.order(versions.key(one.version)) >= oldest]
+        releases = [
+            release
+            for release in releases
+            if versions.order(versions.key(release.version)) >= oldest
+        ]
     if not package.newest:
-        return list(found)
-    wanted = {one.version for one in found[: package.newest]}
+        return list(releases)
+    wanted = {release.version for release in releases[: package.newest]}
     if package.besides:
-        scale = versions.Scale("pep440", [one.version for one in reversed(found)])
+        scale = versions.Scale("pep440", [release.version for release in reversed(releases)])
         wanted |= {*scale.named(scale.select(package.besides))[-package.newest :]}
-    return [one for one in found if one.version in wanted]
+    return [release for release in releases if release.version in wanted]
 
 
 class _Reader:
@@ -125,27 +134,29 @@ class _Reader:
     def all(
         self, packages: Sequence[Package], chosen: Sequence[Sequence[PublishedRelease]]
     ) -> list[PackageRead]:
-        served = [[_served(one, self.context.pythons) for one in several] for several in chosen]
-        asked = [
-            by_place
+        served = [
+            [_served(release, self.context.pythons) for release in several] for several in chosen
+        ]
+        pending = [
+            by_target
             for package, several in zip(packages, served, strict=True)
             if package.requires != ()
-            for by_place in several
+            for by_target in several
         ]
         # METADATA hardly differs between the Pythons of a release, so that two of its wheels mostly speak for all.
         # Those of all packages are asked for in one go, or threads would wait for the last wheel of each.
         self.read(
             wheel
-            for one in asked
-            for wheels in _ladders(one)
+            for by_target in pending
+            for wheels in _ladders(by_target)
             # This step takes the first and the last, or the only one.
             for wheel in wheels[:: len(wheels) - 1 or 1]
         )
         # What two ends have in common holds between them; where they differ every wheel is read.
         self.read(
             wheel
-            for one in asked
-            for wheels in _ladders(one)
+            for by_target in pending
+            for wheels in _ladders(by_target)
             if self.known[wheels[0].name].lines != self.known[wheels[-1].name].lines
             for wheel in wheels
         )
@@ -153,8 +164,10 @@ class _Reader:
             PackageRead(
                 package=package,
                 releases=tuple(
-                    ReleaseRead(release=release, served=by_place, metadata=self._metadata(by_place))
-                    for release, by_place in zip(releases, several, strict=True)
+                    ReleaseRead(
+                        release=release, served=by_target, metadata=self._metadata(by_target)
+                    )
+                    for release, by_target in zip(releases, several, strict=True)
                 ),
             )
             for package, releases, several in zip(packages, chosen, served, strict=True)
@@ -162,30 +175,30 @@ class _Reader:
 
     def read(self, wheels: Iterable[Wheel]) -> None:
         wanted = {wheel.name: wheel for wheel in wheels if wheel.name not in self.known}
-        told = self.workers.map(
+        answers = self.workers.map(
             lambda wheel: project.read_metadata(self.context.session, wheel, self.components),
             wanted.values(),
         )
-        for done, one in enumerate(told, 1):
-            self.known[one.wheel.name] = one
+        for done, metadata in enumerate(answers, 1):
+            self.known[metadata.wheel.name] = metadata
             self.context.progress(done, len(wanted))
 
     def _metadata(self, served: Served) -> dict[tuple[str, str], Metadata]:
         """What holds of each machine and Python: METADATA of its wheel, or of the next lower one that was read."""
-        found = {}
+        metadata = {}
         for machine in MACHINES:
             last: Metadata | None = None
-            for (held, python), wheel in served.items():
-                if held == machine:
+            for (wheel_machine, python), wheel in served.items():
+                if wheel_machine == machine:
                     last = self.known.get(wheel.name, last)
                     if last is not None:
-                        found[machine, python] = last
-        return found
+                        metadata[machine, python] = last
+        return metadata
 
 
 def _served(release: PublishedRelease, pythons: Sequence[str]) -> Served:
     """The wheel that is installed on each machine and Python, the oldest Python first."""
-    found = {}
+    served = {}
     for machine in MACHINES:
         for python in pythons:
             # Requires-Python counts beside the tags: `py3` and abi3 also name Pythons that their release left behind.
@@ -195,15 +208,21 @@ def _served(release: PublishedRelease, pythons: Sequence[str]) -> Served:
                 if wheel.allows(python) and (best := wheel.best(machine, python)) is not None
             ]
             if fit:
-                found[machine, python] = min(fit, key=lambda one: (one[0].order, one[1].name))[1]
-    return found
+                served[machine, python] = min(
+                    fit, key=lambda candidate: (candidate[0].order, candidate[1].name)
+                )[1]
+    return served
 
 
 def _ladders(served: Served) -> list[list[Wheel]]:
     """The wheels of each machine, that of the oldest Python first."""
-    found = []
+    ladders = []
     for machine in MACHINES:
-        wheels = {wheel.name: wheel for (held, _), wheel in served.items() if held == machine}
+        wheels = {
+            wheel.name: wheel
+            for (wheel_machine, _), wheel in served.items()
+            if wheel_machine == machine
+        }
         if wheels:
-            found.append(list(wheels.values()))
-    return found
+            ladders.append(list(wheels.values()))
+    return ladders

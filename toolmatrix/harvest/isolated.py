@@ -33,43 +33,45 @@ def answer(path: str) -> dict[str, Any]:
     owners = dict(_owners())
     files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     loaded = {owners[file] for file in files if isinstance(file, str) and file in owners}
-    told: dict[str, Any] = {"loaded": sorted(loaded)}
+    report: dict[str, Any] = {"loaded": sorted(loaded)}
     if raised is not None:
         several = list(_chain(raised))
-        told["said"] = _last_line(raised)
-        told["kinds"] = sorted({kind.__name__ for one in several for kind in type(one).__mro__})
-        told["text"] = "\n".join(map(str, several))
-        told["frames"] = [owners.get(file, "") for file in _frames(raised)]
-        told["lacks"] = next(filter(None, map(_lacking, several)), "")
-    return told
+        report["said"] = _last_line(raised)
+        report["kinds"] = sorted(
+            {kind.__name__ for exception in several for kind in type(exception).__mro__}
+        )
+        report["text"] = "\n".join(map(str, several))
+        report["frames"] = [owners.get(file, "") for file in _frames(raised)]
+        report["lacks"] = next(filter(None, map(_lacking, several)), "")
+    return report
 
 
 def _owners() -> Iterator[tuple[str, str]]:
-    for found in metadata.distributions():
-        root = str(found.locate_file(""))
-        name = re.sub(r"[-_.]+", "-", found.metadata["Name"]).lower()
-        for line in (found.read_text("RECORD") or "").splitlines():
+    for distribution in metadata.distributions():
+        root = str(distribution.locate_file(""))
+        name = re.sub(r"[-_.]+", "-", distribution.metadata["Name"]).lower()
+        for line in (distribution.read_text("RECORD") or "").splitlines():
             # What `found.files` reads as well, in a tenth of the time.
             yield os.path.join(root, line.rsplit(",", 2)[0].strip('"')), name
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    one: BaseException | None = error
-    while one is not None and id(one) not in seen:
-        seen.add(id(one))
-        yield one
-        one = one.__cause__ or one.__context__
+    ids: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in ids:
+        ids.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__
 
 
 def _frames(error: BaseException) -> list[str]:
     """The files that it went through, the innermost first."""
-    found = []
+    files = []
     at = error.__traceback__
     while at is not None:
-        found.append(at.tb_frame.f_code.co_filename)
+        files.append(at.tb_frame.f_code.co_filename)
         at = at.tb_next
-    return found[::-1]
+    return files[::-1]
 
 
 def _last_line(error: BaseException) -> str:
@@ -91,6 +93,6 @@ def _lacking(error: BaseException) -> str:
 
 
 if __name__ == "__main__":
-    made = answer(sys.argv[1])
+    outcome = answer(sys.argv[1])
     with open(sys.argv[2], "w", encoding="utf-8") as out:
-        json.dump(made, out)
+        json.dump(outcome, out)

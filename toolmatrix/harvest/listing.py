@@ -26,9 +26,9 @@ LARGEST = 64 << 20
 MOST_FILES = 10_000
 _NEEDED = ("component", "listings", "channel", "file", "line", "columns", "cells")
 _OPTIONAL = ("address", "install", "skip", "known", "sources", "extends", "accelerator", "by-name")
-_SHOWN = 5
+_MOST_NAMED = 5
 # The places of a file name, with what may stand there.
-_PLACES = {
+_FIELDS = {
     "release": r"(?P<release>\d[0-9a-z.]*)",
     "python": r"(?P<python>cp3\d+)",
     # CPython 3.7 and those before it had an `m` there.
@@ -91,14 +91,15 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         "install": page.install("v{release}"),
         **({"extends": True} if pieces.flag(fields, "extends") else {}),
         "columns": columns,
-        "rows": table_rows(family.name, page.component, map(_shown, builds)),
+        "rows": table_rows(family.name, page.component, map(_with_archs, builds)),
     }
-    said = {name: plain_value(one) for name, one in pieces.entries(fields, "sources").items()}
+    sources = {name: plain_value(node) for name, node in pieces.entries(fields, "sources").items()}
     read = {
-        one.source: {"title": one.title, "at": one.at, "read": f"{context.day}"} for one in listings
+        listing.source: {"title": listing.title, "at": listing.at, "read": f"{context.day}"}
+        for listing in listings
     }
     return {
-        "sources": {**said, **read},
+        "sources": {**sources, **read},
         # One without a title is another file's.
         "channels": [_channel(page, listings[0].source, builds)] if page.title else [],
         "tables": [table],
@@ -122,9 +123,9 @@ def _page(fields: Mapping[str, YamlNode]) -> _Page:
         address=pieces.text(fields, "address"),
         requirement=pieces.text(fields, "install"),
         line=_pattern(fields["line"]),
-        skip=[_pattern(one) for one in pieces.items(fields, "skip")],
+        skip=[_pattern(node) for node in pieces.items(fields, "skip")],
         cells={
-            name: one.string("a cell") for name, one in fields["cells"].mapping("cells").items()
+            name: node.string("a cell") for name, node in fields["cells"].mapping("cells").items()
         },
     )
 
@@ -149,26 +150,28 @@ def _listings(
         )
     for node in fields["listings"].sequence("listings"):
         keys = ("source", "repository", "path", "title")
-        one = {name: part.string(name) for name, part in node.only("a listing", keys, keys).items()}
-        place, commit = context.place, ""
+        entry = {
+            name: field.string(name) for name, field in node.only("a listing", keys, keys).items()
+        }
+        path, commit = context.place, ""
         text = []
-        if os.path.isdir(place):
-            clone = os.path.join(place, one["repository"].rpartition("/")[2])
-            clone = clone if os.path.isdir(clone) else place
-            files, commit = _tree(clone, one["path"])
+        if os.path.isdir(path):
+            clone = os.path.join(path, entry["repository"].rpartition("/")[2])
+            clone = clone if os.path.isdir(clone) else path
+            files, commit = _tree(clone, entry["path"])
             text = [_decoded(data, name) for name, data in files]
-        elif os.path.isfile(place):
-            with open(place, "rb") as file:
-                text = [_decoded(file.read(LARGEST + 1), place)]
+        elif os.path.isfile(path):
+            with open(path, "rb") as file:
+                text = [_decoded(file.read(LARGEST + 1), path)]
         if not text:
             raise HarvestRefused(
                 f"the listing of `{family.name}` is not there",
-                where=Position(place),
-                expected=f"{one['path']} of {one['repository']}",
+                where=Position(path),
+                expected=f"{entry['path']} of {entry['repository']}",
                 found="no such file",
             )
-        at = f"{one['repository']}:{one['path']}" + (f"@{commit[:12]}" if commit else "")
-        yield Listing(source=one["source"], title=one["title"], at=at, text="\n".join(text))
+        at = f"{entry['repository']}:{entry['path']}" + (f"@{commit[:12]}" if commit else "")
+        yield Listing(source=entry["source"], title=entry["title"], at=at, text="\n".join(text))
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -182,34 +185,34 @@ def _decoded(data: bytes, name: str) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _tree(place: str, pattern: str) -> tuple[list[tuple[str, bytes]], str]:
+def _tree(root: str, pattern: str) -> tuple[list[tuple[str, bytes]], str]:
     """The files of a clone, or of any directory, whose paths fit a pattern, and the commit."""
     # A directory without them may lie in a repository that has nothing to do with it.
-    cloned = any(os.path.exists(os.path.join(place, name)) for name in (".git", "objects"))
-    commit = _git(place, "rev-parse", "--verify", "HEAD").decode().strip() if cloned else ""
+    cloned = any(os.path.exists(os.path.join(root, name)) for name in (".git", "objects"))
+    commit = _git(root, "rev-parse", "--verify", "HEAD").decode().strip() if cloned else ""
     if commit:
         # Not the files that are checked out: they may have been changed, and the source will name the commit.
-        names = _git(place, "ls-tree", "-r", "--name-only", "-z", commit).decode().split("\0")
+        names = _git(root, "ls-tree", "-r", "--name-only", "-z", commit).decode().split("\0")
         fitting = [name for name in names if fnmatchcase(name, pattern)]
-        return [(name, _git(place, "show", f"{commit}:{name}")) for name in fitting], commit
-    found: list[tuple[str, bytes]] = []
-    for folder, _, names in os.walk(place):
+        return [(name, _git(root, "show", f"{commit}:{name}")) for name in fitting], commit
+    files: list[tuple[str, bytes]] = []
+    for folder, _, names in os.walk(root):
         for name in sorted(names):
             path = os.path.join(folder, name)
-            if fnmatchcase(os.path.relpath(path, place), pattern) and len(found) < MOST_FILES:
+            if fnmatchcase(os.path.relpath(path, root), pattern) and len(files) < MOST_FILES:
                 with open(path, "rb") as file:
-                    found.append((path, file.read(LARGEST + 1)))
-    return found, ""
+                    files.append((path, file.read(LARGEST + 1)))
+    return files, ""
 
 
-def _git(place: str, *words: str) -> bytes:
+def _git(folder: str, *words: str) -> bytes:
     import subprocess
 
     # Settings of the user or of the clone may name programs, which reading needs none of.
     quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
     try:
         ended = subprocess.run(  # noqa: S603 - git alone, no shell, its words are of this module
-            ["git", "-C", place, *quiet, *words],  # noqa: S607 - the git that the user has
+            ["git", "-C", folder, *quiet, *words],  # noqa: S607 - the git that the user has
             check=False,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -229,21 +232,21 @@ def _builds(page: _Page, listings: Sequence[Listing]) -> Iterator[Build]:
     )
     tags: dict[tuple[str, str, str], dict[str, str]] = {}
     odd: dict[str, None] = {}
-    told: dict[tuple[str, str, str], dict[str, str]] = {}
+    fields: dict[tuple[str, str, str], dict[str, str]] = {}
     for listing in listings:
-        for found in wheels.finditer(listing.text):
+        for link in wheels.finditer(listing.text):
             # An address has `%2B` where the name has the `+` of a local version.
-            file = unquote(found["file"])
+            file = unquote(link["file"])
             match = name.fullmatch(file)
             if match is None:
-                if not any(re.search(one, file) for one in page.skip):
+                if not any(re.search(pattern, file) for pattern in page.skip):
                     odd[file] = None
                 continue
             build = match["release"], match["line"], match["machine"]
             tag = f"v{match['release']}"
-            if found["address"] and page.address:
-                tag = _tag(page, listing, unquote(found[0]), file)
-            told[build] = {**match.groupdict(), "tag": tag}
+            if link["address"] and page.address:
+                tag = _tag(page, listing, unquote(link[0]), file)
+            fields[build] = {**match.groupdict(), "tag": tag}
             # What two listings name is known by the first of them.
             tags.setdefault(build, {}).setdefault(match["python"], listing.source)
     if odd or not tags:
@@ -251,29 +254,31 @@ def _builds(page: _Page, listings: Sequence[Listing]) -> Iterator[Build]:
     for (release, line, machine), pythons in tags.items():
         cells: dict[str, Any] = {
             # Names say `cxx11abiTRUE`, and the matrix `true`.
-            column: template.format_map(told[release, line, machine]).lower()
+            column: template.format_map(fields[release, line, machine]).lower()
             for column, template in page.cells.items()
         }
         cells["python"] = python_selector(pythons)
-        tag = told[release, line, machine]["tag"]
+        tag = fields[release, line, machine]["tag"]
         if tag != f"v{release}":
             cells["install"] = page.install(tag)
-        cells["source"] = [one.source for one in listings if one.source in pythons.values()][-1]
+        cells["source"] = [
+            listing.source for listing in listings if listing.source in pythons.values()
+        ][-1]
         yield Build(release=release, line=line, channel=page.channel, machine=machine, cells=cells)
 
 
 def _name_pattern(page: _Page) -> re.Pattern[str]:
-    places = {**_PLACES, "line": f"(?P<line>{page.line})"}
-    parts = re.split(r"\{(\w+)\}", page.file)
+    fields = {**_FIELDS, "line": f"(?P<line>{page.line})"}
+    segments = re.split(r"\{(\w+)\}", page.file)
     text = ""
-    seen = set()
-    for place, part in enumerate(parts):
-        if place % 2 == 0:
-            text += re.escape(part)
+    used = set()
+    for index, segment in enumerate(segments):
+        if index % 2 == 0:
+            text += re.escape(segment)
         else:
             # A place that stands twice holds the same both times.
-            text += f"(?P={part})" if part in seen else places[part]
-            seen.add(part)
+            text += f"(?P={segment})" if segment in used else fields[segment]
+            used.add(segment)
     return re.compile(text)
 
 
@@ -292,19 +297,19 @@ def _tag(page: _Page, listing: Listing, address: str, file: str) -> str:
 
 
 def _refuse(page: _Page, listings: Sequence[Listing], odd: list[str]) -> NoReturn:
-    more = f" and {len(odd) - _SHOWN} more" if len(odd) > _SHOWN else ""
+    more = f" and {len(odd) - _MOST_NAMED} more" if len(odd) > _MOST_NAMED else ""
     raise HarvestRefused(
         f"{plural(len(odd), 'unexpected wheel file name')} for {page.component}"
         if odd
         else f"no wheel of {page.component} is listed",
         where=Position(listings[0].at),
         expected=f"names as `{page.file}`",
-        found=", ".join(odd[:_SHOWN]) + more if odd else "none",
+        found=", ".join(odd[:_MOST_NAMED]) + more if odd else "none",
         help="list files that are not builds of a release under `skip:` of the family",
     )
 
 
-def _shown(build: Build) -> Build:
+def _with_archs(build: Build) -> Build:
     # People ask first what a build runs on: where nobody read it, that is said.
     return build.replace(cells={**build.cells, "archs": build.cells.get("archs", "unknown")})
 
@@ -344,40 +349,42 @@ class Known(Value):
 def plain_value(node: YamlNode) -> Any:
     """A value of a family as it goes into a fact file: text, lists and mappings."""
     if node.fields is not None:
-        return {name: plain_value(part) for name, part in node.fields.items()}
+        return {name: plain_value(child) for name, child in node.fields.items()}
     if node.items is not None:
-        return [plain_value(part) for part in node.items]
+        return [plain_value(child) for child in node.items]
     return node.text or ""
 
 
 def read_known_builds(nodes: Iterable[YamlNode]) -> list[Known]:
     """The cells under `known:` of a family. Raises MatrixError."""
-    found = []
+    known = []
     for node in nodes:
-        cells = {name: plain_value(part) for name, part in node.mapping("cells of builds").items()}
-        found.append(
+        cells = {
+            name: plain_value(child) for name, child in node.mapping("cells of builds").items()
+        }
+        known.append(
             Known(
                 releases=cells.pop("releases", "*"),
                 line=cells.pop("lines", "*"),
                 cells=cells,
             )
         )
-    return found
+    return known
 
 
-def complete_builds(builds: Iterable[Build], said: Sequence[Known]) -> list[Build]:
+def complete_builds(builds: Iterable[Build], known: Sequence[Known]) -> list[Build]:
     """The builds with what a family says of them, which stands before what their names tell; of that the first."""
-    found = list(builds)
-    scale = Scale("pep440", order_releases(one.release for one in found))
-    masks = [scale.select(one.releases) for one in said]
-    for place, build in enumerate(found):
+    completed = list(builds)
+    scale = Scale("pep440", order_releases(build.release for build in completed))
+    masks = [scale.select(entry.releases) for entry in known]
+    for index, build in enumerate(completed):
         bit = scale.bit(build.release)
         cells: dict[str, Any] = {}
-        for one, mask in zip(said, masks, strict=True):
-            if mask & bit and fnmatchcase(build.line, one.line):
-                cells = {**one.cells, **cells}
-        found[place] = build.replace(cells={**build.cells, **cells})
-    return found
+        for entry, mask in zip(known, masks, strict=True):
+            if mask & bit and fnmatchcase(build.line, entry.line):
+                cells = {**entry.cells, **cells}
+        completed[index] = build.replace(cells={**build.cells, **cells})
+    return completed
 
 
 def order_releases(releases: Iterable[str]) -> list[str]:
@@ -392,13 +399,13 @@ def table_rows(table: str, key: str, builds: Iterable[Build]) -> list[dict[str, 
         # By `repr`, as a cell may be a mapping.
         name = build.line, build.channel, build.machine, repr(sorted(build.cells.items()))
         alike.setdefault(name, []).append(build)
-    found = []
+    rows = []
     for group in alike.values():
-        releases = order_releases(one.release for one in group)
+        releases = order_releases(build.release for build in group)
         first = group[0]
         # By the oldest release, so that a row keeps its name when a later one joins it and is not taken for lost.
         identity = f"{table}/{releases[0]}+{first.line}@{first.channel}/{first.machine}"
-        found.append(
+        rows.append(
             {
                 "id": identity,
                 key: " ".join(releases),
@@ -408,10 +415,10 @@ def table_rows(table: str, key: str, builds: Iterable[Build]) -> list[dict[str, 
                 **first.cells,
             }
         )
-    return sorted(found, key=lambda row: _place(row, key))
+    return sorted(rows, key=lambda row: _row_order(row, key))
 
 
-def _place(row: Mapping[str, Any], key: str) -> tuple[Any, ...]:
+def _row_order(row: Mapping[str, Any], key: str) -> tuple[Any, ...]:
     # The newest release first, as in tables that people write.
     first = versions.key(row[key].split()[0])
     numbers = tuple(-number for number in first[0])
@@ -432,4 +439,4 @@ def line_order(line: str) -> tuple[tuple[int, str], ...]:
 
     # As numbers 118 would come behind 12: the digits of `cu` are compared as text.
     parts = re.findall(r"(cu\d+|\D+)|(\d+)", line)
-    return tuple((int(number or -1), word) for word, number in parts)
+    return tuple((int(digits or -1), text) for text, digits in parts)

@@ -16,7 +16,7 @@ LONGEST = 4 << 20
 """Bytes that one answer may have."""
 
 
-class Said(Value):
+class ProgramOutput(Value):
     """How a program ended, and all that it printed."""
 
     status: int
@@ -28,7 +28,7 @@ def ask(
     folder: str = "",
     env: Mapping[str, str] = os.environ,
     patience: float | None = None,
-) -> Said:
+) -> ProgramOutput:
     """What a program says, stderr among it; it gets no input and speaks English.
 
     Raises ToolMissing where it cannot be started, takes longer than `patience` seconds or prints more than `LONGEST`.
@@ -66,4 +66,4 @@ def ask(
     if late.is_set() or len(data) > LONGEST:
         bound = f"{patience:g} seconds" if late.is_set() else f"{LONGEST >> 20} MiB"
         raise ToolMissing(f"`{name}` does not come to an end", expected=f"an answer within {bound}")
-    return Said(status=child.returncode, text=data.decode("utf-8", "replace"))
+    return ProgramOutput(status=child.returncode, text=data.decode("utf-8", "replace"))

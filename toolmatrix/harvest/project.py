@@ -72,12 +72,12 @@ class Wheel(Value):
         """What of it serves a machine and a Python series best, None where nothing does."""
         major, minor = map(int, python.split("."))
         fit = [
-            one
-            for one in self.serves
-            if one.machine in ("", machine) and one.major == major
-            if one.minor == minor or (one.later and one.minor <= minor)
+            tag
+            for tag in self.serves
+            if tag.machine in ("", machine) and tag.major == major
+            if tag.minor == minor or (tag.later and tag.minor <= minor)
         ]
-        return min(fit, key=lambda one: one.order, default=None)
+        return min(fit, key=lambda tag: tag.order, default=None)
 
     def allows(self, python: str) -> bool:
         """Whether its Requires-Python takes a release of a series, the first or the last."""
@@ -109,7 +109,7 @@ class PublishedRelease(Value):
     @property
     def portable(self) -> bool:
         """Whether a wheel serves any machine."""
-        return any(not one.machine for wheel in self.files for one in wheel.serves)
+        return any(not tag.machine for wheel in self.files for tag in wheel.serves)
 
 
 def releases(session: Session, indexes: Sequence[str], package: str) -> list[PublishedRelease]:
@@ -136,13 +136,13 @@ def addresses(session: Session, indexes: Sequence[str], package: str) -> dict[st
         from pypi_simple import ACCEPT_ANY
     except ImportError:
         raise missing("pypi-simple") from None
-    found: dict[str, str] = {}
+    urls: dict[str, str] = {}
     for index in indexes:
         reply = session.whole(f"{index.rstrip('/')}/{package}/", LARGEST_PAGE, ACCEPT_ANY)
         if reply is not None:
             for file in _page(package, reply).packages:
-                found.setdefault(file.filename, file.url)
-    return found
+                urls.setdefault(file.filename, file.url)
+    return urls
 
 
 def _page(package: str, reply: Reply) -> ProjectPage:
@@ -191,7 +191,7 @@ def _releases(page: ProjectPage, package: str) -> list[PublishedRelease]:
 
 
 def _release(version: str, files: list[DistributionPackage]) -> PublishedRelease:
-    wheels = tuple(sorted(_wheels(files), key=lambda one: one.name))
+    wheels = tuple(sorted(_wheels(files), key=lambda wheel: wheel.name))
     days = [file.upload_time.date().isoformat() for file in files if file.upload_time is not None]
     # Of files that disagree nothing is said of all; each wheel keeps its own.
     wanted = {_plain(file.requires_python) for file in files}
@@ -209,7 +209,7 @@ def _release(version: str, files: list[DistributionPackage]) -> PublishedRelease
 
 def _source(files: list[DistributionPackage]) -> Wheel | None:
     """The source archive of a release, as what serves every machine and Python that it allows."""
-    for file in sorted(files, key=lambda one: one.filename):
+    for file in sorted(files, key=lambda file: file.filename):
         if file.package_type == "sdist" and file.filename.endswith(".tar.gz"):
             # No tag says what a source is for: it serves every Python that its Requires-Python allows.
             anything = tuple(
@@ -230,7 +230,7 @@ def _wheels(files: list[DistributionPackage]) -> Iterator[Wheel]:
             tags = parse_wheel_filename(file.filename)[3]
         except InvalidWheelFilename:
             continue
-        serves = tuple(sorted(one for tag in tags if (one := _serves(tag)) is not None))
+        serves = tuple(sorted(served for tag in tags if (served := _serves(tag)) is not None))
         if serves:
             yield _file(file, serves)
 
@@ -328,20 +328,20 @@ def read_metadata(session: Session, wheel: Wheel, components: Mapping[str, str])
     if not text and wheel.name.endswith(_SOURCE):
         # It fetches a wheel from elsewhere when it is built, or is older than PKG-INFO.
         return Metadata(wheel=wheel, requires=(), whole=False)
-    told, _ = parse_email(text)
+    raw, _ = parse_email(text)
     named = canonicalize_name(wheel.package)
     # METADATA that was read apart from its wheel has no digest here to be held against: its name is all that tells
     # whether it is the right file.
-    if canonicalize_name(told.get("name", "")) != named:
+    if canonicalize_name(raw.get("name", "")) != named:
         raise HarvestRefused(
             "METADATA is not that of the wheel",
             where=Position(wheel.name),
             expected=f"the name {named}",
-            found=f"`{told.get('name', '')}`",
+            found=f"`{raw.get('name', '')}`",
         )
     requires, others = [], []
-    whole = not wheel.name.endswith(_SOURCE) or _is_settled(told)
-    for line in told.get("requires_dist", []):
+    whole = not wheel.name.endswith(_SOURCE) or _is_settled(raw)
+    for line in raw.get("requires_dist", []):
         try:
             requirement = Requirement(line)
         except InvalidRequirement:
@@ -361,21 +361,21 @@ def read_metadata(session: Session, wheel: Wheel, components: Mapping[str, str])
     )
 
 
-def _is_settled(told: RawMetadata) -> bool:
+def _is_settled(raw: RawMetadata) -> bool:
     """Whether PKG-INFO of a source says all that it requires."""
     # Tools that leave requirements to the build leave out all of them. Since PEP 643 none may mean that there is none.
     form = tuple(
-        int(part) for part in told.get("metadata_version", "").split(".") if part.isdigit()
+        int(digits) for digits in raw.get("metadata_version", "").split(".") if digits.isdigit()
     )
-    dynamic = [name.lower() for name in told.get("dynamic", ())]
-    return bool(told.get("requires_dist")) or (form >= _SETTLED and "requires-dist" not in dynamic)
+    dynamic = [name.lower() for name in raw.get("dynamic", ())]
+    return bool(raw.get("requires_dist")) or (form >= _SETTLED and "requires-dist" not in dynamic)
 
 
 def _text(session: Session, wheel: Wheel) -> bytes:
     # Kept beside the pieces of the wheel, as that of a file that never changes.
-    kept = session.kept(wheel.sha256, "METADATA")
-    if kept:
-        return kept
+    cached = session.cached(wheel.sha256, "METADATA")
+    if cached:
+        return cached
     # Indexes that have it do not always say so.
     reply = session.whole(f"{wheel.url}.metadata", LARGEST)
     data = reply.data if reply is not None else b""
@@ -411,8 +411,8 @@ def of_source(session: Session, name: str, url: str, sha256: str, wanted: str) -
             for member in opened:
                 folder, _, last = member.name.partition("/")
                 if folder and last == wanted and member.size <= LARGEST:
-                    held = opened.extractfile(member)
-                    return held.read() if held is not None else b""
+                    file = opened.extractfile(member)
+                    return file.read() if file is not None else b""
                 if archive.tell() > LARGEST_SOURCE:
                     break
     except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
@@ -440,12 +440,12 @@ def required(
 
     environment = _environment(machine, python)
     wanted = _wanted(metadata, environment, extras)
-    found: dict[str, list[Requirement]] = {}
+    requirements: dict[str, list[Requirement]] = {}
     for component, line in metadata.requires:
         requirement = Requirement(line)
         if component and _holds(requirement, environment, wanted):
-            found.setdefault(component, []).append(requirement)
-    return {component: _selector(several) for component, several in found.items()}
+            requirements.setdefault(component, []).append(requirement)
+    return {component: _selector(several) for component, several in requirements.items()}
 
 
 def named(
@@ -460,9 +460,9 @@ def named(
 
     environment = _environment(machine, python)
     wanted = _wanted(metadata, environment, extras)
-    found: dict[str, str] = {}
+    packages: dict[str, str] = {}
     for component, line in (
-        *(one for one in metadata.requires if one[0]),
+        *(entry for entry in metadata.requires if entry[0]),
         *(("", line) for line in metadata.others),
     ):
         try:
@@ -470,8 +470,8 @@ def named(
         except InvalidRequirement:
             continue
         if _holds(requirement, environment, wanted):
-            found[canonicalize_name(requirement.name)] = component
-    return found
+            packages[canonicalize_name(requirement.name)] = component
+    return packages
 
 
 def besides(metadata: Metadata, machine: str, python: str) -> set[str]:
@@ -479,17 +479,17 @@ def besides(metadata: Metadata, machine: str, python: str) -> set[str]:
     from packaging.requirements import InvalidRequirement, Requirement
 
     environment = _environment(machine, python)
-    found = set()
+    lines = set()
     for line in metadata.others:
         try:
             requirement = Requirement(line)
         except InvalidRequirement:
-            found.add(line)
+            lines.add(line)
             continue
         if _holds(requirement, environment, ()):
             requirement.marker = None
-            found.add(str(requirement))
-    return found
+            lines.add(str(requirement))
+    return lines
 
 
 def _wanted(metadata: Metadata, environment: Mapping[str, str], extras: Iterable[str]) -> set[str]:
@@ -534,24 +534,29 @@ def _environment(machine: str, python: str) -> dict[str, str]:
 
 
 def _selector(requirements: Iterable[Requirement]) -> str:
-    return joined(one for requirement in requirements for one in requirement.specifier) or "*"
+    return (
+        joined(specifier for requirement in requirements for specifier in requirement.specifier)
+        or "*"
+    )
 
 
 def joined(specifiers: Iterable[Specifier]) -> str:
     """Specifiers as one selector, lower bounds first; of several bounds of one kind the one that decides."""
     from packaging.version import Version
 
-    found: dict[str, list[str]] = {}
-    for one in specifiers:
-        found.setdefault(one.operator, []).append(_written(one.operator, one.version))
+    versions: dict[str, list[str]] = {}
+    for specifier in specifiers:
+        versions.setdefault(specifier.operator, []).append(
+            _written(specifier.operator, specifier.version)
+        )
     # Several lines may be about one package, and all of them hold.
     for operator, decides in _BOUNDS:
-        if operator in found:
-            found[operator] = [decides(found[operator], key=Version)]
+        if operator in versions:
+            versions[operator] = [decides(versions[operator], key=Version)]
     clauses = (
         f"{operator}{version}"
         for operator in _ORDER
-        for version in sorted(set(found.get(operator, ())))
+        for version in sorted(set(versions.get(operator, ())))
     )
     return ",".join(clauses)
 
@@ -560,11 +565,11 @@ def ordered(specifier: str) -> str:
     """A specifier of Requires-Python, lower bounds first."""
     from packaging.specifiers import SpecifierSet
 
-    return ",".join(sorted(map(str, SpecifierSet(specifier)), key=_place))
+    return ",".join(sorted(map(str, SpecifierSet(specifier)), key=_clause_order))
 
 
-def _place(clause: str) -> tuple[int, str]:
-    return next(place for place, sign in enumerate(_ORDER) if clause.startswith(sign)), clause
+def _clause_order(clause: str) -> tuple[int, str]:
+    return next(index for index, sign in enumerate(_ORDER) if clause.startswith(sign)), clause
 
 
 def _written(operator: str, version: str) -> str:

@@ -25,21 +25,27 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     urls = (context.place,) if context.place else where.urls
     context.session.trust(where.certificates, where.proxy)
     known = context.components or frozenset()
-    asked = sorted((owner, name) for name, owner in packages.items() if owner in known)
+    pairs = sorted((owner, name) for name, owner in packages.items() if owner in known)
     rows = []
     with ThreadPoolExecutor(THREADS) as workers:
         # It gives answers back in the order of the questions, whichever came first: rows have to stand as they did.
-        listed = workers.map(lambda one: project.releases(context.session, urls, one[1]), asked)
-        for done, ((component, package), found) in enumerate(zip(asked, listed, strict=True), 1):
+        published = workers.map(
+            lambda pair: project.releases(context.session, urls, pair[1]), pairs
+        )
+        for done, ((component, package), releases) in enumerate(
+            zip(pairs, published, strict=True), 1
+        ):
             # What is known by its series, such as 3.31, has one release for all of it.
-            series = {tuple(one.version.split(".")[:2]) for one in found}
-            rows.append([component, package, str(len(found)), str(len(series)), found[0].version])
-            context.progress(done, len(asked))
+            series = {tuple(release.version.split(".")[:2]) for release in releases}
+            rows.append(
+                [component, package, str(len(releases)), str(len(series)), releases[0].version]
+            )
+            context.progress(done, len(pairs))
     return {
         "sources": {
             "package-index": {
                 "title": "Python package index: file lists",
-                "at": f"packages {asked[0][1]} to {asked[-1][1]}, as the rows name them",
+                "at": f"packages {pairs[0][1]} to {pairs[-1][1]}, as the rows name them",
                 "read": context.day.isoformat(),
             }
         },

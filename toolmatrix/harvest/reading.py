@@ -29,14 +29,14 @@ class Unread(Exception):
 def key(text: str, path: str, words: YamlNode) -> list[str]:
     """The texts under the keys `words` in JSON, TOML or YAML, as the name of the file says; several in a list."""
     value = _document(text, path)
-    for word in words.several():
-        if not isinstance(value, dict) or word.text not in value:
-            raise Unread(f"no key `{word.text}`")
-        value = value[word.text]
+    for name in words.several():
+        if not isinstance(value, dict) or name.text not in value:
+            raise Unread(f"no key `{name.text}`")
+        value = value[name.text]
     values = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, (str, int, float)) for one in values):
+    if not all(isinstance(entry, (str, int, float)) for entry in values):
         raise Unread("something else than text or numbers under the key")
-    return [str(one) for one in values]
+    return [str(entry) for entry in values]
 
 
 def _document(text: str, path: str) -> Any:
@@ -60,8 +60,8 @@ _YAML = yamlfile.NodeKind(
 
 def _plain(node: YamlNode) -> Any:
     if node.fields is not None:
-        return {name: _plain(part) for name, part in node.fields.items()}
-    return node.text if node.items is None else [_plain(part) for part in node.items]
+        return {name: _plain(child) for name, child in node.fields.items()}
+    return node.text if node.items is None else [_plain(child) for child in node.items]
 
 
 def assignment(text: str, _path: str, name: YamlNode) -> list[str]:
@@ -73,41 +73,41 @@ def assignment(text: str, _path: str, name: YamlNode) -> list[str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise Unread("no Python") from None
     values = [
-        one.value
-        for one in ast.walk(tree)
-        if isinstance(one, (ast.Assign, ast.AnnAssign))
-        for target in (one.targets if isinstance(one, ast.Assign) else [one.target])
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Assign, ast.AnnAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name) and target.id == name.text
     ]
-    parts = [
-        part
+    literals = [
+        literal
         for value in values
-        for part in (value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value])
+        for literal in (value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value])
     ]
     if not values:
         raise Unread(f"nothing is assigned to `{name.text}`")
     return [
-        str(part.value)
-        for part in parts
-        if isinstance(part, ast.Constant) and isinstance(part.value, (str, int, float))
+        str(literal.value)
+        for literal in literals
+        if isinstance(literal, ast.Constant) and isinstance(literal.value, (str, int, float))
     ]
 
 
-def dockerfile(text: str, _path: str, word: YamlNode) -> list[str]:
+def dockerfile(text: str, _path: str, node: YamlNode) -> list[str]:
     """The images of the stages of a Dockerfile (`FROM`), or the values it gives a variable (`ENV NAME`, `ARG NAME`)."""
-    instruction, _, name = word.string("an instruction").partition(" ")
-    found = []
-    for told, rest in _instructions(text):
-        if told == instruction == "FROM":
+    instruction, _, name = node.string("an instruction").partition(" ")
+    values = []
+    for keyword, rest in _instructions(text):
+        if keyword == instruction == "FROM":
             # `--platform=...` may stand before the image, and `AS name` behind it.
-            found += [part for part in rest.split() if not part.startswith("--")][:1]
-        elif told == instruction:
+            values += [argument for argument in rest.split() if not argument.startswith("--")][:1]
+        elif keyword == instruction:
             pairs = re.findall(r"([\w.-]+)=(\"[^\"]*\"|'[^']*'|\S*)", rest)
             # The older form, `ENV NAME value`, has no `=`.
-            if told == "ENV" and not pairs:
+            if keyword == "ENV" and not pairs:
                 pairs = [tuple(rest.split(None, 1))]
-            found += [value.strip("\"'") for left, value in pairs if left == name]
-    return found
+            values += [value.strip("\"'") for left, value in pairs if left == name]
+    return values
 
 
 def _instructions(text: str) -> Iterator[tuple[str, str]]:
@@ -221,24 +221,24 @@ EXTRACTORS: Mapping[str, Callable[[str, str, YamlNode], list[str]]] = {
 
 
 _READ = ("path", "paths", "where", "releases", "grid", "cells")
-_OTHER_WAYS = ("match", "column", "date")
-_WAYS = (*EXTRACTORS, *_OTHER_WAYS)
-_CELL = (*_WAYS, "is", "words", "several", "nothing", "releases")
+_OTHER_METHODS = ("match", "column", "date")
+_METHODS = (*EXTRACTORS, *_OTHER_METHODS)
+_CELL = (*_METHODS, "is", "words", "several", "nothing", "releases")
 _VALUE = "value"
 # `{major+1}`: what comes before the next major release is written as below it.
 _NAMED = re.compile(r"\{(\w+)(\+1)?\}")
 # What an error shows of a text.
-_SHOWN = 80
+_EXCERPT = 80
 _NOTHING: Mapping[str, str] = {}
 
 
 class CellReading(Value):
     """How the value of one column is found, and in which releases it has to be there.
 
-    `way` is one of those of `ways`, `column` of a table, `date` of the tag, or `match` alone for the text as a whole.
+    `method` is a key of `EXTRACTORS`, `column` of a table, `date` of the tag, or `match` alone for the whole text.
     """
 
-    way: str
+    method: str
     node: YamlNode
     match: re.Pattern[str] | None
     template: str
@@ -252,27 +252,29 @@ class CellReading(Value):
     @property
     def expected(self) -> str:
         """What is looked for, for people."""
-        return self.match.pattern if self.match else f"{self.way} {pieces.printed(self.node)}"
+        return self.match.pattern if self.match else f"{self.method} {pieces.printed(self.node)}"
 
-    def values(self, texts: Sequence[str], given: Mapping[str, str] = _NOTHING) -> list[str]:
+    def values(self, texts: Sequence[str], extra_groups: Mapping[str, str] = _NOTHING) -> list[str]:
         """The values in these texts, each once; `given` are groups that its template may name besides.
 
         Raises Unread where none is, or several are and one was expected.
         """
         # `N/A` is told, and is nothing: it must not be refused like a value that is missing.
-        told = [text for text in texts if text not in self.nothing]
-        if texts and not told:
+        stated = [text for text in texts if text not in self.nothing]
+        if texts and not stated:
             return []
-        found = dict.fromkeys(
-            self._value({**given, **groups}) for text in told for groups in self._parts(text)
+        values = dict.fromkeys(
+            self._value({**extra_groups, **groups})
+            for text in stated
+            for groups in self._matches(text)
         )
-        if not found:
-            raise Unread(repr("; ".join(told)[:_SHOWN]) if told else "nothing")
-        if len(found) > 1 and not self.several:
-            raise Unread(f"{len(found)} values: {', '.join(found)[:_SHOWN]}")
-        return list(found)
+        if not values:
+            raise Unread(repr("; ".join(stated)[:_EXCERPT]) if stated else "nothing")
+        if len(values) > 1 and not self.several:
+            raise Unread(f"{len(values)} values: {', '.join(values)[:_EXCERPT]}")
+        return list(values)
 
-    def _parts(self, text: str) -> Iterator[Mapping[str, str]]:
+    def _matches(self, text: str) -> Iterator[Mapping[str, str]]:
         if self.match is None:
             yield {_VALUE: text.strip()}
             return
@@ -285,7 +287,7 @@ class CellReading(Value):
             self.template,
         )
         if self.words and value not in self.words:
-            raise Unread(f"`{value[:_SHOWN]}`, and not one of {', '.join(self.words)}")
+            raise Unread(f"`{value[:_EXCERPT]}`, and not one of {', '.join(self.words)}")
         return self.words.get(value, value)
 
 
@@ -323,7 +325,7 @@ def file(node: YamlNode) -> FileReading:
     """One item under `read:`. Raises MatrixError."""
     fields = node.only("what is read", _READ, ("cells",))
     paths = _paths(fields["paths"]) if "paths" in fields else None
-    given = tuple(paths.match.groupindex) if paths else ()
+    extra_groups = tuple(paths.match.groupindex) if paths else ()
     return FileReading(
         path=_path(fields["path"]) if "path" in fields else "",
         paths=paths,
@@ -331,8 +333,8 @@ def file(node: YamlNode) -> FileReading:
         releases=_selector(fields),
         grid=_grid(fields["grid"]) if "grid" in fields else None,
         cells={
-            name: [one.text or _cell(one, given) for one in part.several()]
-            for name, part in fields["cells"].mapping("cells").items()
+            name: [cell.text or _cell(cell, extra_groups) for cell in entry.several()]
+            for name, entry in fields["cells"].mapping("cells").items()
         },
     )
 
@@ -373,27 +375,29 @@ def _paths(node: YamlNode) -> PathsReading:
     return PathsReading(match=match, release=_cell(fields["release"], tuple(match.groupindex)))
 
 
-def _cell(node: YamlNode, given: tuple[str, ...] = ()) -> CellReading:
+def _cell(node: YamlNode, extra_groups: tuple[str, ...] = ()) -> CellReading:
     fields = node.only("a cell", _CELL)
-    named = [way for way in _WAYS if way in fields]
+    named = [method for method in _METHODS if method in fields]
     # A pattern also takes apart what another way has found.
-    way = [one for one in named if one != "match"] or named
-    if len(way) != 1:
-        node.fail("a cell is read in one way", expected=f"one of {', '.join(_WAYS)}")
+    chosen = [method for method in named if method != "match"] or named
+    if len(chosen) != 1:
+        node.fail("a cell is read in one way", expected=f"one of {', '.join(_METHODS)}")
     match = pattern(fields["match"]) if "match" in fields else None
     template = pieces.text(fields, "is", f"{{{_VALUE}}}")
-    known = {_VALUE, *given, *(match.groupindex if match else ())}
+    known = {_VALUE, *extra_groups, *(match.groupindex if match else ())}
     for name, _ in _NAMED.findall(template):
         if name not in known:
             fields["is"].fail(f"`match` has no group `{name}`", expected=", ".join(sorted(known)))
     return CellReading(
-        way=way[0],
-        node=fields[way[0]],
+        method=chosen[0],
+        node=fields[chosen[0]],
         match=match,
         template=template,
-        words={name: one.string("a word") for name, one in pieces.entries(fields, "words").items()},
+        words={
+            name: node.string("a word") for name, node in pieces.entries(fields, "words").items()
+        },
         several=pieces.choice(fields, "several", ("blanks", "list")),
-        nothing=tuple(one.string("a text") for one in pieces.several(fields, "nothing")),
+        nothing=tuple(node.string("a text") for node in pieces.several(fields, "nothing")),
         releases=_selector(fields),
     )
 

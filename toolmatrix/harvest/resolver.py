@@ -67,14 +67,14 @@ class Uv:
         self.env = dict(env)
         # A virtual environment that was not activated is not on PATH.
         beside = os.path.dirname(sys.executable)
-        found = shutil.which("uv", path=env.get("PATH")) or shutil.which("uv", path=beside)
-        if not found:
+        program = shutil.which("uv", path=env.get("PATH")) or shutil.which("uv", path=beside)
+        if not program:
             raise ToolMissing(
                 "uv is needed to check answers with a resolver",
                 expected="`uv` on PATH",
                 help=f"`pip install uv`, or leave `{option}` out",
             )
-        self.program = found
+        self.program = program
 
     def refusal(self, requirements: Sequence[str], python: str, platform: str) -> str:
         """Why pins do not resolve, "" where they do; `platform` is `x86_64-manylinux_2_28` and the like.
@@ -82,16 +82,16 @@ class Uv:
         Raises ToolMissing where uv failed otherwise.
         """
         where = ("--python", sys.executable, "--python-version", python)
-        _, said = self._compiled(requirements, *where, "--python-platform", platform)
-        return said
+        _, refusal = self._compile(requirements, *where, "--python-platform", platform)
+        return refusal
 
     def pins(self, requirements: Sequence[str], python: Interpreter) -> tuple[tuple[str, ...], str]:
         """The newest packages that requirements take on this machine, each `name==version`, or why there are none.
 
         Raises ToolMissing where uv failed otherwise.
         """
-        found, said = self._compiled(requirements, "--python", python.path)
-        return tuple(sorted(found.split())), said
+        output, refusal = self._compile(requirements, "--python", python.path)
+        return tuple(sorted(output.split())), refusal
 
     def lock(
         self,
@@ -123,41 +123,43 @@ class Uv:
 
         Raises ToolMissing, and UsageError for a path that is no Python.
         """
-        found = []
+        interpreters = []
         for path in paths:
             done = self._run("python", "find", "--show-version", path, *_OWN)
             if done.returncode:
                 raise UsageError(
                     "no Python can be started there", expected="the path of a Python", found=path
                 )
-            found.append(Interpreter(path=path, version=done.stdout.strip()))
+            interpreters.append(Interpreter(path=path, version=done.stdout.strip()))
         if not paths:
             done = self._run("python", "list", "--only-installed", "--output-format=json", *_OWN)
-            found = [
-                Interpreter(path=one["path"], version=one["version"])
-                for one in json.loads(done.stdout or "[]")
-                if (one["implementation"], one["variant"]) == ("cpython", "default")
+            interpreters = [
+                Interpreter(path=entry["path"], version=entry["version"])
+                for entry in json.loads(done.stdout or "[]")
+                if (entry["implementation"], entry["variant"]) == ("cpython", "default")
             ]
         # The first of each is the newest, as uv lists them.
-        held: dict[str, Interpreter] = {}
-        for one in found:
-            held.setdefault(one.series, one)
-        return sorted(held.values(), key=lambda one: tuple(map(int, one.series.split("."))))
+        newest: dict[str, Interpreter] = {}
+        for interpreter in interpreters:
+            newest.setdefault(interpreter.series, interpreter)
+        return sorted(
+            newest.values(), key=lambda interpreter: tuple(map(int, interpreter.series.split(".")))
+        )
 
     def environment(self, folder: str, python: Interpreter) -> None:
         """Make an environment without any package. Raises ToolMissing."""
-        self._done("venv", folder, "--python", python.path, *_OWN)
+        self._run_checked("venv", folder, "--python", python.path, *_OWN)
 
     def fill(self, folder: str, pins: Sequence[str]) -> None:
         """Let an environment hold these packages and no others, from wheels. Raises ToolMissing."""
         # What is kept by uv would fill a disk with every release of a framework.
         where = ("--python", folder, "--no-cache")
-        self._done("pip", "sync", "-", *where, *_WHEELS, *_OWN, text="\n".join(pins) + "\n")
+        self._run_checked("pip", "sync", "-", *where, *_WHEELS, *_OWN, text="\n".join(pins) + "\n")
 
-    def _compiled(self, requirements: Sequence[str], *where: str) -> tuple[str, str]:
+    def _compile(self, requirements: Sequence[str], *where: str) -> tuple[str, str]:
         done = self._run(*_COMPILE, *where, text="\n".join(requirements) + "\n")
-        said = self._refusal(done)
-        return "" if said else done.stdout, said
+        refusal = self._refusal(done)
+        return "" if refusal else done.stdout, refusal
 
     def _refusal(self, done: subprocess.CompletedProcess[str]) -> str:
         # uv ends with 1 where there is no solution, and with 2 where it could not look for one.
@@ -167,15 +169,15 @@ class Uv:
             raise self._failure(done)
         return ""
 
-    def _done(self, *words: str, text: str = "") -> None:
+    def _run_checked(self, *words: str, text: str = "") -> None:
         done = self._run(*words, text=text)
         if done.returncode:
             raise self._failure(done)
 
     def _failure(self, done: subprocess.CompletedProcess[str]) -> ToolMissing:
-        said = " ".join(done.stderr.split())
+        message = " ".join(done.stderr.split())
         help = "run it by hand: uv " + " ".join(done.args[1:])
-        return ToolMissing("uv failed", found=said[-400:], help=help)
+        return ToolMissing("uv failed", found=message[-400:], help=help)
 
     def _run(
         self,

@@ -34,29 +34,29 @@ def read_tables(path: str) -> dict[str, dict[str, Any]]:
     fields = yamlfile.read(path).only(
         "a file of what was run", ("schema", "sources", "tables"), ("schema",)
     )
-    found = {}
+    tables = {}
     for node in pieces.items(fields, "tables"):
         # Whatever else is there was put by somebody, and would be lost or break what comes after.
         own = node.only("a table of what was run", _TABLE, _NEEDED)
         for row in own["rows"].sequence("rows"):
             row.only("a row of what was run", tuple(row.mapping("a row")), ("id", "day"))
-        held = _plain(node)
-        found[held["id"]] = held
-    return found
+        table = _plain(node)
+        tables[table["id"]] = table
+    return tables
 
 
-def table_of(held: dict[str, dict[str, Any]], id: str, head: Mapping[str, Any]) -> dict[str, Any]:
+def table_of(tables: dict[str, dict[str, Any]], id: str, head: Mapping[str, Any]) -> dict[str, Any]:
     """The table of an id, a new one with this head where there is none."""
-    return held.setdefault(id, {"id": id, **head, "rows": []})
+    return tables.setdefault(id, {"id": id, **head, "rows": []})
 
 
-def put(table: dict[str, Any], row: dict[str, Any]) -> None:
+def replace_row(table: dict[str, Any], row: dict[str, Any]) -> None:
     """Put a row in, in the place of the one with its id."""
-    table["rows"] = [one for one in table["rows"] if one["id"] != row["id"]] + [row]
+    table["rows"] = [other for other in table["rows"] if other["id"] != row["id"]] + [row]
 
 
 def tables_document(
-    held: Mapping[str, Mapping[str, Any]],
+    tables: Mapping[str, Mapping[str, Any]],
     keys: Callable[[Mapping[str, Any], str], list[str]],
     title: str,
     at: str,
@@ -66,14 +66,14 @@ def tables_document(
     `keys` has the order of a row, by its subject; `{}` in `at`, which says what was run, is the component.
     """
     days: dict[str, str] = {}
-    for one in held.values():
-        last = max(row["day"] for row in one["rows"])
-        days[one["source"]] = max(last, days.get(one["source"], ""))
+    for table in tables.values():
+        last = max(row["day"] for row in table["rows"])
+        days[table["source"]] = max(last, days.get(table["source"], ""))
     sources = {
         name: {"title": title, "at": at.format(name.partition("-")[2]), "read": day}
         for name, day in days.items()
     }
-    return {"sources": sources, "tables": [_ordered(one, keys) for one in held.values()]}
+    return {"sources": sources, "tables": [_ordered(table, keys) for table in tables.values()]}
 
 
 def _ordered(
@@ -82,23 +82,25 @@ def _ordered(
     # Whatever was there before and what came now.
     columns = table["columns"]
     rows = sorted(table["rows"], key=lambda row: _numbers(row["id"]))
-    told = {
+    ordered = {
         **table,
         "columns": {name: columns[name] for name in sorted(columns)},
         "rows": [{key: row[key] for key in keys(row, table["key"])} for row in rows],
     }
-    return {key: told[key] for key in _TABLE if key in told}
+    return {key: ordered[key] for key in _TABLE if key in ordered}
 
 
 def _numbers(text: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", text)]
+    return [
+        (int(token), "") if token.isdigit() else (-1, token) for token in re.split(r"(\d+)", text)
+    ]
 
 
 def _plain(node: YamlNode) -> Any:
     if node.items is not None:
-        return [_plain(one) for one in node.items]
+        return [_plain(child) for child in node.items]
     if node.fields is not None:
-        return {name: _plain(one) for name, one in node.fields.items()}
+        return {name: _plain(child) for name, child in node.fields.items()}
     return True if node.text == "true" else node.text or ""
 
 
@@ -106,7 +108,7 @@ ABOUT_BUILDS = "Images that were built, and those that were not because an addre
 
 # Each narrows its row to what was built; the rest tells of it, and nothing here binds or ranks an answer.
 _WHERE = ("machine", "from", "accelerator", "distro", "python")
-_TOLD = (
+_ATTRIBUTES = (
     *("build", "beside", "recipe", "base", "missing", "check", "seconds", "size", "engine", "lock"),
     "day",
 )
@@ -140,21 +142,21 @@ class ImageBuild(Value):
     @property
     def id(self) -> str:
         """The id of its row."""
-        way = "/".join(self.where[name] for name in _WHERE if name in self.where)
-        return f"{self.component}-builds/{self.release}/{way}"
+        conditions = "/".join(self.where[name] for name in _WHERE if name in self.where)
+        return f"{self.component}-builds/{self.release}/{conditions}"
 
 
 def builds_document(path: str, builds: Iterable[ImageBuild]) -> dict[str, Any]:
     """The facts with those that a file has already: of one way to build a release the newest build stays."""
     tables = read_tables(path)
-    for one in builds:
-        table = table_of(tables, f"{one.component}-builds", _head(one.component))
+    for build in builds:
+        table = table_of(tables, f"{build.component}-builds", _head(build.component))
         # Files of an earlier release do not say it.
         table["lists"] = BUILDS
         others = {row["id"]: row for row in table["rows"]}
         # That an address is missing says where it was built, and nothing against one that was built elsewhere.
-        if not (one.missing and others.get(one.id, {}).get("check")):
-            put(table, _row(one))
+        if not (build.missing and others.get(build.id, {}).get("check")):
+            replace_row(table, _row(build))
     return tables_document(
         tables,
         _build_keys,
@@ -172,41 +174,41 @@ def _head(name: str) -> dict[str, Any]:
         "key": name,
         "lists": BUILDS,
         "columns": {
-            **{one: {"as": "when"} for one in _WHERE},
-            **{one: {"as": "attribute"} for one in _TOLD},
+            **{column: {"as": "when"} for column in _WHERE},
+            **{column: {"as": "attribute"} for column in _ATTRIBUTES},
         },
     }
 
 
-def _row(one: ImageBuild) -> dict[str, Any]:
-    told = {
-        "build": one.build,
-        "beside": "; ".join(f"{name} {release}" for name, release in sorted(one.beside.items())),
-        "recipe": one.recipe,
-        "base": one.base,
-        "missing": one.missing,
-        "check": one.check,
-        "seconds": f"{one.seconds:.0f}" if one.check else "",
-        "size": _size(one) if one.size else "",
-        "engine": one.engine,
-        "lock": one.lock,
-        "day": one.day,
+def _row(build: ImageBuild) -> dict[str, Any]:
+    cells = {
+        "build": build.build,
+        "beside": "; ".join(f"{name} {release}" for name, release in sorted(build.beside.items())),
+        "recipe": build.recipe,
+        "base": build.base,
+        "missing": build.missing,
+        "check": build.check,
+        "seconds": f"{build.seconds:.0f}" if build.check else "",
+        "size": _size(build) if build.size else "",
+        "engine": build.engine,
+        "lock": build.lock,
+        "day": build.day,
     }
     return {
-        "id": one.id,
+        "id": build.id,
         # Exactly this one: `1.2` would be 1.2.1 as well.
-        one.component: f"==={one.release}",
-        **one.where,
-        **{name: text for name, text in told.items() if text},
+        build.component: f"==={build.release}",
+        **build.where,
+        **{name: text for name, text in cells.items() if text},
     }
 
 
-def _size(one: ImageBuild) -> str:
-    return f"{one.size / 1e6:.0f} MB" + (" packed" if one.packed else "")
+def _size(build: ImageBuild) -> str:
+    return f"{build.size / 1e6:.0f} MB" + (" packed" if build.packed else "")
 
 
 def _build_keys(row: Mapping[str, Any], subject: str) -> list[str]:
-    return [key for key in ("id", subject, *_WHERE, *_TOLD) if key in row]
+    return [key for key in ("id", subject, *_WHERE, *_ATTRIBUTES) if key in row]
 
 
 # What a row leaves out was not there, and is not forgotten.
@@ -257,12 +259,12 @@ def imports_document(
         name = f"{ran.component}-imports-{ran.trial.machine}"
         table = table_of(tables, name, _ran_head(ran))
         table["columns"] |= dict.fromkeys(("python", *ran.beside), _RAN_WITH)
-        put(table, _ran_row(ran))
+        replace_row(table, _ran_row(ran))
     for broken in breaks:
         # A table for each dependency: what a row of another leaves out would look like something forgotten.
         name = f"{broken.component}-breaks-{broken.dependency}"
         table = table_of(tables, name, _break_head(broken))
-        put(table, _break_row(broken))
+        replace_row(table, _break_row(broken))
     return tables_document(
         tables,
         _import_keys,
@@ -280,7 +282,7 @@ def _ran_head(ran: RanTogether) -> dict[str, Any]:
         "evidence": "ran",
         "context": {"machine": ran.trial.machine, "from": "wheel", "accelerator": "none"},
         "key": name,
-        "columns": {one: {"as": "attribute"} for one in ("also", "on", "program", "day")},
+        "columns": {column: {"as": "attribute"} for column in ("also", "on", "program", "day")},
     }
 
 
@@ -313,19 +315,22 @@ def _break_head(broken: Break) -> dict[str, Any]:
         "evidence": "ran",
         "key": name,
         **({"stands-for": ["same-minor"]} if broken.widens else {}),
-        "columns": {dependency: limits, **{one: {"as": "attribute"} for one in ("program", "day")}},
+        "columns": {
+            dependency: limits,
+            **{column: {"as": "attribute"} for column in ("program", "day")},
+        },
     }
 
 
 def _break_row(broken: Break) -> dict[str, Any]:
     bound, trial, name = broken.bound, broken.trial, broken.dependency
     several = f"{bound.fails} and {bound.newest}" if bound.newest != bound.fails else bound.fails
-    said = bound.outcome.said if bound.outcome else ""
+    message = bound.outcome.said if bound.outcome else ""
     return {
         "id": f"{broken.component}-breaks-{name}/{broken.release}",
         broken.component: f"==={broken.release}",
         name: f"<{bound.fails}",
-        "where": f"runs with {name} {bound.works}, fails with {several}: {said}"
+        "where": f"runs with {name} {bound.works}, fails with {several}: {message}"
         f" (CPython {trial.python} on {trial.machine}, {trial.system})",
         "program": trial.program,
         "day": trial.day,
@@ -393,8 +398,8 @@ def search(
             continue
         newest = newest or left[at]
         if outcome.state == FAILED:
-            told = outcome.said
-            return UpperBound(newest=newest, works=left[low], undecided=told, tried=left[at])
+            reason = outcome.said
+            return UpperBound(newest=newest, works=left[low], undecided=reason, tried=left[at])
         if outcome.state == RAN:
             low = at
         elif outcome.state == RAISED:

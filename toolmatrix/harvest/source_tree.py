@@ -36,7 +36,7 @@ _STRAYED = re.compile(rb"(symlink|dangling|loop|notdir) (\d{1,9})")
 _ARCHIVED = re.compile(rb"^node: ([0-9a-f]{40}|[0-9a-f]{64})\r?$", re.MULTILINE)
 DIRECTORY = "a directory"
 # What an error shows of what git says.
-_SHOWN = 160
+_EXCERPT = 160
 
 
 class Snapshot(Value):
@@ -55,35 +55,35 @@ class Snapshot(Value):
         return self.ref.removeprefix("refs/tags/").removeprefix("refs/heads/")
 
 
-class Found(NamedTuple):
+class TreeFile(NamedTuple):
     """What stands at a path: its bytes, or why it has none."""
 
     data: bytes | None
     why: str
 
 
-def opened(place: str, env: Mapping[str, str]) -> GitTree | UnpackedTree:
+def open_tree(path: str, env: Mapping[str, str]) -> GitTree | UnpackedTree:
     """The tree at a path. Raises HarvestRefused where there is none, and ToolMissing without git."""
-    inside = os.path.join(place, ".git")
+    inside = os.path.join(path, ".git")
     if os.path.exists(inside):
         return GitTree(inside, env)
-    if all(os.path.exists(os.path.join(place, name)) for name in ("HEAD", "objects", "refs")):
-        return GitTree(place, env)
-    if os.path.isdir(place):
-        return UnpackedTree(place)
+    if all(os.path.exists(os.path.join(path, name)) for name in ("HEAD", "objects", "refs")):
+        return GitTree(path, env)
+    if os.path.isdir(path):
+        return UnpackedTree(path)
     raise HarvestRefused(
         "there is no source tree",
-        where=Position(place),
+        where=Position(path),
         expected="a git repository, or a directory with an unpacked release",
-        found="a file" if os.path.exists(place) else "nothing",
+        found="a file" if os.path.exists(path) else "nothing",
     )
 
 
 class UnpackedTree:
     """One release that was unpacked: a directory of files."""
 
-    def __init__(self, place: str) -> None:
-        self.place = place
+    def __init__(self, folder: str) -> None:
+        self.path = folder
 
     def head(self) -> Snapshot:
         """The tree itself, and its commit where `git archive` wrote that down."""
@@ -92,50 +92,50 @@ class UnpackedTree:
 
     def paths(self, _at: Snapshot) -> list[str]:
         """The paths of all files, sorted; directories that are links are not entered."""
-        found = []
-        for folder, _, names in os.walk(self.place):
-            inside = os.path.relpath(folder, self.place)
-            found += [os.path.normpath(os.path.join(inside, name)) for name in names]
-        return sorted(found)
+        paths = []
+        for folder, _, names in os.walk(self.path):
+            inside = os.path.relpath(folder, self.path)
+            paths += [os.path.normpath(os.path.join(inside, name)) for name in names]
+        return sorted(paths)
 
-    def read(self, wanted: Iterable[tuple[Snapshot, str]]) -> dict[tuple[Snapshot, str], Found]:
+    def read(self, wanted: Iterable[tuple[Snapshot, str]]) -> dict[tuple[Snapshot, str], TreeFile]:
         """The files at these paths; a link that leaves the directory leads to nothing."""
         return {(at, path): self._file(path) for at, path in wanted}
 
-    def _file(self, path: str) -> Found:
-        root = os.path.realpath(self.place)
+    def _file(self, path: str) -> TreeFile:
+        root = os.path.realpath(self.path)
         real = os.path.realpath(os.path.join(root, path))
         if os.path.commonpath((root, real)) != root:
-            return Found(None, "a link that leaves the tree")
+            return TreeFile(None, "a link that leaves the tree")
         try:
             # Opening a pipe waits for somebody who writes.
             # Where links lead was judged above; one that was put there since is not followed.
             handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         except OSError as error:
-            return Found(None, (error.strerror or "no such file").lower())
+            return TreeFile(None, (error.strerror or "no such file").lower())
         try:
             mode = os.fstat(handle).st_mode
             if not stat.S_ISREG(mode):
-                return Found(None, DIRECTORY if stat.S_ISDIR(mode) else "no regular file")
+                return TreeFile(None, DIRECTORY if stat.S_ISDIR(mode) else "no regular file")
             with open(handle, "rb", closefd=False) as file:
                 data = file.read(FILE_LIMIT + 1)
         finally:
             os.close(handle)
-        return Found(None, _too_large()) if len(data) > FILE_LIMIT else Found(data, "")
+        return TreeFile(None, _too_large()) if len(data) > FILE_LIMIT else TreeFile(data, "")
 
 
 class GitTree:
     """A git repository, bare or with a work tree. Raises HarvestRefused for one that git cannot read."""
 
-    def __init__(self, place: str, env: Mapping[str, str]) -> None:
-        self.place = place
+    def __init__(self, folder: str, env: Mapping[str, str]) -> None:
+        self.path = folder
         self.env = env
 
     def snapshots(self, under: str = "refs/tags") -> list[Snapshot]:
         """What its tags, or its branches, name, in the order of git; what names no commit is left out."""
         # By their full names, as a branch may be called like a tag and would be read instead.
-        told = self._git("for-each-ref", "--format=%(refname) %(creatordate:short)", under)
-        days = dict(line.split(" ", 1) for line in _lines(told))
+        output = self._git("for-each-ref", "--format=%(refname) %(creatordate:short)", under)
+        days = dict(line.split(" ", 1) for line in _lines(output))
         return [
             Snapshot(ref=ref, commit=commit, date=days[ref])
             for ref, commit in zip(days, self.commits(days), strict=True)
@@ -152,73 +152,73 @@ class GitTree:
     def commits(self, revisions: Iterable[str]) -> list[str]:
         """The full names of commits, tags or branches; empty for what is none."""
         # A tag may be annotated, or be one of a file or a tree: the first is its commit, and the others are none.
-        asked = [f"{revision}^{{commit}}" for revision in revisions]
-        return [found.data.decode() if found.data else "" for found in self._objects(asked)]
+        names = [f"{revision}^{{commit}}" for revision in revisions]
+        return [commit.data.decode() if commit.data else "" for commit in self._objects(names)]
 
     def paths(self, at: Snapshot) -> list[str]:
         """The paths of all files at a commit, sorted; those that are no text are left out."""
-        told = self._git("ls-tree", "-r", "-z", "--name-only", at.commit)
-        names = [name.decode("utf-8", "replace") for name in told.split(b"\0") if name]
+        output = self._git("ls-tree", "-r", "-z", "--name-only", at.commit)
+        names = [name.decode("utf-8", "replace") for name in output.split(b"\0") if name]
         return sorted(name for name in names if name.isprintable())
 
-    def read(self, wanted: Iterable[tuple[Snapshot, str]]) -> dict[tuple[Snapshot, str], Found]:
+    def read(self, wanted: Iterable[tuple[Snapshot, str]]) -> dict[tuple[Snapshot, str], TreeFile]:
         """The files at these paths and commits; each content is read once, in however many releases it stands."""
-        asked = list(dict.fromkeys(wanted))
-        found = self._objects([f"{at.commit}:{path}" for at, path in asked])
+        keys = list(dict.fromkeys(wanted))
+        objects = self._objects([f"{at.commit}:{path}" for at, path in keys])
         # Asked for in a second question, when it is known which are the same and which are too large to be read.
-        texts = self._contents(dict.fromkeys(one.data for one in found if one.data))
+        texts = self._contents(dict.fromkeys(entry.data for entry in objects if entry.data))
         return {
-            key: Found(texts[one.data], "") if one.data else one
-            for key, one in zip(asked, found, strict=True)
+            key: TreeFile(texts[entry.data], "") if entry.data else entry
+            for key, entry in zip(keys, objects, strict=True)
         }
 
-    def _objects(self, names: Sequence[str]) -> list[Found]:
+    def _objects(self, names: Sequence[str]) -> list[TreeFile]:
         # The id of each object in the place of its bytes.
-        told = self._git(
+        output = self._git(
             "cat-file",
             "--follow-symlinks",
             "--batch-check=%(objectname) %(objecttype) %(objectsize)",
-            asked=names,
+            names=names,
         )
-        found: list[Found] = []
+        objects: list[TreeFile] = []
         at = 0
-        while len(found) < len(names) and at < len(told):
-            end = told.find(b"\n", at)
-            line, at = told[at:end], end + 1
+        while len(objects) < len(names) and at < len(output):
+            end = output.find(b"\n", at)
+            line, at = output[at:end], end + 1
             strayed = _STRAYED.fullmatch(line)
             if strayed:
                 at += int(strayed[2]) + 1
-                found.append(Found(None, _WHY[strayed[1]]))
+                objects.append(TreeFile(None, _WHY[strayed[1]]))
                 continue
             # A name may hold blanks, and stands first where there is nothing.
             words = line.split(b" ")
             if len(words) != 3 or words[1] not in (b"blob", b"commit"):
                 missing = line.endswith(b" missing")
-                found.append(Found(None, "no such file" if missing else DIRECTORY))
+                objects.append(TreeFile(None, "no such file" if missing else DIRECTORY))
             elif words[1] == b"blob" and int(words[2]) > FILE_LIMIT:
-                found.append(Found(None, _too_large()))
+                objects.append(TreeFile(None, _too_large()))
             else:
-                found.append(Found(words[0], ""))
-        if len(found) != len(names):
+                objects.append(TreeFile(words[0], ""))
+        if len(objects) != len(names):
             self._refuse("git did not list all of its objects")
-        return found
+        return objects
 
     def _contents(self, ids: Iterable[bytes]) -> dict[bytes, bytes]:
         names = [name.decode() for name in ids]
-        told = self._git("cat-file", "--batch", asked=names, limit=_TOTAL_LIMIT) if names else b""
+        output = self._git("cat-file", "--batch", names=names, limit=_TOTAL_LIMIT) if names else b""
         texts, at = {}, 0
-        while at < len(told):
-            end = told.find(b"\n", at)
-            words = told[at:end].split(b" ")
+        while at < len(output):
+            end = output.find(b"\n", at)
+            words = output[at:end].split(b" ")
             if len(words) != len(("name", "type", "size")):
-                self._refuse("an object is gone", told[at:end].decode())
+                self._refuse("an object is gone", output[at:end].decode())
             size = int(words[2])
-            texts[words[0]] = told[end + 1 : end + 1 + size]
+            texts[words[0]] = output[end + 1 : end + 1 + size]
             at = end + 2 + size
         return texts
 
     def _git(
-        self, command: str, *arguments: str, asked: Sequence[str] = (), limit: int = _NAMES_LIMIT
+        self, command: str, *arguments: str, names: Sequence[str] = (), limit: int = _NAMES_LIMIT
     ) -> bytes:
         import shutil
 
@@ -226,30 +226,31 @@ class GitTree:
         if not program:
             raise ToolMissing("git is not installed", help="install git, or name an unpacked tree")
         # git refuses a clone of another user's for what its settings could start; these commands start none of it.
-        line = [program, f"--git-dir={self.place}", "-c", "safe.directory=*", command, *arguments]
+        line = [program, f"--git-dir={self.path}", "-c", "safe.directory=*", command, *arguments]
         # A file, as two pipes would wait for each other.
         with tempfile.TemporaryFile() as questions, tempfile.TemporaryFile() as complaints:
-            questions.write("".join(f"{name}\n" for name in asked).encode())
+            questions.write("".join(f"{name}\n" for name in names).encode())
             questions.seek(0)
             with subprocess.Popen(  # noqa: S603 - git, as a list of arguments
                 line, stdin=questions, stdout=subprocess.PIPE, stderr=complaints, env=self._env()
             ) as child:
                 clock = threading.Timer(_PATIENCE, child.kill)
                 clock.start()
-                told = child.stdout.read(limit + 1) if child.stdout else b""
+                output = child.stdout.read(limit + 1) if child.stdout else b""
                 clock.cancel()
-                if len(told) > limit:
+                if len(output) > limit:
                     child.kill()
                     self._refuse(
                         f"it is larger than what is read at once: {limit >> 20} MiB of {command}"
                     )
             if child.returncode:
                 complaints.seek(0)
-                said = complaints.read(1 << 10).decode("utf-8", "replace").splitlines()
+                message = complaints.read(1 << 10).decode("utf-8", "replace").splitlines()
                 self._refuse(
-                    "git cannot read it", said[0] if said else f"exit status {child.returncode}"
+                    "git cannot read it",
+                    message[0] if message else f"exit status {child.returncode}",
                 )
-        return told
+        return output
 
     def _env(self) -> dict[str, str]:
         return {
@@ -271,9 +272,9 @@ class GitTree:
     ) -> NoReturn:
         raise HarvestRefused(
             f"a source tree cannot be read: {what}",
-            where=Position(self.place),
+            where=Position(self.path),
             expected=expected,
-            found=found[:_SHOWN],
+            found=found[:_EXCERPT],
             help="`git fsck` shows whether a clone is complete",
         )
 
@@ -286,8 +287,8 @@ _WHY = {
 }
 
 
-def _lines(told: bytes) -> list[str]:
-    return told.decode("utf-8", "replace").splitlines()
+def _lines(output: bytes) -> list[str]:
+    return output.decode("utf-8", "replace").splitlines()
 
 
 def _too_large() -> str:
@@ -303,7 +304,7 @@ _AT = re.compile(
 _PATH = re.compile(r"[^\s,;]*[/.][^\s,;]*")
 # A row that was read at another revision than its source names it.
 _WHERE = re.compile(r"\b(?:tag|branch|commit) (?P<revision>[\w./+-]*[\w+-])")
-_WORD = re.compile(r"(?P<operator>[<>=!~]*)\s*(?P<value>[^\s,|]+)")
+_CLAUSE = re.compile(r"(?P<operator>[<>=!~]*)\s*(?P<value>[^\s,|]+)")
 _RANGE = re.compile(r"(\d[\d.]*)-(\d[\d.]*)")
 _VERSION = re.compile(r"\d+(\.\w+)*")
 
@@ -330,13 +331,13 @@ class SourceCheck(Value):
 
 
 def reopened(
-    questions: Sequence[SourceQuestion], place: str, env: Mapping[str, str]
+    questions: Sequence[SourceQuestion], clone: str, env: Mapping[str, str]
 ) -> list[SourceCheck]:
     """An answer to each question out of one clone, which git reads once for all.
 
     Raises HarvestRefused for what is no clone, and ToolMissing without git.
     """
-    tree = opened(place, env)
+    tree = open_tree(clone, env)
     if isinstance(tree, UnpackedTree):
         return [SourceCheck(state=CANNOT_SAY, why="an unpacked tree has no commits")] * len(
             questions
@@ -344,12 +345,14 @@ def reopened(
     named = [_named(question) for question in questions]
     revisions = list(dict.fromkeys(revision for revision, _ in named if revision))
     commits = dict(zip(revisions, tree.commits(revisions), strict=True))
-    places = [
+    locations = [
         (Snapshot(ref=revision, commit=commits.get(revision, "")), path) for revision, path in named
     ]
-    texts = tree.read(dict.fromkeys(one for one in places if one[0].commit and one[1]))
+    texts = tree.read(
+        dict.fromkeys(location for location in locations if location[0].commit and location[1])
+    )
     answers = []
-    for question, (at, path) in zip(questions, places, strict=True):
+    for question, (at, path) in zip(questions, locations, strict=True):
         if not path or not at.ref:
             answers.append(SourceCheck(state=CANNOT_SAY, why="the source names no file and commit"))
         elif not at.commit:
@@ -363,28 +366,28 @@ def _named(question: SourceQuestion) -> tuple[str, str]:
     match = _AT.fullmatch(question.at)
     if not match:
         return "", ""
-    said = _WHERE.search(question.where)
+    override = _WHERE.search(question.where)
     inside = _PATH.match(question.where)
     path = match["path"] or (inside[0] if inside else "")
-    return (said["revision"] if said else match["revision"] or ""), path
+    return (override["revision"] if override else match["revision"] or ""), path
 
 
-def _compared(value: str, path: str, found: Found) -> SourceCheck:
-    if found.data is None:
+def _compared(value: str, path: str, file: TreeFile) -> SourceCheck:
+    if file.data is None:
         # A source may name a directory: in which of its files somebody read is not known.
-        state = CANNOT_SAY if found.why == DIRECTORY else NOT_FOUND
-        return SourceCheck(state=state, why=f"{path}: {found.why}")
-    text = found.data.decode("utf-8", "replace")
+        state = CANNOT_SAY if file.why == DIRECTORY else NOT_FOUND
+        return SourceCheck(state=state, why=f"{path}: {file.why}")
+    text = file.data.decode("utf-8", "replace")
     tokens = list(_tokens(value))
     # `<8` beside `>=7.7` is how the next major release is read out of 7.7, and seldom in the text.
-    told = [token for operator, token in tokens if operator != "<"] or [
+    wanted = [token for operator, token in tokens if operator != "<"] or [
         token for _, token in tokens
     ]
-    if not told:
+    if not wanted:
         return SourceCheck(state=CANNOT_SAY, why="the value names no version")
-    missing = [token for token in told if not _stands(token, text)]
+    missing = [token for token in wanted if not _occurs(token, text)]
     if not missing:
-        return SourceCheck(state=FOUND, why=", ".join(told))
+        return SourceCheck(state=FOUND, why=", ".join(wanted))
     versions = [token for token in missing if _VERSION.fullmatch(token)]
     if versions:
         return SourceCheck(state=NOT_FOUND, why=", ".join(versions))
@@ -392,13 +395,13 @@ def _compared(value: str, path: str, found: Found) -> SourceCheck:
 
 
 def _tokens(value: str) -> Iterator[tuple[str, str]]:
-    for word in _WORD.finditer(value):
-        between = _RANGE.fullmatch(word["value"])
-        for token in between.groups() if between else [word["value"].removesuffix(".*")]:
+    for match in _CLAUSE.finditer(value):
+        between = _RANGE.fullmatch(match["value"])
+        for token in between.groups() if between else [match["value"].removesuffix(".*")]:
             if token not in ("*", "absent"):
-                yield word["operator"], token
+                yield match["operator"], token
 
 
-def _stands(token: str, text: str) -> bool:
+def _occurs(token: str, text: str) -> bool:
     # `11.2` stands in `11.2.1` and in `cuda11.2`, and neither in `11.20` nor in `1.11.2`.
     return bool(re.search(rf"(?<!\d)(?<!\d\.){re.escape(token)}(?!\d)", text, re.IGNORECASE))

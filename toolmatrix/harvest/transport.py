@@ -74,8 +74,8 @@ class Session(Client):
         return ssl.create_default_context(cafile=path)
 
     def _netrc_login(self, host: str) -> str:
-        found = self._netrc and self._netrc.authenticators(host)
-        return basic(f"{found[0] or found[1]}:{found[2]}") if found and any(found) else ""
+        login = self._netrc and self._netrc.authenticators(host)
+        return basic(f"{login[0] or login[1]}:{login[2]}") if login and any(login) else ""
 
     @cached_property
     def _netrc(self) -> netrc | None:
@@ -119,15 +119,15 @@ class Session(Client):
                 before = file.tell()
                 file.writelines(self._parts(answer, url, most - before))
                 count = file.tell() - before
-            said = answer.headers.get("Content-Length", "")
-            if said.isdecimal() and int(said) != count:
-                raise _failed(url, f"{said} bytes", str(count))
+            length = answer.headers.get("Content-Length", "")
+            if length.isdecimal() and int(length) != count:
+                raise _failed(url, f"{length} bytes", str(count))
 
     def tail(self, url: str, count: int, digest: str = "") -> tuple[int, bytes]:
         """The last so many bytes of a file, or all that it has, and where they begin."""
-        kept = self.kept(digest, f"tail-{count}")
-        if kept:
-            return int.from_bytes(kept[:8], "big"), kept[8:]
+        cached = self.cached(digest, f"tail-{count}")
+        if cached:
+            return int.from_bytes(cached[:8], "big"), cached[8:]
         start, data = self._tail(url, count)
         self.keep(digest, f"tail-{count}", start.to_bytes(8, "big") + data)
         return start, data
@@ -135,7 +135,7 @@ class Session(Client):
     def range(self, url: str, first: int, stop: int, digest: str = "") -> bytes:
         """The bytes of a file from `first` up to and without `stop`."""
         name = f"{first}-{stop}"
-        data = self.kept(digest, name)
+        data = self.cached(digest, name)
         if not data:
             data = self._range(url, first, stop)
             self.keep(digest, name, data)
@@ -178,8 +178,8 @@ class Session(Client):
         reply = self._reply(url, {"Range": f"bytes={first}-{stop - 1}"}, stop - first)
         start, end = (0, len(reply.data)) if reply.status == 200 else _span(reply, url)[:2]
         if start > first or end < stop or len(reply.data) != end - start:
-            found = f"{len(reply.data)} bytes, said to be {start} to {end}"
-            raise _failed(url, f"bytes {first} to {stop}", found)
+            received = f"{len(reply.data)} bytes, said to be {start} to {end}"
+            raise _failed(url, f"bytes {first} to {stop}", received)
         return reply.data[first - start : stop - start]
 
     def _reply(self, url: str, headers: Mapping[str, str], most: int) -> Reply:
@@ -210,22 +210,22 @@ class Session(Client):
         return answer
 
     def _parts(self, answer: Answer, url: str, most: int) -> Iterator[bytes]:
-        said = answer.headers.get("Content-Length", "")
-        if said.isdecimal() and int(said) > most:
-            raise _failed(url, f"at most {most} bytes", f"{said} bytes")
+        length = answer.headers.get("Content-Length", "")
+        if length.isdecimal() and int(length) > most:
+            raise _failed(url, f"at most {most} bytes", f"{length} bytes")
         count = 0
-        while part := answer.read(_STEP):
-            count += len(part)
+        while chunk := answer.read(_STEP):
+            count += len(chunk)
             if count > most:
                 raise _failed(url, f"at most {most} bytes", "more than that")
-            yield part
+            yield chunk
         with self._lock:
             self.bytes += count
 
     def _folder(self, digest: str) -> str:
         return os.path.join(self._cache, digest[:2], digest)
 
-    def kept(self, digest: str, name: str) -> bytes:
+    def cached(self, digest: str, name: str) -> bytes:
         """What is kept by this name of a file with this sha256, nothing where nothing is."""
         if self._cache and digest:
             with suppress(OSError), open(os.path.join(self._folder(digest), name), "rb") as file:
@@ -260,11 +260,15 @@ def _certifi() -> str:
 
 def _span(reply: Reply, url: str) -> tuple[int, int, int]:
     """Where a part of a file begins, where it ends, and the size of the file."""
-    said = reply.headers.get("Content-Range", "")
-    known = _RANGE.fullmatch(said)
+    content_range = reply.headers.get("Content-Range", "")
+    known = _RANGE.fullmatch(content_range)
     if reply.status != 206 or not known:
-        found = f"Content-Range `{said[:80]}`" if reply.status == 206 else f"status {reply.status}"
-        raise _failed(url, "a part of the file", found)
+        received = (
+            f"Content-Range `{content_range[:80]}`"
+            if reply.status == 206
+            else f"status {reply.status}"
+        )
+        raise _failed(url, "a part of the file", received)
     return int(known[1]), int(known[2]) + 1, int(known[3])
 
 

@@ -88,8 +88,8 @@ class RemoteWheel:
         member = archive.getinfo(name)
         # The header in front of a member is as long as it likes, and the directory does not tell: where the next one
         # begins is the only place that is sure to be behind the end of this one.
-        begins = [one.header_offset for one in archive.infolist()]
-        after = (one for one in begins if one > member.header_offset)
+        begins = [info.header_offset for info in archive.infolist()]
+        after = (offset for offset in begins if offset > member.header_offset)
         self._file.until(min(after, default=archive.start_dir))
         with self._whole(), archive.open(member) as opened:
             while piece := opened.read(_STEP):
@@ -123,7 +123,7 @@ class RemoteFile(io.RawIOBase):
         self._session = session
         self._url = url
         self._digest = digest
-        self._place = 0
+        self._position = 0
         self._size = -1
         # Pieces that are here, each with where it begins: the end of the file, and what was asked for last.
         self._tail = (0, b"")
@@ -138,7 +138,7 @@ class RemoteFile(io.RawIOBase):
 
     def rewind(self) -> None:
         """Go to the beginning, to read all of it."""
-        self._place = 0
+        self._position = 0
         self.until(self._length())
 
     def seekable(self) -> bool:
@@ -148,28 +148,28 @@ class RemoteFile(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        return self._place
+        return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._place}.get(whence)
-        place = (self._length() if begin is None else begin) + offset
-        if place < 0:
+        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._position}.get(whence)
+        position = (self._length() if begin is None else begin) + offset
+        if position < 0:
             raise ValueError("an entry of the directory begins before the file")
-        self._place = place
-        return place
+        self._position = position
+        return position
 
     def read(self, size: int | None = -1, /) -> bytes:
-        left = self._length() - self._place
+        left = self._length() - self._position
         wanted = left if size is None or size < 0 else min(size, left)
         if wanted > LARGEST_DIRECTORY:
             raise ValueError(f"the directory says {wanted} bytes")
-        parts = []
+        chunks = []
         while wanted > 0:
-            part = self._here(wanted)
-            parts.append(part)
-            self._place += len(part)
-            wanted -= len(part)
-        return b"".join(parts)
+            chunk = self._here(wanted)
+            chunks.append(chunk)
+            self._position += len(chunk)
+            wanted -= len(chunk)
+        return b"".join(chunks)
 
     def _length(self) -> int:
         if self._size < 0:
@@ -183,13 +183,13 @@ class RemoteFile(io.RawIOBase):
         """Some of the bytes at this place, one at least."""
         # zipfile asks for a few bytes at a time, of a header and what follows it, and each would be a request.
         for start, data in (self._tail, self._piece):
-            if start <= self._place < start + len(data):
-                return data[self._place - start :][:wanted]
-        stop = max(self._place + wanted, min(self._stop, self._place + self._next))
+            if start <= self._position < start + len(data):
+                return data[self._position - start :][:wanted]
+        stop = max(self._position + wanted, min(self._stop, self._position + self._next))
         # The end is here already.
         stop = min(stop, self._tail[0])
         self._next = min(2 * self._next, LARGEST_PIECE)
-        data = self._session.range(self._url, self._place, stop, self._digest)
+        data = self._session.range(self._url, self._position, stop, self._digest)
         self.count += len(data)
-        self._piece = (self._place, data)
+        self._piece = (self._position, data)
         return data[:wanted]

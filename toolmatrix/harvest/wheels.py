@@ -93,16 +93,17 @@ def rules(nodes: Iterable[YamlNode]) -> list[Rule]:
 
 
 def _rule(node: YamlNode) -> Rule:
-    ways = tuple(_WAYS)
-    fields = node.only("a rule", ("cell", "member", "match", "form", "mebibytes", *ways), ("cell",))
-    named = [way for way in ways if way in fields]
+    known = ("cell", "member", "match", "form", "mebibytes", *_READERS)
+    fields = node.only("a rule", known, ("cell",))
+    named = [reader for reader in _READERS if reader in fields]
     if len(named) != 1 or ("member" in fields) == (named == ["names"]):
+        others = ", ".join(name for name in _READERS if name != "names")
         node.fail(
             "a rule does not say what it reads",
-            expected=f"`member:` and one of {', '.join(way for way in ways if way != 'names')}, or `names:` alone",
+            expected=f"`member:` and one of {others}, or `names:` alone",
             found=", ".join(fields),
         )
-    made = Rule(
+    rule = Rule(
         cell=pieces.text(fields, "cell"),
         member=pieces.text(fields, "member"),
         how=named[0],
@@ -113,15 +114,15 @@ def _rule(node: YamlNode) -> Rule:
         node=node,
     )
     for key in ("match", *(key for key in named if key in _PATTERNS)):
-        _compiled(pieces.text(fields, key), fields.get(key, node))
-    if made.form and made.form not in _FORMS:
-        taken = made.what if made.how == "names" else made.match
+        _check_pattern(pieces.text(fields, key), fields.get(key, node))
+    if rule.form and rule.form not in _FORMS:
+        pattern = rule.what if rule.how == "names" else rule.match
         # Nothing is matched by the empty alternative: it shows whether the groups are there.
-        _compiled(f"(?:{taken})|", fields["form"], made.form)
-    return made
+        _check_pattern(f"(?:{pattern})|", fields["form"], rule.form)
+    return rule
 
 
-def _compiled(pattern: str, node: YamlNode, form: str = "") -> None:
+def _check_pattern(pattern: str, node: YamlNode, form: str = "") -> None:
     try:
         re.sub(pattern, form, "")
     except (re.error, IndexError) as error:
@@ -134,21 +135,21 @@ def _compiled(pattern: str, node: YamlNode, form: str = "") -> None:
 
 def read_cells(wheel: Archive, wanted: Sequence[Rule]) -> dict[str, WheelCell]:
     """What a wheel tells, by cell; of several rules for one cell the first that finds something."""
-    found: dict[str, WheelCell] = {}
+    cells: dict[str, WheelCell] = {}
     names = wheel.names()
     for rule in wanted:
-        if rule.cell not in found:
-            told = _WAYS[rule.how](wheel, rule, names)
-            if told is not None and told.text:
-                found[rule.cell] = _checked(wheel, rule, told)
-    return found
+        if rule.cell not in cells:
+            cell = _READERS[rule.how](wheel, rule, names)
+            if cell is not None and cell.text:
+                cells[rule.cell] = _checked(wheel, rule, cell)
+    return cells
 
 
-def _checked(wheel: Archive, rule: Rule, told: WheelCell) -> WheelCell:
+def _checked(wheel: Archive, rule: Rule, cell: WheelCell) -> WheelCell:
     # Anybody may publish a wheel: what it says is bounded before it gets into a file of facts.
-    if len(told.text) > _LONGEST or not _VALUE.fullmatch(told.text):
-        raise _refusal(wheel, rule, "a value of a fact", repr(told.text[:80]))
-    return told
+    if len(cell.text) > _LONGEST or not _VALUE.fullmatch(cell.text):
+        raise _refusal(wheel, rule, "a value of a fact", repr(cell.text[:80]))
+    return cell
 
 
 def _refusal(wheel: Archive, rule: Rule, expected: str, found: str) -> HarvestRefused:
@@ -165,7 +166,7 @@ def _members(rule: Rule, names: Sequence[str]) -> list[str]:
     return [name for name in names if fnmatchcase(name, rule.member)][:_MOST_MEMBERS]
 
 
-def _taken(rule: Rule, texts: Iterable[str]) -> str:
+def _extract(rule: Rule, texts: Iterable[str]) -> str:
     """The values of a rule in the texts that it reads, each once."""
     values: dict[str, None] = {}
     for text in texts:
@@ -174,11 +175,11 @@ def _taken(rule: Rule, texts: Iterable[str]) -> str:
         elif not rule.match:
             values[text] = None
         else:
-            values |= dict.fromkeys(_filled(rule, match) for match in re.finditer(rule.match, text))
+            values |= dict.fromkeys(_expand(rule, match) for match in re.finditer(rule.match, text))
     return " ".join(value for value in values if value)
 
 
-def _filled(rule: Rule, match: re.Match[str]) -> str:
+def _expand(rule: Rule, match: re.Match[str]) -> str:
     if rule.form:
         return match.expand(rule.form)
     return match[1] or "" if match.re.groups else match[0]
@@ -236,7 +237,7 @@ def _literal(tree: ast.Module, name: str) -> Any:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         value = getattr(node, "value", None)
         if value is None or not any(
-            isinstance(one, ast.Name) and one.id == name for one in targets
+            isinstance(target, ast.Name) and target.id == name for target in targets
         ):
             continue
         # An OrderedDict of a list of pairs is read as the pairs; nothing is called.
@@ -261,8 +262,8 @@ def _of_document(rule: Rule, member: str, value: Any, path: Sequence[str]) -> Wh
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     values = value if isinstance(value, list) else [value]
-    texts = [f"{one}" for one in values if isinstance(one, (str, int, float)) and one != ""]
-    return WheelCell(text=_taken(rule, texts), members=(member,)) if texts else None
+    texts = [f"{entry}" for entry in values if isinstance(entry, (str, int, float)) and entry != ""]
+    return WheelCell(text=_extract(rule, texts), members=(member,)) if texts else None
 
 
 def _text(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
@@ -271,20 +272,22 @@ def _text(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
     for name in _members(rule, names):
         match = _first(pattern, _within(wheel.stream(name), rule.mebibytes * MEBIBYTE))
         if match is not None:
-            taken = match[1] if pattern.groups else match[0]
-            return WheelCell(text=_taken(rule, [taken.decode("utf-8", "replace")]), members=(name,))
+            matched = match[1] if pattern.groups else match[0]
+            return WheelCell(
+                text=_extract(rule, [matched.decode("utf-8", "replace")]), members=(name,)
+            )
     return None
 
 
 def _first(pattern: re.Pattern[bytes], pieces: Iterable[bytes]) -> re.Match[bytes] | None:
-    held = b""
+    buffer = b""
     for piece in pieces:
-        held = held[-_OVERLAP:] + piece
-        match = pattern.search(held)
+        buffer = buffer[-_OVERLAP:] + piece
+        match = pattern.search(buffer)
         # What ends with the piece may go on in the next one.
-        if match is not None and match.end() < len(held):
+        if match is not None and match.end() < len(buffer):
             return match
-    return pattern.search(held)
+    return pattern.search(buffer)
 
 
 def _within(stream: Iterable[bytes], budget: int) -> Iterator[bytes]:
@@ -299,8 +302,8 @@ def _names(_wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | Non
     """Names of members that a regular expression matches."""
     # Some wheels say it nowhere else: bitsandbytes has a library for each toolkit, and only names tell which.
     fitting = [name for name in names if re.search(rule.what, name)][:_MOST_MEMBERS]
-    found = _taken(rule.replace(match=rule.what), sorted(fitting))
-    return WheelCell(text=found, members=tuple(fitting[:1])) if fitting else None
+    text = _extract(rule.replace(match=rule.what), sorted(fitting))
+    return WheelCell(text=text, members=tuple(fitting[:1])) if fitting else None
 
 
 def _archs(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
@@ -333,23 +336,23 @@ def _arch_order(arch: str) -> tuple[bool, int, str]:
 
 def _needed(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
     """Sonames that libraries ask the loader for, of which a regular expression matches some."""
-    return _library(wheel, rule, names, lambda _data, held: held.dynamic.needed)
+    return _library(wheel, rule, names, lambda _data, library: library.dynamic.needed)
 
 
 def _wants(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
     """The newest version of a family of symbols (`GLIBC`) that libraries want."""
     family = rule.what
 
-    def versions(data: bytes, _held: elf.Elf) -> Iterator[str]:
-        found = re.findall(
+    def versions(data: bytes, _elf: elf.Elf) -> Iterator[str]:
+        matches = re.findall(
             rb"\0" + re.escape(family.encode()) + rb"_(\d{1,3}(?:\.\d{1,3})*)(?=\0)", data
         )
         # By numbers: as text `2.9` comes after `2.17`.
-        if found:
-            yield max((one.decode() for one in found), key=_numbers)
+        if matches:
+            yield max((match.decode() for match in matches), key=_numbers)
 
-    told = _library(wheel, rule, names, versions)
-    return told and told.replace(text=max(told.text.split(), key=_numbers, default=""))
+    cell = _library(wheel, rule, names, versions)
+    return cell and cell.replace(text=max(cell.text.split(), key=_numbers, default=""))
 
 
 def _numbers(version: str) -> list[int]:
@@ -359,7 +362,7 @@ def _numbers(version: str) -> list[int]:
 def _compilers(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
     """Versions in the section `.comment`, where each compiler that had a part in a library leaves its name."""
 
-    def named(data: bytes, _held: elf.Elf) -> Iterator[str]:
+    def named(data: bytes, _elf: elf.Elf) -> Iterator[str]:
         from elftools.common.exceptions import ELFError
         from elftools.elf.elffile import ELFFile
 
@@ -381,7 +384,7 @@ def _library(
     names: Sequence[str],
     values: Callable[[bytes, elf.Elf], Iterable[str]],
 ) -> WheelCell | None:
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     # What the loader reads stands at the end as often as not: a library is read whole, or not at all.
     limit = rule.mebibytes * MEBIBYTE
     read = [name for name in _members(rule, names) if wheel.size(name) <= limit]
@@ -389,15 +392,15 @@ def _library(
         data = wheel.read(name, limit)
         if not data.startswith(elf.MAGIC):
             raise _refusal(wheel, rule, "a library (ELF)", f"{name} begins with {data[:4]!r}")
-        held = elf.read(data, io.BytesIO(), len(data), None, debug=False)
-        if held.damaged:
-            raise _refusal(wheel, rule, "a library (ELF)", f"{name}: {held.damaged}")
-        found |= dict.fromkeys(values(data, held))
+        library = elf.read(data, io.BytesIO(), len(data), None, debug=False)
+        if library.damaged:
+            raise _refusal(wheel, rule, "a library (ELF)", f"{name}: {library.damaged}")
+        texts |= dict.fromkeys(values(data, library))
     matching = rule if rule.how != "needed" else rule.replace(match=rule.what)
-    return WheelCell(text=_taken(matching, found), members=tuple(read)) if found else None
+    return WheelCell(text=_extract(matching, texts), members=tuple(read)) if texts else None
 
 
-_WAYS: Mapping[str, Callable[[Archive, Rule, Sequence[str]], WheelCell | None]] = {
+_READERS: Mapping[str, Callable[[Archive, Rule, Sequence[str]], WheelCell | None]] = {
     "assigned": _assigned,
     "json": _json,
     "text": _text,
@@ -427,26 +430,27 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     context.session.trust(where.certificates, where.proxy)
     urls = (context.place,) if context.place else where.urls
     releases = _between(project.releases(context.session, urls, package), fields)
-    machines = [one.string("a machine") for one in pieces.items(fields, "machines")] or MACHINES
-    asked = [
+    machines = [node.string("a machine") for node in pieces.items(fields, "machines")] or MACHINES
+    selected = [
         (release, machine, wheel)
         for release in releases
         for machine in machines
         if (wheel := _wheel(release, machine)) is not None
     ]
-    told = _read(context, [wheel for *_, wheel in asked], wanted)
+    readings = _read(context, [wheel for *_, wheel in selected], wanted)
     by_build = fields["of"].choice("of", _OF) == "builds"
     key = variants.name(component) if by_build else component
     source = f"pypi-{package}-contents"
-    made = [
-        _row(family.name, key, release, machine, pieces.text(fields, "channel", "default"), held)
-        for (release, machine, _), held in zip(asked, told, strict=True)
-        if held[1]
+    rows = [
+        _row(family.name, key, release, machine, pieces.text(fields, "channel", "default"), reading)
+        for (release, machine, _), reading in zip(selected, readings, strict=True)
+        if reading[1]
     ]
     columns = {
-        name: listing.plain_value(one) for name, one in fields["columns"].mapping("columns").items()
+        name: listing.plain_value(node)
+        for name, node in fields["columns"].mapping("columns").items()
     }
-    present = {column for row in made for column in row}
+    present = {column for row in rows for column in row}
     table = {
         "id": family.name,
         "about": family.about.splitlines()[0],
@@ -454,8 +458,8 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         "evidence": "artifact",
         "key": key,
         **({"extends": True} if pieces.flag(fields, "extends") else {}),
-        "columns": {name: one for name, one in columns.items() if name in present},
-        "rows": made,
+        "columns": {name: meaning for name, meaning in columns.items() if name in present},
+        "rows": rows,
     }
     ends = [releases[-1].version, releases[0].version] if releases else ["", ""]
     title = f"Python package index, {package}: members of its wheels, read by ranges"
@@ -467,7 +471,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
 
 
 def _between(
-    found: Sequence[PublishedRelease], fields: Mapping[str, YamlNode]
+    releases: Sequence[PublishedRelease], fields: Mapping[str, YamlNode]
 ) -> list[PublishedRelease]:
     since, before = (pieces.text(fields, name) for name in ("since", "before"))
 
@@ -475,10 +479,10 @@ def _between(
         return versions.order(versions.key(version))
 
     return [
-        one
-        for one in found
-        if not since or order(one.version) >= order(since)
-        if not before or order(one.version) < order(before)
+        release
+        for release in releases
+        if not since or order(release.version) >= order(since)
+        if not before or order(release.version) < order(before)
     ]
 
 
@@ -486,31 +490,31 @@ def _wheel(release: PublishedRelease, machine: str) -> Wheel | None:
     """The wheel of a machine for the newest Python."""
     # One is enough: what is inside hardly differs from one Python to another, and a wheel may have hundreds of MiB.
     fit = [
-        (one.major, one.minor, wheel.name, wheel)
+        (tag.major, tag.minor, wheel.name, wheel)
         for wheel in release.wheels
-        for one in wheel.serves
-        if one.machine == machine
+        for tag in wheel.serves
+        if tag.machine == machine
     ]
-    return max(fit, key=lambda one: one[:3])[3] if fit else None
+    return max(fit, key=lambda candidate: candidate[:3])[3] if fit else None
 
 
 def _read(
     context: HarvestContext, wheels: Sequence[Wheel], wanted: Sequence[Rule]
 ) -> list[tuple[Wheel, dict[str, WheelCell]]]:
-    found = []
+    readings = []
     with ThreadPoolExecutor(THREADS) as workers:
         read = workers.map(
-            lambda one: read_cells(RemoteWheel(context.session, one.url, one.sha256), wanted),
+            lambda wheel: read_cells(RemoteWheel(context.session, wheel.url, wheel.sha256), wanted),
             wheels,
         )
         try:
-            for done, (wheel, held) in enumerate(zip(wheels, read, strict=True), 1):
-                found.append((wheel, held))
+            for done, (wheel, cells) in enumerate(zip(wheels, read, strict=True), 1):
+                readings.append((wheel, cells))
                 context.progress(done, len(wheels))
         except BaseException:
             workers.shutdown(wait=False, cancel_futures=True)
             raise
-    return found
+    return readings
 
 
 def _row(
@@ -519,27 +523,27 @@ def _row(
     release: PublishedRelease,
     machine: str,
     channel: str,
-    told: tuple[Wheel, Mapping[str, WheelCell]],
+    reading: tuple[Wheel, Mapping[str, WheelCell]],
 ) -> dict[str, Any]:
-    wheel, held = told
+    wheel, cells = reading
     by_build = key.endswith(variants.name(""))
-    members = dict.fromkeys(name for one in held.values() for name in one.members)
+    members = dict.fromkeys(name for cell in cells.values() for name in cell.members)
     subject = f"{release.version}+*@{channel}/{machine}" if by_build else release.version
     digest = f", sha256 {wheel.sha256[:_DIGITS]}" if wheel.sha256 else ""
     return {
         "id": f"{table}/{release.version}-{machine}",
         key: subject,
         **({} if by_build else {"machine": machine}),
-        **dict(_cells(held)),
-        "where": f"{wheel.name}{digest}: " + ", ".join([*members][:_SHOWN]),
+        **dict(_cells(cells)),
+        "where": f"{wheel.name}{digest}: " + ", ".join([*members][:_MOST_NAMED]),
     }
 
 
 # Members that a row names.
-_SHOWN = 4
+_MOST_NAMED = 4
 
 
-def _cells(held: Mapping[str, WheelCell]) -> Iterator[tuple[str, Any]]:
-    for cell, one in held.items():
+def _cells(cells: Mapping[str, WheelCell]) -> Iterator[tuple[str, Any]]:
+    for name, cell in cells.items():
         # As a whole list of archs a part of it would refuse devices that the rest is for.
-        yield cell, {"is": one.text, "at-least": True} if one.partly else one.text
+        yield name, {"is": cell.text, "at-least": True} if cell.partly else cell.text

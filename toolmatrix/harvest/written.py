@@ -17,7 +17,7 @@ from toolmatrix.wording import plural
 
 _WIDEST = 1 << 30
 """Columns, more than any row takes."""
-_SHOWN = 20
+_MOST_NAMED = 20
 """Rows that an error names."""
 
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -43,11 +43,11 @@ def text(document: Mapping[str, Any], about: str, by: str = "toolmatrix harvest"
     for key in ("components", "sources"):
         if document.get(key):
             lines.append(f"{key}:")
-            lines += (f"  {name}: {_flow(one)}" for name, one in sorted(document[key].items()))
+            lines += (f"  {name}: {_flow(entry)}" for name, entry in sorted(document[key].items()))
     for key in ("channels", "releases", "tables", "statements", "data"):
         if document.get(key):
             lines += ["", f"{key}:"]
-            lines += _blocks(sorted(document[key], key=lambda one: one["id"]))
+            lines += _blocks(sorted(document[key], key=lambda entry: entry["id"]))
     return "\n".join(lines) + "\n"
 
 
@@ -60,7 +60,7 @@ def _blocks(items: list[Mapping[str, Any]]) -> Iterator[str]:
                 yield from (f"      - {_flow(row)}" for row in value)
             elif key == "columns" and isinstance(value, dict):
                 yield "    columns:"
-                yield from (f"      {name}: {_flow(one)}" for name, one in value.items())
+                yield from (f"      {name}: {_flow(column)}" for name, column in value.items())
             else:
                 yield f"{dash}{key}: {_flow(value)}"
             dash = "    "
@@ -82,19 +82,19 @@ def _flow(value: Any) -> str:
 
 def rows(node: YamlNode) -> dict[str, dict[str, str]]:
     """The cells of each row of a fact file as text, by the id of the row; of a data table by its first two cells."""
-    found = {}
+    by_id = {}
     for name, fields in _tables(node, "tables"):
         key = _plain(fields["key"]) if "key" in fields else ""
         for row in pieces.items(fields, "rows"):
             cells = {column: _plain(cell) for column, cell in (row.fields or {}).items()}
-            found[cells.pop("id", f"{name}/{cells.get(key, '')}")] = cells
+            by_id[cells.pop("id", f"{name}/{cells.get(key, '')}")] = cells
     for name, fields in _tables(node, "data"):
-        columns = [_plain(one) for one in pieces.items(fields, "columns")]
+        columns = [_plain(column) for column in pieces.items(fields, "columns")]
         for row in pieces.items(fields, "rows"):
-            held = [_plain(cell) for cell in row.items or []]
+            values = [_plain(cell) for cell in row.items or []]
             # By its place every row behind a new one would have changed.
-            found[f"{name}/{' '.join(held[:2])}"] = dict(zip(columns, held, strict=False))
-    return found
+            by_id[f"{name}/{' '.join(values[:2])}"] = dict(zip(columns, values, strict=False))
+    return by_id
 
 
 def _tables(node: YamlNode, kind: str) -> Iterator[tuple[str, Mapping[str, YamlNode]]]:
@@ -109,14 +109,16 @@ def _plain(node: YamlNode) -> str:
     if node.items is not None:
         return "[" + ", ".join(map(_plain, node.items)) + "]"
     return (
-        "{" + ", ".join(f"{key}: {_plain(part)}" for key, part in (node.fields or {}).items()) + "}"
+        "{"
+        + ", ".join(f"{key}: {_plain(child)}" for key, child in (node.fields or {}).items())
+        + "}"
     )
 
 
-def differences(path: str, made: str) -> list[FactDifference]:
+def differences(path: str, text: str) -> list[FactDifference]:
     """Rows in which a file differs from the text that would take its place; all are new where there is no file."""
     before = rows(yamlfile.read(path)) if os.path.exists(path) else {}
-    after = rows(yamlfile.parse(made.encode(), path))
+    after = rows(yamlfile.parse(text.encode(), path))
     return [
         *(FactDifference(row=name, gone=True) for name in before if name not in after),
         *(
@@ -140,20 +142,20 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, t
     }
 
 
-def refuse_vanished(path: str, found: Sequence[FactDifference]) -> None:
+def refuse_vanished(path: str, changes: Sequence[FactDifference]) -> None:
     """Keep a file of which rows would be lost: a source that shrank was read wrongly.
 
     Raises HarvestRefused.
     """
-    gone = [one.row for one in found if one.gone]
+    gone = [change.row for change in changes if change.gone]
     if gone:
-        more = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
+        more = f" and {len(gone) - _MOST_NAMED} more" if len(gone) > _MOST_NAMED else ""
         raise HarvestRefused(
             f"{plural(len(gone), 'row')} "
             + ("is no longer at its" if len(gone) == 1 else "are no longer at their")
             + " source",
             where=Position(path),
             expected="every row that was read before",
-            found="nothing of " + ", ".join(gone[:_SHOWN]) + more,
+            found="nothing of " + ", ".join(gone[:_MOST_NAMED]) + more,
             help="the file is unchanged; once you know why they disappeared, `--accept` writes it without them",
         )
