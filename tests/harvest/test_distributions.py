@@ -162,7 +162,7 @@ def test_a_list_that_is_too_large_is_refused(place: Path, monkeypatch: pytest.Mo
 def test_lists_of_other_distributions_are_none(place: Path) -> None:
     (place / "dists/bookworm").rename(place / "dists/unheard")
     (place / "dists/bookworm-updates").rename(place / "dists/bookworm-backports")
-    assert refused(place).what == "there is no package list"
+    assert refused(place).what == "no package list found"
 
 
 def test_a_place_has_to_be_named() -> None:

@@ -38,7 +38,7 @@ def test_a_program_that_hangs_is_ended_and_so_is_what_it_started(
     with pytest.raises(ToolMissing) as refused:
         programs.ask([program(tmp_path / "gcc", text)])
     assert time.monotonic() - began < 30
-    assert refused.value.what == "`gcc` does not come to an end"
+    assert refused.value.what == "`gcc` did not finish"
     assert refused.value.expected == "an answer within 0.5 seconds"
 
 

@@ -13,6 +13,6 @@ def missing(package: str) -> ToolMissing:
     """The error for a library that reading an index takes and that is not installed."""
     return ToolMissing(
         f"`{package}` is not installed",
-        expected="the libraries that an index is read with",
+        expected="the libraries of the extra `harvest`",
         help="pip install 'toolmatrix[harvest]'",
     )

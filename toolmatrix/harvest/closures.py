@@ -63,7 +63,7 @@ def closure(
     for name, package in elsewhere.items():
         if packages[name] != package:
             raise Unresolved(
-                f"the same release of {name} is another build on another index",
+                f"two indexes have different builds of the same release of {name}",
                 expected=", ".join(package.files),
                 found=", ".join(packages[name].files),
                 help=f"leave that index out of uv's settings; {_NOTHING}",
@@ -182,7 +182,7 @@ def _package(entry: Mapping[str, Any], question: PackageQuestion) -> LockedPacka
     # What stands at an address of its own, or in a repository, is asked for by name.
     if not files or (archive and not all(file.endswith(".whl") for file in files)):
         raise Unresolved(
-            f"{name} comes as source for {_target(question)}",
+            f"{name} is available only as source for {_target(question)}",
             expected="a wheel",
             found=", ".join(files) or ", ".join(sorted(entry)),
             help=_NOTHING,

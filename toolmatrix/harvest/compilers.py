@@ -87,13 +87,13 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     }
     if not context.place:
         raise UsageError(
-            f"family `{family.name}` is read from compilers on the disk",
+            f"family `{family.name}` is read from compilers on disk",
             expected="`--from PATH` of a compiler, or of a distribution's root (`/` for this machine)",
         )
     compilers = list(_programs(context.place, rolling))
     if not compilers:
         raise HarvestRefused(
-            "there is no compiler",
+            "no compiler found",
             where=Position(context.place),
             expected="a program gcc or clang, a distribution's root with one, or a directory of roots",
         )
@@ -174,7 +174,7 @@ def _distro(root: str, rolling: Mapping[str, str]) -> str:
     name, version = fields.get("ID", ""), fields.get("VERSION_ID", "")
     if not name or (not version and name not in rolling):
         raise HarvestRefused(
-            "the distribution does not say its name and version",
+            "the distribution has no name or no version",
             where=Position(os.path.join(root, "usr/lib/os-release")),
             expected="ID= and VERSION_ID=",
         )
@@ -203,9 +203,9 @@ def _targets(argv: Sequence[str], distro: str, name: str) -> Iterator[_Program]:
     version = _VERSION.search(output.text)
     if output.status or version is None:
         raise HarvestRefused(
-            "the compiler does not say its version",
+            "the compiler prints no version",
             where=Position(" ".join(argv)),
-            expected="`--version` that prints three numbers",
+            expected="`--version` output with three numbers",
             found=output.text.strip().partition("\n")[0][:120] or f"status {output.status}",
         )
     # A file that is named with --from may be called anything, and is known by what it prints.
@@ -264,7 +264,7 @@ def _row(program: _Program, names: Mapping[tuple[str, str], Sequence[str]]) -> d
     output = program.preprocess()
     if output.status:
         raise HarvestRefused(
-            "the compiler does not preprocess an empty file",
+            "the compiler cannot preprocess an empty file",
             where=Position(program.command),
             found=output.text.strip().partition("\n")[0][:120],
         )

@@ -1,6 +1,6 @@
 """Families of kind `distributions`: what Debian and Ubuntu package, by their package lists.
 
-The lists are on the disk, as apt keeps them, or as an archive has them below `dists`; docs/harvest-tools.md describes
+The lists are on disk, as apt keeps them, or as an archive has them below `dists`; docs/harvest-tools.md describes
 the keys.
 """
 
@@ -62,7 +62,7 @@ def lists(root: str, codenames: Sequence[str], wanted: re.Pattern[str]) -> list[
     ]
     if not package_lists:
         raise HarvestRefused(
-            "there is no package list",
+            "no package list found",
             where=Position(root),
             expected="dists/CODENAME/COMPONENT/binary-ARCH/Packages of a known distribution, or lists of apt",
         )
@@ -80,7 +80,7 @@ def _files(root: str) -> Iterator[str]:
         count += len(names)
         if count > _MOST_FILES:
             raise HarvestRefused(
-                "the directory is too large for package lists",
+                "the directory has too many files to search for package lists",
                 where=Position(root),
                 expected=f"at most {_MOST_FILES} files",
             )
@@ -149,7 +149,7 @@ def _verify_checksum(path: str, match: re.Match[str], inside: str, sha256: str) 
         except OSError:
             continue
         if checksums.get(inside, sha256) != sha256:
-            raise _damaged(path, f"sha256 {sha256}, where {release} says {checksums[inside]}")
+            raise _damaged(path, f"sha256 {sha256}, but {release} lists {checksums[inside]}")
         return
 
 
@@ -178,7 +178,7 @@ def _versions(data: bytes, path: str, wanted: re.Pattern[str]) -> dict[str, str]
         if wanted.fullmatch(name) and Version(newest.get(name, "0~")) < Version(version):
             newest[name] = version
     if data[end:].strip():
-        raise _damaged(path, "what is no paragraph of a package")
+        raise _damaged(path, "data that is not a paragraph of a package")
     return newest
 
 
@@ -186,7 +186,7 @@ def _damaged(path: str, found: str) -> HarvestRefused:
     return HarvestRefused(
         "the package list is damaged",
         where=Position(path),
-        expected="paragraphs of packages, whole",
+        expected="complete paragraphs of packages",
         found=found,
         help="fetch it again: `apt-get update`",
     )
@@ -242,7 +242,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     fields = family.node.only(f"family `{family.name}`", known, known)
     if not context.place:
         raise UsageError(
-            f"family `{family.name}` is read from package lists on the disk",
+            f"family `{family.name}` is read from package lists on disk",
             expected="`--from DIR` with Packages files, such as /var/lib/apt/lists",
         )
     names = _codenames(fields, family)

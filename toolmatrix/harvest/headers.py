@@ -98,10 +98,10 @@ def host_compilers(text: bytes, machine: str, label: str) -> HostCompilers:
         gccs = guard.passing(gcc, _GNU)
         if not gccs:
             raise HarvestRefused(
-                "the header is not a guard against host compilers",
+                "the header does not check host compilers",
                 where=Position(label),
-                expected="one that lets some GCC pass and refuses later ones",
-                found="all that pass, or none",
+                expected="a header that accepts some GCC and rejects later ones",
+                found="every GCC is accepted, or none",
             )
         refused = _GNU[_GNU.index(gccs[-1]) + 1]
         clangs = guard.passing(clang, _CLANG)
@@ -176,10 +176,10 @@ class _Guard:
         # What comes later than all that is there yet is refused by every guard.
         if not met[-1] and len(passed) < len(versions):
             raise HarvestRefused(
-                "the header is not a guard against host compilers",
+                "the header does not check host compilers",
                 where=Position(self._label),
-                expected="one that refuses compilers which came later",
-                found=f"`{' '.join(words(versions[-1])[-2:])}` passes",
+                expected="a header that rejects later compilers",
+                found=f"`{' '.join(words(versions[-1])[-2:])}` is accepted",
             )
         return [] if not met[-1] else passed
 

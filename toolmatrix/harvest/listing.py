@@ -165,7 +165,7 @@ def _listings(
                 text = [_decoded(file.read(LARGEST + 1), path)]
         if not text:
             raise HarvestRefused(
-                f"the listing of `{family.name}` is not there",
+                f"the listing of `{family.name}` is missing",
                 where=Position(path),
                 expected=f"{entry['path']} of {entry['repository']}",
                 found="no such file",
@@ -288,7 +288,7 @@ def _tag(page: _Page, listing: Listing, address: str, file: str) -> str:
     tag = address.removeprefix(start).removesuffix(end)
     if address != f"{start}{tag}{end}" or "/" in tag:
         raise HarvestRefused(
-            f"a wheel of {page.component} is at another address",
+            f"a wheel of {page.component} has an unexpected address",
             where=Position(listing.at),
             expected=f"{start}TAG{end}",
             found=address,
@@ -303,7 +303,7 @@ def _refuse(page: _Page, listings: Sequence[Listing], odd: list[str]) -> NoRetur
         if odd
         else f"no wheel of {page.component} is listed",
         where=Position(listings[0].at),
-        expected=f"names as `{page.file}`",
+        expected=f"names like `{page.file}`",
         found=", ".join(odd[:_MOST_NAMED]) + more if odd else "none",
         help="list files that are not builds of a release under `skip:` of the family",
     )

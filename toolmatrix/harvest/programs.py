@@ -65,5 +65,5 @@ def ask(
             timer.cancel()
     if late.is_set() or len(data) > LONGEST:
         bound = f"{patience:g} seconds" if late.is_set() else f"{LONGEST >> 20} MiB"
-        raise ToolMissing(f"`{name}` does not come to an end", expected=f"an answer within {bound}")
+        raise ToolMissing(f"`{name}` did not finish", expected=f"an answer within {bound}")
     return ProgramOutput(status=child.returncode, text=data.decode("utf-8", "replace"))

@@ -126,7 +126,7 @@ def releases(session: Session, indexes: Sequence[str], package: str) -> list[Pub
         f"the package index has no `{package}`",
         where=Position(package),
         expected="the name of a package",
-        help="the index is that of pip's or uv's settings",
+        help="the index comes from the settings of pip or uv",
     )
 
 
@@ -159,7 +159,7 @@ def _page(package: str, reply: Reply) -> ProjectPage:
         UnsupportedRepoVersionError,
     ) as error:
         raise IndexFailed(
-            "the package index does not answer like one",
+            "the package index sent an unexpected answer",
             where=Position(package),
             expected="the files of a project, as JSON (PEP 691) or HTML (PEP 503)",
             found=f"{kind or 'no type'}: {str(error).partition(chr(10))[0][:120]}",
@@ -334,7 +334,7 @@ def read_metadata(session: Session, wheel: Wheel, components: Mapping[str, str])
     # whether it is the right file.
     if canonicalize_name(raw.get("name", "")) != named:
         raise HarvestRefused(
-            "METADATA is not that of the wheel",
+            "METADATA belongs to another package",
             where=Position(wheel.name),
             expected=f"the name {named}",
             found=f"`{raw.get('name', '')}`",

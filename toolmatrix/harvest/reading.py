@@ -35,7 +35,7 @@ def key(text: str, path: str, words: YamlNode) -> list[str]:
         value = value[name.text]
     values = value if isinstance(value, list) else [value]
     if not all(isinstance(entry, (str, int, float)) for entry in values):
-        raise Unread("something else than text or numbers under the key")
+        raise Unread("neither text nor numbers under the key")
     return [str(entry) for entry in values]
 
 
@@ -287,7 +287,7 @@ class CellReading(Value):
             self.template,
         )
         if self.words and value not in self.words:
-            raise Unread(f"`{value[:_EXCERPT]}`, and not one of {', '.join(self.words)}")
+            raise Unread(f"`{value[:_EXCERPT]}`, not one of {', '.join(self.words)}")
         return self.words.get(value, value)
 
 
@@ -381,7 +381,9 @@ def _cell(node: YamlNode, extra_groups: tuple[str, ...] = ()) -> CellReading:
     # A pattern also takes apart what another way has found.
     chosen = [method for method in named if method != "match"] or named
     if len(chosen) != 1:
-        node.fail("a cell is read in one way", expected=f"one of {', '.join(_METHODS)}")
+        node.fail(
+            "a cell needs exactly one way to read it", expected=f"one of {', '.join(_METHODS)}"
+        )
     match = pattern(fields["match"]) if "match" in fields else None
     template = pieces.text(fields, "is", f"{{{_VALUE}}}")
     known = {_VALUE, *extra_groups, *(match.groupindex if match else ())}

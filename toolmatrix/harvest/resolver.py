@@ -128,7 +128,9 @@ class Uv:
             done = self._run("python", "find", "--show-version", path, *_OWN)
             if done.returncode:
                 raise UsageError(
-                    "no Python can be started there", expected="the path of a Python", found=path
+                    "the path is not a Python interpreter",
+                    expected="the path of a Python",
+                    found=path,
                 )
             interpreters.append(Interpreter(path=path, version=done.stdout.strip()))
         if not paths:

@@ -32,14 +32,14 @@ def read_tables(path: str) -> dict[str, dict[str, Any]]:
     if not os.path.exists(path):
         return {}
     fields = yamlfile.read(path).only(
-        "a file of what was run", ("schema", "sources", "tables"), ("schema",)
+        "a file of runs", ("schema", "sources", "tables"), ("schema",)
     )
     tables = {}
     for node in pieces.items(fields, "tables"):
         # Whatever else is there was put by somebody, and would be lost or break what comes after.
-        own = node.only("a table of what was run", _TABLE, _NEEDED)
+        own = node.only("a table of runs", _TABLE, _NEEDED)
         for row in own["rows"].sequence("rows"):
-            row.only("a row of what was run", tuple(row.mapping("a row")), ("id", "day"))
+            row.only("a row of runs", tuple(row.mapping("a row")), ("id", "day"))
         table = _plain(node)
         tables[table["id"]] = table
     return tables

@@ -5,7 +5,7 @@ A tree is a git repository, or one release that was unpacked. Of a repository gi
 read, none of its filters and hooks take part, and what a partial clone left out is not fetched.
 
 Versions are copied out of a source: where one is not there, the fact or its source is wrong, or somebody read a bound
-out of another (`>=3.5` out of "not 3.4"). Names may be written otherwise (`ubi9` is RHEL 9), so that nothing follows
+out of another (`>=3.5` out of "not 3.4"). Names may be spelled differently (`ubi9` is RHEL 9), so that nothing follows
 from one which is not found.
 """
 
@@ -240,9 +240,7 @@ class GitTree:
                 clock.cancel()
                 if len(output) > limit:
                     child.kill()
-                    self._refuse(
-                        f"it is larger than what is read at once: {limit >> 20} MiB of {command}"
-                    )
+                    self._refuse(f"it is larger than the limit: {limit >> 20} MiB of {command}")
             if child.returncode:
                 complaints.seek(0)
                 message = complaints.read(1 << 10).decode("utf-8", "replace").splitlines()
@@ -391,7 +389,7 @@ def _compared(value: str, path: str, file: TreeFile) -> SourceCheck:
     versions = [token for token in missing if _VERSION.fullmatch(token)]
     if versions:
         return SourceCheck(state=NOT_FOUND, why=", ".join(versions))
-    return SourceCheck(state=CANNOT_SAY, why=f"{', '.join(missing)} may be written otherwise")
+    return SourceCheck(state=CANNOT_SAY, why=f"{', '.join(missing)} may be spelled differently")
 
 
 def _tokens(value: str) -> Iterator[tuple[str, str]]:

@@ -68,9 +68,9 @@ def known_archs(files: Mapping[str, bytes], label: str) -> KnownArchs:
         accepted = _accepted(folder)
         if not accepted:
             raise HarvestRefused(
-                "ptxas takes no arch that it names",
+                "ptxas accepts none of the archs that it lists",
                 where=Position(label),
-                expected="`--help` with names of archs, and code made for them",
+                expected="archs in `--help` that ptxas compiles for",
             )
         if set(DRIVER) <= files.keys():
             gpu_codes = _list(folder, "--list-gpu-code")
@@ -174,7 +174,7 @@ def below(root: str, context: HarvestContext) -> list[ToolkitFiles]:
         toolkits = _unpacked(root)
     if not toolkits:
         raise HarvestRefused(
-            "there is no CUDA toolkit",
+            "no CUDA toolkit found",
             where=Position(root),
             expected=f"`{HOST_CONFIG}` or `bin/{PTXAS}` below it, or wheels that hold them",
         )
@@ -289,9 +289,9 @@ def _unpacked(root: str) -> list[ToolkitFiles]:
     nvcc = nvcc or _printed(os.path.join(root, program))
     if not machine or not nvcc:
         raise HarvestRefused(
-            "the toolkit does not say its version",
+            "the toolkit has no version",
             where=Position(os.path.join(root, program)),
-            expected="version.json, or a ptxas of this machine that prints it",
+            expected="version.json, or a ptxas that runs on this machine",
         )
     bare = ToolkitFiles(
         nvcc=nvcc,
@@ -428,7 +428,7 @@ def _once(toolkits: Iterable[ToolkitFiles]) -> list[ToolkitFiles]:
         first = unique.setdefault((toolkit.source, toolkit.nvcc, toolkit.machine), toolkit)
         if (toolkit.host_config, toolkit.math) != (first.host_config, first.math):
             raise HarvestRefused(
-                "the headers of one toolkit differ",
+                "copies of one toolkit have different headers",
                 where=Position(toolkit.name),
                 expected=f"those of {first.name}",
             )
@@ -463,7 +463,7 @@ def _known_releases(path: str) -> dict[str, tuple[str, ...]]:
                 releases.setdefault(nvcc, []).append(version)
     if not releases:
         raise MatrixError(
-            "no release says which nvcc it has",
+            "no release has the attribute `nvcc`",
             where=Position(path),
             expected="releases of the toolkit with the attribute `nvcc`",
         )
@@ -483,7 +483,7 @@ def _named(
         clash = next((nvcc for nvcc, names in named.items() if (name,) == names), toolkit.nvcc)
         if toolkit.nvcc not in known and clash != toolkit.nvcc:
             raise HarvestRefused(
-                f"no release is known that has nvcc {toolkit.nvcc}",
+                f"no known release has nvcc {toolkit.nvcc}",
                 where=Position(toolkit.name),
                 expected=f"`nvcc: {toolkit.nvcc}` on a release",
                 found=f"{name}, which has nvcc {clash}",

@@ -178,7 +178,7 @@ class Session(Client):
         reply = self._reply(url, {"Range": f"bytes={first}-{stop - 1}"}, stop - first)
         start, end = (0, len(reply.data)) if reply.status == 200 else _span(reply, url)[:2]
         if start > first or end < stop or len(reply.data) != end - start:
-            received = f"{len(reply.data)} bytes, said to be {start} to {end}"
+            received = f"{len(reply.data)} bytes, declared as {start} to {end}"
             raise _failed(url, f"bytes {first} to {stop}", received)
         return reply.data[first - start : stop - start]
 
@@ -279,7 +279,7 @@ def _path(url: str) -> str:
 
 
 def _file(path: str, url: str, most: int) -> Reply | None:
-    # What a directory of an index on the disk holds, as its server would answer.
+    # What a directory of an index on disk holds, as its server would answer.
     for inside, kind in (("", ""), ("index.json", _JSON), ("index.html", _HTML)):
         named = os.path.join(path, inside) if inside else path
         if os.path.isfile(named):

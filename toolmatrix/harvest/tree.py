@@ -30,7 +30,7 @@ _TABLE = (*_FACTS, "floor", "read")
 _KINDS = {"tags": "refs/tags", "branches": "refs/heads"}
 _OWN_CELLS = ("id", "date", "line", "channel", "machine", "abi")
 _MOST_NAMED = 5
-_HELP = "if its makers changed it, the family has to be changed; what was harvested before is kept"
+_HELP = "if the project changed it, update the family; the facts harvested before are kept"
 
 
 class _Release(Value):
@@ -59,7 +59,9 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     # Of one unpacked release, or of early ones, not every table says something.
     filled = [table for table in tables if table["rows"]]
     if not filled and reader.releases and not isinstance(reader.tree, UnpackedTree):
-        reader.refuse("no table has its releases", "a newer clone", reader.releases[0].version)
+        reader.refuse(
+            "no table covers the releases of this tree", "a newer clone", reader.releases[0].version
+        )
     return {"tables": filled, "sources": reader.sources}
 
 
@@ -120,7 +122,9 @@ class _Reader:
                 releases[version] for version in sorted(releases, key=versions.key, reverse=True)
             ]
         except versions.SelectorError as error:
-            self.refuse(f"one of its {' and '.join(kinds)} is no version", "a version", str(error))
+            self.refuse(
+                f"one of its {' and '.join(kinds)} is not a version", "a version", str(error)
+            )
 
     def _matching(
         self, node: YamlNode, known: list[Snapshot], fields: Mapping[str, YamlNode]
@@ -137,7 +141,7 @@ class _Reader:
         if "version" in fields:
             return self._releases_in(fields["version"], [head])
         if any(kind in fields for kind in _KINDS):
-            self.refuse("this tree does not show its release", "a clone with its tags")
+            self.refuse("the release of this tree is unknown", "a clone with its tags")
         return []
 
     def _releases_in(self, version: YamlNode, trees: list[Snapshot]) -> list[_Release]:
@@ -176,11 +180,11 @@ class _Reader:
         floor = 0 if isinstance(self.tree, UnpackedTree) or not spoken else max(floor, 1)
         name = fields["id"].string("id")
         if len(rows) < floor:
-            self.refuse(f"rows of `{name}` are lost", f"{floor} rows at least", f"{len(rows)}")
+            self.refuse(f"rows of `{name}` are missing", f"at least {floor} rows", f"{len(rows)}")
         names = [row.get("id", row[component]) for row in rows]
         twice = dict.fromkeys(row_name for row_name in names if names.count(row_name) > 1)
         if twice:
-            self.refuse(f"rows of `{name}` stand twice", "each once", ", ".join(twice))
+            self.refuse(f"duplicate rows in `{name}`", "unique rows", ", ".join(twice))
         plain = {key: _plain(fields[key]) for key in _FACTS if key in fields}
         # Every row has a source of its own; that of the table is one of them, as each table has one.
         return {**plain, "source": rows[0]["source"] if rows else "", "rows": rows}

@@ -226,7 +226,7 @@ def _assigned(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | N
         # Deep nesting ends Python's own parser in three of these ways.
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise _refusal(
-                wheel, rule, f"a literal that `{name}` is given", type(error).__name__
+                wheel, rule, f"a literal assigned to `{name}`", type(error).__name__
             ) from None
         return _of_document(rule, member, value, path)
     return None
