@@ -89,7 +89,7 @@ def test_a_key_of_each_format(path: str, text: str) -> None:
     assert reading.key(text, path, node("[project, requires]")) == [">=3", "<4"]
     with pytest.raises(Unread, match="no key `wants`"):
         reading.key(text, path, node("[project, wants]"))
-    with pytest.raises(Unread, match="something else than text"):
+    with pytest.raises(Unread, match="neither text nor numbers"):
         reading.key(text, path, node("project"))
 
 

@@ -1,4 +1,4 @@
-"""What a harvest takes from the matrix that its files are for, also where some of its files are damaged or missing."""
+"""What a harvest needs of the matrix that it writes to, even if some files of the matrix are damaged or missing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from toolmatrix.value import Value
 
 if TYPE_CHECKING:
     Lines = dict[tuple[str, str], tuple[str, str]]
-    """The line of each build on the default channel and what it computes on, by release and machine."""
+    """The line and the accelerator of each build on the default channel, by release and machine."""
 
 
 class BaseMatrix(Value):
-    """The components of a matrix, its Pythons and the lines of builds; `damage` says what of it cannot be read."""
+    """The components of a matrix, its Pythons and the lines of builds; `damage` has the errors of unreadable files."""
 
     components: frozenset[str]
     # The oldest first.
@@ -27,11 +27,10 @@ class BaseMatrix(Value):
 
 
 def read(index: Callable[[], Index], paths: Sequence[str], matched: Collection[str]) -> BaseMatrix:
-    """Those of a matrix at these paths, with the lines of the builds of some components.
+    """The base of the matrix at these paths, with the lines of the builds of the `matched` components.
 
-    What a harvest is to write anew may be why the matrix cannot be read. Its files are read without those that are
-    damaged, and without those that name what these had; the matrix is not judged. Raises the MatrixError of `index`
-    where that is of no use either.
+    The file that a harvest is about to rewrite may be the one that breaks the matrix. So damaged files, and files that
+    depend on them, are left out, and the matrix is not checked. Raises the MatrixError of `index` if that fails too.
     """
     try:
         return _of_index(index(), matched)
@@ -95,7 +94,7 @@ def _of_files(paths: Sequence[str], matched: Iterable[str], error: MatrixError) 
             for name in matched
             if variants.name(name) in matrix.components
         },
-        # Of a file that says something impossible of what stands in another nothing was left out.
+        # If two files contradict each other, both were loaded.
         damage=tuple(damage.values()) or (error,),
     )
 
@@ -104,7 +103,7 @@ def _lines(builds: Iterable[Mapping[str, str]], default: Collection[str]) -> Lin
     lines: Lines = {}
     for build in builds:
         key = build["release"], build["machine"]
-        # Of several builds the one that computes on something: who wants the other one asks for it.
+        # Prefer the build with an accelerator: one without has to be requested.
         if build["channel"] in default and lines.get(key, ("", "none"))[1] == "none":
             lines[key] = build["line"], build["accelerator"]
     return lines

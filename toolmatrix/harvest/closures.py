@@ -1,4 +1,4 @@
-"""Every Python package that some requirements take on a machine, as uv resolves them and writes them down (PEP 751)."""
+"""The full set of Python packages for some requirements on a machine, as uv resolves and locks it (PEP 751)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     Packages = Mapping[str, LockedPackage]
 
 _WRITTEN = "pylock.toml"
-# pip's words for an index in the place of the user's own.
+# pip's options that replace the default index.
 _INDEX = ("--index-url", "-i")
-# An index that has a package at other releases alone would hide those of the next one, which pip looks at as well.
+# By default uv stops at the first index that has a package; pip looks at all of them.
 _EVERY_INDEX = ("--index-strategy", "unsafe-best-match")
-# What builds a source archive that names nothing (PEP 518), and what pip asks of a setup.py without pyproject.toml.
+# The build requirements of a source archive that names none (PEP 518).
 _BUILDERS = ("setuptools", "wheel")
-# How uv says which packages have a source archive alone.
+# How uv reports packages that have only a source archive.
 _LACKS = re.compile(r"([\w.-]+==\S+) has no (?:usable )?wheels|Wheels are required for `([^`]+)`")
 _NOTHING = "nothing was written"
-# Letters of what uv says: of packages with hundreds of releases it lists them all.
+# Characters of a message of uv, which lists every release of a package.
 _LONGEST = 2000
 
 
@@ -43,17 +43,17 @@ def closure(
     previous: LockedClosure | None = None,
     day: str = "",
 ) -> LockedClosure:
-    """All packages with the files that fit, of those `held` the same release where it still goes.
+    """All packages with their matching files; releases of the `previous` closure are kept if they still fit.
 
-    Of what has no wheel the source archive is taken, with what builds it. With a `day` no file counts that came later.
-    Raises Unresolved where requirements do not go together or cannot be had, ToolMissing, IndexFailed.
+    A package without a wheel comes as source archive, with its build requirements. With a `day`, later files are
+    ignored. Raises Unresolved if the requirements conflict or a package is missing, ToolMissing, IndexFailed.
     """
     where = ["--python-version", question.python, "--python-platform", question.platform]
     if day:
         where += ["--exclude-newer", f"{day}T23:59:59Z"]
     any_index, elsewhere = [*where], dict[str, LockedPackage]()
     if question.options:
-        # By the user's own index the same release may be another build, so theirs are asked by themselves before all.
+        # The user's index may have another build of the same release, so it is resolved on its own first.
         alone = [*_exclusive_options(question.options), "--no-deps", *where]
         elsewhere, _ = _resolve(uv, question, question.builds, alone, {}, alone=True)
         where += [*_additional_options(question.options), *_EVERY_INDEX]
@@ -106,17 +106,17 @@ def _resolve(
     *,
     alone: bool = False,
 ) -> tuple[dict[str, LockedPackage], list[tuple[str, str, str]]]:
-    """The packages, and of each source archive among them name, address and SHA-256."""
+    """The packages, and the name, address and SHA-256 of each source archive among them."""
     if not requirements:
         return {}, []
     with tempfile.TemporaryDirectory(prefix="toolmatrix-packages-") as folder:
         path = os.path.join(folder, _WRITTEN)
         if previous:
-            # What stands in the file that uv shall write is what it prefers.
+            # uv prefers the versions in an existing output file.
             with open(path, "w", encoding="utf-8") as file:
                 file.write(_preferences(previous))
         sources: dict[str, str] = {}
-        # It names what lacks a wheel one after the other.
+        # uv reports packages without a wheel one at a time.
         while message := uv.lock(requirements, path, where, alone, tuple(sources)):
             lacking = _without_wheels(message)
             if not lacking.keys() - sources.keys():
@@ -139,8 +139,8 @@ def _preferences(packages: Packages) -> str:
 
 
 def _without_wheels(message: str) -> dict[str, str]:
-    """By its name what has no wheel, with its release where it is said."""
-    # The hint has the name alone of what the reason before it has with its release.
+    """Packages without a wheel by name, each with its release if uv reports one."""
+    # uv's reason has name and release; the hint after it has only the name.
     pins = sorted(
         (pin or name for pin, name in _LACKS.findall(message)), key=lambda pin: "==" in pin
     )
@@ -172,14 +172,14 @@ def _target(question: PackageQuestion) -> str:
 
 def _package(entry: Mapping[str, Any], question: PackageQuestion) -> LockedPackage:
     name, archive = entry["name"], entry.get("archive")
-    # Of what has wheels uv names the source archive as well.
+    # uv also lists the source archive of a package that has wheels.
     candidates = (
         [archive] if archive else entry.get("wheels") or [*filter(None, [entry.get("sdist")])]
     )
     files = {
         _file(candidate): candidate.get("hashes", {}).get("sha256", "") for candidate in candidates
     }
-    # What stands at an address of its own, or in a repository, is asked for by name.
+    # A package from a URL or a repository has no other file.
     if not files or (archive and not all(file.endswith(".whl") for file in files)):
         raise Unresolved(
             f"{name} is available only as source for {_target(question)}",
@@ -195,7 +195,7 @@ def _package(entry: Mapping[str, Any], question: PackageQuestion) -> LockedPacka
             help=_NOTHING,
         )
     return LockedPackage(
-        # A file at an address of its own says its release by its name alone (PEP 427).
+        # A wheel from a URL has its version only in its name (PEP 427).
         version=entry.get("version") or next(iter(files)).split("-")[1],
         files=files,
         url=archive["url"] if archive else "",

@@ -1,7 +1,7 @@
-"""Families of kind `compilers`: what compilers take and define, found by running them.
+"""Families of kind `compilers`: names that compilers accept and macros that they define, found by running them.
 
-A place is one compiler, the root of a distribution, or a directory of such roots; docs/harvest-tools.md describes the
-keys. Series alone do not tell: a distribution packages one point release of each, and names came late into some.
+The path is one compiler, the root of a distribution, or a directory of such roots; docs/harvest-tools.md describes the
+keys. A series is not enough: distributions package point releases, and some names were added in a later one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from toolmatrix.value import Value
 _NAME = re.compile(
     r"(?:(?P<machine>aarch64|x86_64)-linux-gnu-)?(?P<compiler>gcc|clang)(?:-[\d.]+)?"
 )
-# Three numbers, as distributions put their own in front: `gcc-16 (Ubuntu 16-20260322-1ubuntu1) 16.0.1 20260322`.
+# Three numbers, as distributions print their own version first: `gcc-16 (Ubuntu 16-20260322-1ubuntu1) 16.0.1 20260322`.
 _VERSION = re.compile(r"^[^\n]*?(?:version )?(\d+)\.(\d+)\.(\d+)\b[^\n]*", re.MULTILINE)
 _TARGET = re.compile(r"(x86_64|aarch64)\S*linux\S*")
 _OS_RELEASE = re.compile(r"^(ID|VERSION_ID)=[\"']?([^\"'\n]*)", re.MULTILINE)
@@ -32,7 +32,7 @@ _VALID_ARGUMENTS = re.compile(r"note: valid arguments (?:to '-march=' switch )?a
 _CPU = re.compile(r"^\t(\S+)$", re.MULTILINE)
 _FOLDERS = ("usr/bin", "usr/local/bin", "bin")
 _NO_NAME = "no-such-name"
-# The option that takes the name of a CPU, and the macro that says that CRC32 instructions may be used.
+# The options that take the name of a CPU, and the macro for CRC32 instructions.
 _MACHINES = {
     "x86_64": (("march",), "__SSE4_2__"),
     "aarch64": (("mcpu", "march"), "__ARM_FEATURE_CRC32"),
@@ -56,10 +56,10 @@ _COLUMNS: Mapping[str, Any] = {
 
 
 class _Program(Value):
-    """A compiler that makes code for one machine."""
+    """A compiler that compiles for one machine."""
 
     distro: str
-    # What it is started with, the way into the root of its distribution in front.
+    # The command line, with the command that enters the root of its distribution first.
     argv: tuple[str, ...]
     compiler: str
     machine: str
@@ -71,12 +71,12 @@ class _Program(Value):
         return " ".join(self.argv)
 
     def preprocess(self, *words: str) -> programs.ProgramOutput:
-        # Preprocessing is enough: a name that is not known is refused before anything is read, and macros are set.
+        # Preprocessing is enough: it sets the macros and refuses unknown names.
         return programs.ask([*self.argv, *words, "-E", "-dM", "-x", "c", os.devnull])
 
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
-    """The document of facts about the compilers of a place. Raises ToolmatrixError."""
+    """The facts about the compilers at a path. Raises ToolmatrixError."""
     fields = family.node.only(
         f"family `{family.name}`", ("kind", "about", "rolling", "asked"), ("kind", "about")
     )
@@ -97,7 +97,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
             where=Position(context.place),
             expected="a program gcc or clang, a distribution's root with one, or a directory of roots",
         )
-    # The same rows come in the same order, whatever the directories are called.
+    # The order of rows must not depend on the names of directories.
     compilers.sort(
         key=lambda program: (program.distro, program.machine, program.compiler, program.version)
     )
@@ -142,7 +142,7 @@ def _programs(path: str, rolling: Mapping[str, str]) -> Iterator[_Program]:
         for name in _named(root):
             inside = [] if os.path.realpath(root) == "/" else _change_root(root)
             for program in _targets([*inside, name], distro, name):
-                # One program has several names.
+                # One program may have several names.
                 key = (program.compiler, program.machine, program.version)
                 if key not in known:
                     known.add(key)
@@ -160,7 +160,7 @@ def _roots(folder: str) -> list[str]:
 
 
 def _release(root: str) -> dict[str, str]:
-    # The link in etc is often absolute, and would lead to this machine's own.
+    # The link in etc is often absolute, and would lead to the file of this machine.
     for path in ("usr/lib/os-release", "etc/os-release"):
         with suppress(OSError), open(os.path.join(root, path), "rb") as file:
             return dict(_OS_RELEASE.findall(file.read(1 << 16).decode("utf-8", "replace")))
@@ -168,9 +168,9 @@ def _release(root: str) -> dict[str, str]:
 
 
 def _distro(root: str, rolling: Mapping[str, str]) -> str:
-    """The distribution of a root as the matrix calls it. One without a version is the rolling one of its family."""
+    """The matrix's name of the distribution of a root; one without a version is the rolling one of its family."""
     fields = _release(root)
-    # Debian's unstable has no number, and takes that of the release to come when it becomes one.
+    # Debian unstable has no number until it becomes a release.
     name, version = fields.get("ID", ""), fields.get("VERSION_ID", "")
     if not name or (not version and name not in rolling):
         raise HarvestRefused(
@@ -182,7 +182,7 @@ def _distro(root: str, rolling: Mapping[str, str]) -> str:
 
 
 def _named(root: str) -> list[str]:
-    """The names of programs below a root that compilers have."""
+    """The names of compilers below a root."""
     names: set[str] = set()
     for folder in _FOLDERS:
         with suppress(OSError):
@@ -191,14 +191,14 @@ def _named(root: str) -> list[str]:
 
 
 def _change_root(root: str) -> list[str]:
-    """How a program below a root is started, so that it finds its own libraries and not this machine's."""
-    # chroot is for root alone, which anybody is in a namespace of users of their own.
+    """The command that starts a program below a root with that root's libraries."""
+    # chroot needs root, which every user is in a user namespace of their own.
     command = ["chroot", root]
     return command if os.geteuid() == 0 else ["unshare", "--map-root-user", *command]
 
 
 def _targets(argv: Sequence[str], distro: str, name: str) -> Iterator[_Program]:
-    """The machines that a compiler makes code for: GCC for one, Clang for all."""
+    """A program for each machine that a compiler targets: one for GCC, all for Clang."""
     output = programs.ask([*argv, "--version"])
     version = _VERSION.search(output.text)
     if output.status or version is None:
@@ -208,7 +208,7 @@ def _targets(argv: Sequence[str], distro: str, name: str) -> Iterator[_Program]:
             expected="`--version` output with three numbers",
             found=output.text.strip().partition("\n")[0][:120] or f"status {output.status}",
         )
-    # A file that is named with --from may be called anything, and is known by what it prints.
+    # A file of `--from` may have any name, so its output decides.
     compiler = "clang" if "clang" in name or "clang version" in output.text else "gcc"
     numbers = (int(version[1]), int(version[2]), int(version[3]))
     printed = version[0].strip()
@@ -235,27 +235,27 @@ def _targets(argv: Sequence[str], distro: str, name: str) -> Iterator[_Program]:
 def _names(
     compilers: Iterable[_Program], more: Mapping[str, Sequence[str]]
 ) -> dict[tuple[str, str], list[str]]:
-    """The names for each machine and option that some of the compilers lists, and those that are asked for besides."""
+    """The names to try for each machine and option: those that any compiler lists, and those of the family."""
     names: dict[tuple[str, str], set[str]] = {}
-    # Old compilers list none, and point releases of one series differ: what one of them lists is put to all.
+    # Old compilers list none, and point releases of one series differ: each name is tried with every compiler.
     for program in compilers:
         for option in _MACHINES[program.machine][0]:
             candidates = names.setdefault((program.machine, option), set())
             candidates.update(_printed_names(program, option))
-            # With an extension behind (`generic+crc`) a name is in no list, and names of x86 have none.
+            # Lists lack names with an extension (`generic+crc`), which only ARM has.
             if program.machine == "aarch64":
                 candidates.update(more.get(option, ()))
     return {key: sorted(candidates) for key, candidates in names.items()}
 
 
 def _printed_names(program: _Program, option: str) -> list[str]:
-    """The names that a compiler lists, which old ones do not."""
+    """The names that a compiler lists; none for an old one."""
     if program.compiler == "clang":
-        # What Clang lists are CPUs: of x86 by -march, of ARM by -mcpu.
+        # Clang lists CPUs: names for -march on x86, for -mcpu on ARM.
         cpus = option == _MACHINES[program.machine][0][0]
         return _CPU.findall(program.preprocess("--print-supported-cpus").text) if cpus else []
     match = _VALID_ARGUMENTS.search(program.preprocess(f"-{option}={_NO_NAME}").text)
-    # `native` is the machine that happens to be asked, and rows are about all.
+    # `native` depends on this machine; rows must not.
     return [name for name in match[1].split() if name != "native"] if match else []
 
 

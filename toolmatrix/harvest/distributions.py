@@ -1,7 +1,6 @@
-"""Families of kind `distributions`: what Debian and Ubuntu package, by their package lists.
+"""Families of kind `distributions`: packages of Debian and Ubuntu, by their package lists.
 
-The lists are on disk, as apt keeps them, or as an archive has them below `dists`; docs/harvest-tools.md describes
-the keys.
+The lists are on disk, in the layout of apt or of an archive (`dists`); docs/harvest-tools.md describes the keys.
 """
 
 from __future__ import annotations
@@ -37,21 +36,21 @@ _NEEDED = ("Package", "Version", "Architecture", "Filename")
 
 
 class PackageList(Value):
-    """One list, with the versions of the packages that were asked for."""
+    """One list, with the versions of the wanted packages."""
 
     path: str
     codename: str
     machine: str
-    # How the archive calls it, and the sha256 of it unpacked.
+    # Its path in the archive, and its sha256 unpacked.
     name: str
     sha256: str
     versions: Mapping[str, str]
 
 
 def lists(root: str, codenames: Sequence[str], wanted: re.Pattern[str]) -> list[PackageList]:
-    """The lists below a place of distributions with these codenames, with the packages whose names match.
+    """The lists of these codenames below a path, with the packages whose names match.
 
-    Raises HarvestRefused where there is none, or one is damaged or cut off.
+    Raises HarvestRefused if there is none, or one is damaged or truncated.
     """
     package_lists = [
         _read(path, match, wanted)
@@ -129,15 +128,15 @@ def _lz4(data: bytes) -> bytes:
         raise missing("lz4") from None
     frame = lz4.frame.LZ4FrameDecompressor()
     unpacked: bytes = frame.decompress(data, _LARGEST + 1)
-    # Of a frame that was cut off lz4 unpacks what there is and says nothing.
+    # lz4 unpacks a truncated frame without an error.
     if not frame.eof and len(unpacked) <= _LARGEST:
         raise EOFError("it ends early")
     return unpacked
 
 
 def _verify_checksum(path: str, match: re.Match[str], inside: str, sha256: str) -> None:
-    """Hold a list against the checksums of its archive, where they lie beside it."""
-    # What stands behind the suite separates all parts of this path: `/` in an archive, `_` where apt keeps lists.
+    """Compare a list with the checksums of its archive, if they are beside it."""
+    # The separator after the suite: `/` in an archive, `_` in the lists of apt.
     slash = path[match.end("codename") + len(match["pocket"] or "")]
     start = path[: match.end("codename") + len(match["pocket"] or "")]
     for release in _RELEASES:
@@ -162,11 +161,11 @@ def _versions(data: bytes, path: str, wanted: re.Pattern[str]) -> dict[str, str]
     newest: dict[str, str] = {}
     end = 0
     whole = len(data.rstrip(b"\n"))
-    # Most paragraphs are of other packages, and reading one takes long.
+    # Most paragraphs are of other packages, and parsing one is slow.
     for match in _PARAGRAPH.finditer(data):
         end = match.end()
         name = match[1].decode("utf-8", "replace")
-        # The last one tells whether the list was cut off.
+        # The last one shows whether the list is truncated.
         if end < whole and not wanted.fullmatch(name):
             continue
         fields = Packages(match[0].decode("utf-8", "replace"))
@@ -194,8 +193,8 @@ def _damaged(path: str, found: str) -> HarvestRefused:
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 _TWO = re.compile(r"\d+\.\d+")
-# A snapshot of GCC has its day in the version of upstream (`16-20260322-1ubuntu1`), and a candidate its `~rc`; what
-# else stands behind a dash is the distribution's.
+# An upstream version may end with the day of a snapshot (`16-20260322-1ubuntu1`) or with `~rc`; the rest after a dash
+# is the distribution's.
 _UPSTREAM = re.compile(r"(?:\d+:)?(\d[\w.]*(?:-\d{8}|~rc\d+|~beta\d+)?)")
 _OFFERS: Mapping[str, Any] = {
     "id": "distro-packages",
@@ -237,7 +236,7 @@ _OFFERS: Mapping[str, Any] = {
 
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
-    """The document of facts about the distributions whose package lists lie at a place. Raises ToolmatrixError."""
+    """The facts about the distributions whose package lists are at a path. Raises ToolmatrixError."""
     known = ("kind", "about", "releases", "rolling", "series", "versions")
     fields = family.node.only(f"family `{family.name}`", known, known)
     if not context.place:
@@ -286,7 +285,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
 
 
 def _suites(package_lists: Iterable[PackageList], codename: str) -> str:
-    """Where an archive has the lists of a distribution."""
+    """The paths of the suites of a distribution in its archive."""
     suites = {
         "/".join(package_list.name.split("/")[:2])
         for package_list in package_lists
@@ -300,7 +299,7 @@ def _of(fields: Mapping[str, yamlfile.YamlNode], name: str) -> list[tuple[str, y
 
 
 def _codenames(fields: Mapping[str, yamlfile.YamlNode], family: Family) -> dict[str, str]:
-    """The releases of the distributions by codename: those that a fact file has, and those that roll."""
+    """The releases of the distributions by codename: those of a fact file, and rolling ones."""
     path = os.path.join(os.path.dirname(family.node.file), fields["releases"].string("releases"))
     codenames = {
         codename: node.string("a distribution") for codename, node in _of(fields, "rolling")
@@ -320,9 +319,9 @@ def _codenames(fields: Mapping[str, yamlfile.YamlNode], family: Family) -> dict[
 
 
 def _pattern(component: str, name: str) -> re.Pattern[str]:
-    """The names of packages of which there is one for each series, `{}` standing for the series."""
+    """A pattern for the packages of each series; `{}` in the name is the series."""
     before, _, after = name.partition("{}")
-    # python3 is a package of all series, g++-12 of one.
+    # `g++-12` is the package of one series, `python3` of none.
     digits = _NUMBERS if component in SINGLE else _TWO
     return re.compile(f"{re.escape(before)}{digits.pattern}{re.escape(after)}")
 
@@ -367,7 +366,7 @@ def _newest(package_lists: Iterable[PackageList]) -> tuple[dict[str, str], str]:
     for package_list in package_lists:
         codename = package_list.codename
         for name, version in package_list.versions.items():
-            # In dpkg's order, where `~rc1` comes before the release: it decides which of two packages is installed.
+            # In the order of dpkg, with `~rc1` before the release: it installs the newest.
             if name not in versions or Version(versions[name]) < Version(version):
                 versions[name] = version
     return versions, codename
@@ -387,6 +386,6 @@ def _offered(column: str, pattern: re.Pattern[str], versions: Mapping[str, str])
 
 
 def _upstream(version: str) -> str:
-    """The version that a package is made of, without the distribution's own numbers."""
+    """The upstream version of a package."""
     match = _UPSTREAM.match(version)
     return match[1] if match else version

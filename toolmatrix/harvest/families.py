@@ -1,4 +1,4 @@
-"""The families that harvesters write facts of (matrix/families.yaml), and the indexes that they ask."""
+"""The families of harvested facts (matrix/families.yaml), and the package indexes that they read."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 SCHEMA = "toolmatrix.families/1"
 
-# The modules of this package that read a kind of source.
+# The modules of this package that each read one kind of source.
 KINDS = (
     *("compilers", "distributions", "index", "listing"),
     *("published", "toolkits", "tree", "wheels"),
 )
-# Those of them that are read at a place which somebody names.
+# The kinds that are read at a path of the user.
 PLACED = ("compilers", "distributions", "listing", "tree")
 
 FAMILIES = yamlfile.NodeKind(
@@ -41,7 +41,7 @@ FAMILIES = yamlfile.NodeKind(
 
 
 class Family(Value):
-    """One family: what it is called, the kind of its source, and the keys that this kind reads."""
+    """One family: its name, the kind of its source, and the keys that this kind reads."""
 
     name: str
     kind: str
@@ -50,29 +50,29 @@ class Family(Value):
 
     @property
     def fields(self) -> Mapping[str, YamlNode]:
-        """The keys of the family, each value with its place."""
+        """The keys of the family, each value with its position."""
         return self.node.fields or {}
 
 
 class HarvestContext(Value):
-    """What a harvester is given besides its family."""
+    """What a harvester needs besides its family."""
 
     session: Session
     day: date
     # The component for each package of an index, by its normalized name (PEP 503).
     packages: Mapping[str, str] = {}
-    # Those of them that are programs, which a machine may have in another way.
+    # The components among them that are programs, which may also come from elsewhere.
     programs: frozenset[str] = frozenset()
-    # Components of the matrix, None where a file needs to declare none.
+    # Components of the matrix, None if the file need not declare its own.
     components: frozenset[str] | None = None
     # The Python series of the matrix, the oldest first.
     pythons: Sequence[str] = ()
-    # Of components in builds on the default channel: their line, and what they compute on, by release and machine.
+    # The line and accelerator of each build on the default channel by release and machine, for each component.
     lines: Mapping[str, Mapping[tuple[str, str], tuple[str, str]]] = {}
-    # A path that is read in the place of the source itself, "" for none.
+    # A path to read instead of the source itself, "" for none.
     place: str = ""
     env: Mapping[str, str] = {}
-    # Told how much of how much is read.
+    # Called with how many are read, and the total.
     progress: Callable[[int, int], None] = lambda _done, _total: None
 
 
@@ -104,7 +104,7 @@ def packages(path: str = "") -> dict[str, str]:
     }
     for family in fields["families"].mapping("families").values():
         own = family.fields or {}
-        # Of other kinds packages are what they read, and no component's own.
+        # In other kinds, packages are sources and not components.
         if "kind" in own and own["kind"].text == "index":
             for name, node in pieces.entries(own, "packages").items():
                 components[name] = pieces.text(node.fields or {}, "component", name)
@@ -127,7 +127,7 @@ def _read(path: str) -> dict[str, YamlNode]:
 
 
 def chosen(known: Mapping[str, Family], names: Sequence[str]) -> list[Family]:
-    """The families that are named; where none is, all that need no place and no such call. Raises NothingMatched."""
+    """The named families; without names, all that need no path and are not `by-name`. Raises NothingMatched."""
     for name in names:
         if name not in known:
             raise NothingMatched(
@@ -143,11 +143,11 @@ def chosen(known: Mapping[str, Family], names: Sequence[str]) -> list[Family]:
 
 
 def matched(families: Sequence[Family]) -> set[str]:
-    """The components whose builds those of packages go with."""
+    """The components whose lines the builds of packages follow."""
     return {
         line.text or ""
         for family in families
-        # Of other kinds packages are what they read.
+        # In other kinds, packages are sources.
         if family.kind == "index"
         for package in pieces.entries(family.fields, "packages").values()
         if (line := (package.fields or {}).get("line")) is not None
@@ -155,16 +155,15 @@ def matched(families: Sequence[Family]) -> set[str]:
 
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
-    """The document of facts of one family. Raises ToolmatrixError."""
-    name = f"toolmatrix.harvest.{family.kind}"
-    # Only what is asked for is imported. `kind` is one of KINDS, so that a file of families can name nothing else.
-    module = __import__(name, fromlist=["harvest"])
+    """The facts of one family. Raises ToolmatrixError."""
+    # Import only the module that is needed. `kind` is one of KINDS, so a file of families cannot name another.
+    module = __import__(f"toolmatrix.harvest.{family.kind}", fromlist=["harvest"])
     document: dict[str, Any] = module.harvest(family, context)
     return document
 
 
 class Indexes(Value):
-    """Addresses of package indexes, the one that is asked first in front."""
+    """Addresses of package indexes, in the order in which they are read."""
 
     urls: tuple[str, ...]
     # A file of certificates, "" for those of the environment.
@@ -189,7 +188,7 @@ def indexes(env: Mapping[str, str]) -> Indexes:
     more = " ".join(
         (env.get("UV_INDEX", ""), env.get("UV_EXTRA_INDEX_URL", ""), pip.get("extra-index-url", ""))
     )
-    # uv may give an index a name.
+    # An index of uv may have a name.
     urls = [url.partition("=")[2] if _is_named(url) else url for url in (first, *more.split())]
     certificates = pip.get("cert", "") or env.get("SSL_CERT_FILE", "")
     return Indexes(
@@ -200,22 +199,22 @@ def indexes(env: Mapping[str, str]) -> Indexes:
 
 
 def _is_named(url: str) -> bool:
-    # Behind it an address may have `=` in its query without being named.
+    # An address may also have `=` in its query.
     return "=" in url.partition("://")[0]
 
 
 def _pip(env: Mapping[str, str]) -> dict[str, str]:
     """The settings of pip by their long names, its variables before its files.
 
-    Read as pip's documentation has it (Configuration: location, precedence, naming), and not by pip: it takes a third
-    of a second to start, and environments of uv have none.
+    Read as pip documents it (Configuration: location, precedence, naming), but without pip: it takes a third of a
+    second to start, and environments of uv lack it.
     """
     files = RawConfigParser()
     for path in _pip_files(env):
         with suppress(OSError, ConfigParserError, UnicodeDecodeError):
             files.read(path, encoding="utf-8")
     settings: dict[str, str] = {}
-    # What is for `pip install` alone decides.
+    # The section of `pip install` has precedence.
     for section in ("global", "install"):
         if files.has_section(section):
             settings |= {name.replace("_", "-"): text for name, text in files.items(section)}
@@ -224,7 +223,7 @@ def _pip(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pip_files(env: Mapping[str, str]) -> list[str]:
-    """The files of settings that pip reads on Linux, a later one before an earlier."""
+    """The files of settings that pip reads on Linux; later ones have precedence."""
     named = env.get("PIP_CONFIG_FILE", "")
     if named == os.devnull:
         return []

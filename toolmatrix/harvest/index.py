@@ -1,4 +1,4 @@
-"""Packages of an index: their file lists, and METADATA of as few wheels as say what all require."""
+"""Packages of an index: their file lists, and METADATA of as few wheels as possible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ THREADS = 8
 
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
-    """The document of facts of a family of packages. Raises ToolmatrixError."""
+    """The facts of a family of packages. Raises ToolmatrixError."""
     family.node.only(f"family `{family.name}`", ("kind", "about", "packages"), ("packages",))
     named = family.fields["packages"].mapping("packages")
     packages = [_package(name, node) for name, node in named.items()]
@@ -43,7 +43,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
                 for package, releases in zip(reader.all(packages, chosen), published, strict=True)
             ]
         except BaseException:
-            # What was read is kept; what was not begun is not begun.
+            # Finished downloads stay in the cache; the others are not started.
             workers.shutdown(wait=False, cancel_futures=True)
             raise
     return package_facts.document(read, context)
@@ -121,7 +121,7 @@ def _chosen(releases: Sequence[PublishedRelease], package: Package) -> list[Publ
 
 
 class _Reader:
-    """Reads METADATA, the wheels of the highest and the lowest Python of each release and machine before all others."""
+    """Reads METADATA, first of the wheels for the lowest and the highest Python of each release and machine."""
 
     def __init__(
         self, context: HarvestContext, workers: ThreadPoolExecutor, components: dict[str, str]
@@ -143,16 +143,16 @@ class _Reader:
             if package.requires != ()
             for by_target in several
         ]
-        # METADATA hardly differs between the Pythons of a release, so that two of its wheels mostly speak for all.
-        # Those of all packages are asked for in one go, or threads would wait for the last wheel of each.
+        # METADATA rarely differs between the Pythons of a release, so that two of its wheels are mostly enough.
+        # The wheels of all packages are one batch, or threads would wait for the last wheel of each package.
         self.read(
             wheel
             for by_target in pending
             for wheels in _ladders(by_target)
-            # This step takes the first and the last, or the only one.
+            # The first and the last, or the only one.
             for wheel in wheels[:: len(wheels) - 1 or 1]
         )
-        # What two ends have in common holds between them; where they differ every wheel is read.
+        # If both ends agree, so do the wheels between them; otherwise every wheel is read.
         self.read(
             wheel
             for by_target in pending
@@ -184,7 +184,7 @@ class _Reader:
             self.context.progress(done, len(wanted))
 
     def _metadata(self, served: Served) -> dict[tuple[str, str], Metadata]:
-        """What holds of each machine and Python: METADATA of its wheel, or of the next lower one that was read."""
+        """METADATA for each machine and Python: of its wheel, or of the next lower one that was read."""
         metadata = {}
         for machine in MACHINES:
             last: Metadata | None = None
@@ -197,11 +197,11 @@ class _Reader:
 
 
 def _served(release: PublishedRelease, pythons: Sequence[str]) -> Served:
-    """The wheel that is installed on each machine and Python, the oldest Python first."""
+    """The wheel that installers choose for each machine and Python, the oldest Python first."""
     served = {}
     for machine in MACHINES:
         for python in pythons:
-            # Requires-Python counts beside the tags: `py3` and abi3 also name Pythons that their release left behind.
+            # Requires-Python counts as well: `py3` and abi3 also cover Pythons that the release no longer supports.
             fit = [
                 (best, wheel)
                 for wheel in release.files
@@ -215,7 +215,7 @@ def _served(release: PublishedRelease, pythons: Sequence[str]) -> Served:
 
 
 def _ladders(served: Served) -> list[list[Wheel]]:
-    """The wheels of each machine, that of the oldest Python first."""
+    """The wheels of each machine, the one for the oldest Python first."""
     ladders = []
     for machine in MACHINES:
         wheels = {

@@ -1,7 +1,7 @@
-"""Kind `listing`: builds by the names of the wheels that a release page publishes, as a stored listing has them.
+"""Kind `listing`: builds by the names of the wheels on a release page, read from a stored listing.
 
-Any text will do, such as a page, a table, or what a release API answered: a name or an address of a wheel is found in
-each alike. A listing is a file of a repository, read from a clone of it or by itself.
+Any text will do, such as a page, a table, or the answer of a release API: it is searched for names and addresses of
+wheels. A listing is a file of a repository, read from a clone or on its own.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from toolmatrix.value import Value
 from toolmatrix.wording import plural
 
 LARGEST = 64 << 20
-"""Bytes of one listing; that of the largest release page known has one."""
+"""Bytes of one listing; the largest known has 1 MiB."""
 MOST_FILES = 10_000
 _NEEDED = ("component", "listings", "channel", "file", "line", "columns", "cells")
 _OPTIONAL = ("address", "install", "skip", "known", "sources", "extends", "accelerator", "by-name")
 _MOST_NAMED = 5
-# The places of a file name, with what may stand there.
+# The fields of a file name, with a pattern for each.
 _FIELDS = {
     "release": r"(?P<release>\d[0-9a-z.]*)",
     "python": r"(?P<python>cp3\d+)",
-    # CPython 3.7 and those before it had an `m` there.
+    # CPython up to 3.7 has an `m` here.
     "abitag": r"(?P<abitag>(?P=python)m?)",
     "machine": r"(?P<machine>x86_64|aarch64)",
-    # Tags of several platforms stand with dots between them (PEP 425).
+    # Dots separate the tags of several platforms (PEP 425).
     "platform": r"(?:manylinux\w*\.)*(?:manylinux\w*|linux)_(?P<machine>x86_64|aarch64)",
 }
 
@@ -49,13 +49,13 @@ class Listing(Value):
 
 
 class _Page(Value):
-    # How the files of a family are called, and what their names tell.
+    # The pattern of the file names of a family, and the cells that they fill.
     component: str
     channel: str
     title: str
     accelerator: str
     file: str
-    # Where one lies, or what installs it from an index.
+    # The address of a file, or the requirement that installs it from an index.
     address: str
     requirement: str
     line: str
@@ -63,7 +63,7 @@ class _Page(Value):
     cells: Mapping[str, str]
 
     def install(self, tag: str) -> str:
-        """The requirement that installs a build of a release with that tag, of which places are left."""
+        """The requirement that installs a build of the release with this tag, with its other fields left open."""
         address = self.address.replace("{tag}", tag).replace("{file}", self.file)
         return self.requirement or f"{self.component}@{address}"
 
@@ -100,7 +100,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     }
     return {
         "sources": {**sources, **read},
-        # One without a title is another file's.
+        # Another file declares a channel without a title.
         "channels": [_channel(page, listings[0].source, builds)] if page.title else [],
         "tables": [table],
     }
@@ -186,12 +186,12 @@ def _decoded(data: bytes, name: str) -> str:
 
 
 def _tree(root: str, pattern: str) -> tuple[list[tuple[str, bytes]], str]:
-    """The files of a clone, or of any directory, whose paths fit a pattern, and the commit."""
-    # A directory without them may lie in a repository that has nothing to do with it.
+    """The files of a clone, or of any directory, whose paths match a pattern, and the commit."""
+    # A directory without them may be inside an unrelated repository.
     cloned = any(os.path.exists(os.path.join(root, name)) for name in (".git", "objects"))
     commit = _git(root, "rev-parse", "--verify", "HEAD").decode().strip() if cloned else ""
     if commit:
-        # Not the files that are checked out: they may have been changed, and the source will name the commit.
+        # Not from the work tree, which may have changes: the source names the commit.
         names = _git(root, "ls-tree", "-r", "--name-only", "-z", commit).decode().split("\0")
         fitting = [name for name in names if fnmatchcase(name, pattern)]
         return [(name, _git(root, "show", f"{commit}:{name}")) for name in fitting], commit
@@ -208,7 +208,7 @@ def _tree(root: str, pattern: str) -> tuple[list[tuple[str, bytes]], str]:
 def _git(folder: str, *words: str) -> bytes:
     import subprocess
 
-    # Settings of the user or of the clone may name programs, which reading needs none of.
+    # Settings of the user or of the clone may start programs.
     quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
     try:
         ended = subprocess.run(  # noqa: S603 - git alone, no shell, its words are of this module
@@ -235,7 +235,7 @@ def _builds(page: _Page, listings: Sequence[Listing]) -> Iterator[Build]:
     fields: dict[tuple[str, str, str], dict[str, str]] = {}
     for listing in listings:
         for link in wheels.finditer(listing.text):
-            # An address has `%2B` where the name has the `+` of a local version.
+            # An address has `%2B` for the `+` of a local version.
             file = unquote(link["file"])
             match = name.fullmatch(file)
             if match is None:
@@ -247,13 +247,13 @@ def _builds(page: _Page, listings: Sequence[Listing]) -> Iterator[Build]:
             if link["address"] and page.address:
                 tag = _tag(page, listing, unquote(link[0]), file)
             fields[build] = {**match.groupdict(), "tag": tag}
-            # What two listings name is known by the first of them.
+            # The first listing of a build is its source.
             tags.setdefault(build, {}).setdefault(match["python"], listing.source)
     if odd or not tags:
         _refuse(page, listings, list(odd))
     for (release, line, machine), pythons in tags.items():
         cells: dict[str, Any] = {
-            # Names say `cxx11abiTRUE`, and the matrix `true`.
+            # Names have `cxx11abiTRUE`, the matrix has `true`.
             column: template.format_map(fields[release, line, machine]).lower()
             for column, template in page.cells.items()
         }
@@ -276,14 +276,14 @@ def _name_pattern(page: _Page) -> re.Pattern[str]:
         if index % 2 == 0:
             text += re.escape(segment)
         else:
-            # A place that stands twice holds the same both times.
+            # A field that occurs twice has the same text both times.
             text += f"(?P={segment})" if segment in used else fields[segment]
             used.add(segment)
     return re.compile(text)
 
 
 def _tag(page: _Page, listing: Listing, address: str, file: str) -> str:
-    """The tag of the release page that a wheel lies on."""
+    """The tag of the release page of a wheel."""
     start, _, end = page.address.replace("{file}", file).partition("{tag}")
     tag = address.removeprefix(start).removesuffix(end)
     if address != f"{start}{tag}{end}" or "/" in tag:
@@ -310,7 +310,7 @@ def _refuse(page: _Page, listings: Sequence[Listing], odd: list[str]) -> NoRetur
 
 
 def _with_archs(build: Build) -> Build:
-    # People ask first what a build runs on: where nobody read it, that is said.
+    # Users look first for what a build runs on, so rows show explicitly that it is unknown.
     return build.replace(cells={**build.cells, "archs": build.cells.get("archs", "unknown")})
 
 
@@ -329,7 +329,7 @@ def _channel(page: _Page, source: str, builds: Sequence[Build]) -> dict[str, Any
 
 
 class Build(Value):
-    """One published build: what tells it from others, and its cells by column."""
+    """One published build: what distinguishes it from others, and its cells by column."""
 
     release: str
     line: str
@@ -339,7 +339,7 @@ class Build(Value):
 
 
 class Known(Value):
-    """Cells that a family says of some of its builds: those of `releases`, and of lines that fit a pattern."""
+    """Cells that a family adds to some builds: those of `releases` whose line matches a pattern."""
 
     releases: str
     line: str
@@ -347,7 +347,7 @@ class Known(Value):
 
 
 def plain_value(node: YamlNode) -> Any:
-    """A value of a family as it goes into a fact file: text, lists and mappings."""
+    """A value of a family as in a fact file: text, lists and mappings."""
     if node.fields is not None:
         return {name: plain_value(child) for name, child in node.fields.items()}
     if node.items is not None:
@@ -373,7 +373,7 @@ def read_known_builds(nodes: Iterable[YamlNode]) -> list[Known]:
 
 
 def complete_builds(builds: Iterable[Build], known: Sequence[Known]) -> list[Build]:
-    """The builds with what a family says of them, which stands before what their names tell; of that the first."""
+    """The builds with the cells that a family adds; they override those of the names, and the first entry wins."""
     completed = list(builds)
     scale = Scale("pep440", order_releases(build.release for build in completed))
     masks = [scale.select(entry.releases) for entry in known]
@@ -388,12 +388,12 @@ def complete_builds(builds: Iterable[Build], known: Sequence[Known]) -> list[Bui
 
 
 def order_releases(releases: Iterable[str]) -> list[str]:
-    """Releases without repetitions, the oldest first."""
+    """Distinct releases, the oldest first."""
     return versions.sort("pep440", dict.fromkeys(releases, 0))
 
 
 def table_rows(table: str, key: str, builds: Iterable[Build]) -> list[dict[str, Any]]:
-    """The rows of a table of variants: releases whose builds for a line are alike share one, named by the first."""
+    """The rows of a table of variants; releases whose builds for a line are equal share one."""
     alike: dict[tuple[str, ...], list[Build]] = {}
     for build in builds:
         # By `repr`, as a cell may be a mapping.
@@ -403,7 +403,7 @@ def table_rows(table: str, key: str, builds: Iterable[Build]) -> list[dict[str, 
     for group in alike.values():
         releases = order_releases(build.release for build in group)
         first = group[0]
-        # By the oldest release, so that a row keeps its name when a later one joins it and is not taken for lost.
+        # Named after the oldest release, so that a row keeps its id when a later release joins it.
         identity = f"{table}/{releases[0]}+{first.line}@{first.channel}/{first.machine}"
         rows.append(
             {
@@ -419,14 +419,14 @@ def table_rows(table: str, key: str, builds: Iterable[Build]) -> list[dict[str, 
 
 
 def _row_order(row: Mapping[str, Any], key: str) -> tuple[Any, ...]:
-    # The newest release first, as in tables that people write.
+    # The newest release first, as in tables written by hand.
     first = versions.key(row[key].split()[0])
     numbers = tuple(-number for number in first[0])
     return numbers, row[key], row["line"], row["machine"]
 
 
 def python_selector(tags: Iterable[str]) -> str:
-    """Python tags of wheels (`cp39`, `cp310`) as a selector: `3.9-3.10`, or one by one where some are left out."""
+    """Python tags of wheels (`cp39`, `cp310`) as a selector: `3.9-3.10`, or a list if there are gaps."""
     minors = sorted({int(tag.removeprefix("cp3")) for tag in tags})
     if len(minors) > 1 and minors == [*range(minors[0], minors[-1] + 1)]:
         return f"3.{minors[0]}-3.{minors[-1]}"
@@ -437,6 +437,6 @@ def line_order(line: str) -> tuple[tuple[int, str], ...]:
     """A sort key of lines: CUDA 11.8 before 12 (`cu118`, `cu12`), torch 2.9 before 2.10."""
     import re
 
-    # As numbers 118 would come behind 12: the digits of `cu` are compared as text.
+    # As a number 118 would follow 12, so the digits of `cu` are compared as text.
     parts = re.findall(r"(cu\d+|\D+)|(\d+)", line)
     return tuple((int(digits or -1), text) for text, digits in parts)

@@ -1,4 +1,4 @@
-"""Packages that were read at an index as the document of a fact file."""
+"""Packages of an index as the document of a fact file."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     Target = tuple[str, str]
     """A machine and a Python series."""
     Served = dict[tuple[str, str], Wheel]
-    """The wheel that a machine and a Python series get."""
+    """The wheel for each machine and Python series."""
 
 _DIGITS = 16
-"""Digits of a sha256 that name a file."""
+"""Digits of a sha256 in a row."""
 
 
 class BuildLine(Value):
-    """The line of the builds of some releases for a machine, where it is another than that of what they require."""
+    """The line of the builds of some releases for a machine, if it is not the line of the required component."""
 
     releases: str
     machine: str
@@ -31,40 +31,40 @@ class BuildLine(Value):
 
 
 class Package(Value):
-    """A package of a family, as its keys say it."""
+    """A package of a family, with the keys of the family."""
 
     name: str
     component: str
     title: str
     # The oldest release that is read, "" for all.
     since: str
-    # Components that its requirements are read of, None for all that the matrix knows.
+    # Components whose requirements are read, None for all of the matrix.
     requires: tuple[str, ...] | None
     extras: tuple[str, ...]
-    # The line of its builds; `COMPONENT` for that of the build of a component that it requires exactly; "" for a
-    # package that computes on no accelerator by itself.
+    # The line of its builds; `COMPONENT` for the line of the component that it pins; "" for a package that does not
+    # use an accelerator itself.
     line: str
     lines: tuple[BuildLine, ...]
     install: str
-    # The CUDA that its name stands for, "" for none, and whether that has to be there beside it.
+    # The CUDA in its name, "" for none, and whether that has to be installed as well.
     cuda: str
     beside: bool
-    # Nobody read which devices the code inside is for.
+    # The devices of its code are unknown.
     unread: bool
     # The releases with such code, "" for all.
     compiled: str = ""
-    # So many of the newest releases are read, 0 for all, and as many of those that a selector admits besides.
+    # The number of newest releases to read, 0 for all, and a selector for as many more.
     newest: int = 0
     besides: str = ""
-    # Nobody looks at what was read before it is answered with: rows say so, and what they leave out.
+    # It is used without review, so rows show the day and requirements that they leave out.
     unreviewed: bool = False
-    # It is built from source as well, so that its files speak of wheels alone; what a build takes other facts say
-    # (`read`) or nobody (`unread`). "" where nobody thinks of a build.
+    # It is also built from source, so its files limit only wheels; other facts have the requirements of a build
+    # (`read`) or they are unknown (`unread`). "" for a package that is not built.
     source: str = ""
 
 
 class ReleaseRead(Value):
-    """A release with what was read of it."""
+    """A release with its wheels and their METADATA."""
 
     release: PublishedRelease
     served: Served
@@ -76,12 +76,12 @@ class PackageRead(Value):
 
     package: Package
     releases: tuple[ReleaseRead, ...]
-    # Final releases that the index has.
+    # The number of final releases on the index.
     published: int = 0
 
 
 def document(read: Sequence[PackageRead], context: HarvestContext) -> dict[str, Any]:
-    """The facts of packages, those of one component together."""
+    """The facts of packages, grouped by component."""
     by_component: dict[str, list[PackageRead]] = {}
     for entry in read:
         by_component.setdefault(entry.package.component, []).append(entry)
@@ -111,7 +111,7 @@ def _count(read: PackageRead) -> str:
 
 
 def _unread(component: str, read: PackageRead) -> Iterator[dict[str, Any]]:
-    """What nobody knows of a package, as facts that are let go where nothing better refuses."""
+    """What is unknown of a package, as facts that give way to better ones."""
     package = read.package
     about = {"evidence": "unknown", "source": _source(package)}
     if package.source == "unread" or (package.line and not package.source):
@@ -136,7 +136,7 @@ def _unread(component: str, read: PackageRead) -> Iterator[dict[str, Any]]:
 
 
 def _is_pure(record: ReleaseRead) -> bool:
-    # Wheels that are the same for every machine hold no code for any.
+    # Wheels for any machine contain no machine code.
     wheels = record.release.wheels
     return bool(wheels) and not any(tag.machine for wheel in wheels for tag in wheel.serves)
 
@@ -146,7 +146,7 @@ def _source(package: Package) -> str:
 
 
 class _Tables:
-    """The tables of one component: its releases, and its builds where they differ by toolkit."""
+    """The tables of one component: its releases, and its builds if they differ by toolkit."""
 
     def __init__(self, component: str, read: list[PackageRead], context: HarvestContext) -> None:
         self.component = component
@@ -171,7 +171,7 @@ class _Tables:
                     yield self.table(f"{entry.package.name}-variants", entry.package, rows)
 
     def releases(self) -> dict[str, Any]:
-        """The table of releases; of a release in several packages that of the first says what it requires."""
+        """The table of releases; if several packages have a release, the first one gives its requirements."""
         rows: dict[str, dict[str, Any]] = {}
         for entry in self.read:
             for record in entry.releases:
@@ -186,7 +186,7 @@ class _Tables:
         return table
 
     def requirements_read(self) -> dict[str, Any]:
-        """The packages that are required and have no cell, and the releases whose METADATA does not say all."""
+        """The required packages that have no cell, and the releases whose METADATA is incomplete."""
         others: set[str] = set()
         unread: dict[str, None] = {}
         for entry in self.read:
@@ -214,7 +214,7 @@ class _Tables:
             row |= self.installed(record)
         if entry.package.source and not self.has_builds:
             row["machine"] = _machines(record)
-        # What has a line of its own has channels of its own as well, of which this index says nothing.
+        # A package with a line of its own also has channels of its own, which this index does not list.
         elif entry.package.unread or (
             entry.package.line in self.context.lines and release.version not in self.built
         ):
@@ -229,14 +229,14 @@ class _Tables:
             row["source"] = _source(entry.package)
         elif required := self.required(entry.package, record):
             row |= required | {"where": _where(record)}
-            # A source says what it would make a wheel with; building one decides.
+            # The requirements of a source may change when it is built.
             row |= {"evidence": "stated"} if release.source is not None else {}
         return {key: value for key, value in row.items() if value}
 
     def installed(self, record: ReleaseRead) -> dict[str, Any]:
-        """The Pythons and the glibc of the wheels of each machine; nothing where one serves any machine."""
+        """The Pythons and the glibc of the wheels of each machine; nothing if one serves any machine."""
         row: dict[str, Any] = {}
-        # A wheel for any machine serves where the others do not, so that what these ask for limits nobody.
+        # A wheel for any machine is a fallback, so that the others limit nothing.
         if record.release.portable:
             return row
         for machine in MACHINES:
@@ -246,11 +246,11 @@ class _Tables:
         return row
 
     def unreviewed(self, record: ReleaseRead) -> dict[str, Any]:
-        """What people would look at: the machines that a release has files for, and what else it requires."""
+        """The cells for a reviewer: the machines that a release has files for, and its other requirements."""
         release = record.release
         row: dict[str, Any] = {"harvested": self.context.day.isoformat()}
         if machines := _machines(record):
-            # Elsewhere it may be built from its source, of which nobody knows what that takes.
+            # Other machines may build it from source, with unknown requirements.
             unknown = {"evidence": "unknown"} if release.buildable else {}
             row["machine"] = {"is": machines, **unknown}
         requirements = {
@@ -258,7 +258,7 @@ class _Tables:
             for target, metadata in record.metadata.items()
             for line in project.besides(metadata, *target)
         }
-        # Sources say what they require only since PKG-INFO has a field for it.
+        # PKG-INFO of older sources has no field for requirements.
         if release.source is not None and not any(
             metadata.requires for metadata in record.metadata.values()
         ):
@@ -281,7 +281,7 @@ class _Tables:
         return cell(floors, self.context.pythons)
 
     def required(self, package: Package, record: ReleaseRead) -> dict[str, Any]:
-        """A cell for each component that METADATA requires."""
+        """A cell for each component that is required."""
         by_target = {
             target: project.required(metadata, *target, package.extras)
             for target, metadata in record.metadata.items()
@@ -299,7 +299,7 @@ class _Tables:
         }
 
     def builds(self, package: Package, record: ReleaseRead) -> Iterator[dict[str, Any]]:
-        """A row for each machine that there is a build for, where its line is known."""
+        """A row for each machine that has a build with a known line."""
         requires = self.required(package, record)
         for machine in MACHINES:
             pythons = self.pythons(record, machine)
@@ -315,8 +315,7 @@ class _Tables:
                 "python": pythons,
                 "glibc": self.glibc(record, machine),
                 **(requires if len(self.read) > 1 else {}),
-                # Said and not left out, as people ask first what a build runs on. What reads the code inside takes
-                # the place of this.
+                # Explicitly unknown, as users look for this first. A family that reads the code replaces it.
                 "archs": "" if accelerator == "none" else "unknown",
                 "where": _where(record, machine),
             }
@@ -325,7 +324,7 @@ class _Tables:
             yield {key: value for key, value in row.items() if value}
 
     def alone(self, version: str) -> str:
-        """The selector of a release that does not admit finer ones, such as 0.9.0.1 besides 0.9.0."""
+        """The selector of exactly this release, also if there is a finer one (0.9.0.1 beside 0.9.0)."""
         known = [record.release.version for entry in self.read for record in entry.releases]
         return (
             f"==={version}" if any(other.startswith(f"{version}.") for other in known) else version
@@ -334,7 +333,7 @@ class _Tables:
     def line(
         self, package: Package, release: str, requires: Mapping[str, Any], machine: str
     ) -> tuple[str, str]:
-        """The line of a build and what it computes on: that of the package's name, or of what it requires exactly."""
+        """The line and the accelerator of a build: by the package's name, or by the component that it pins."""
         for build_line in package.lines:
             if build_line.machine == machine and Scale("pep440", [release]).select(
                 build_line.releases
@@ -347,7 +346,7 @@ class _Tables:
         return self.context.lines[package.line].get((exact, machine), ("", "none"))
 
     def table(self, name: str, package: Package, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        """A table with the columns that its rows have cells in."""
+        """A table with the columns that its rows use."""
         builds = name.endswith("-variants")
         of_another = package.line in self.context.lines
         table: dict[str, Any] = {
@@ -356,8 +355,7 @@ class _Tables:
             + ("builds on the default index" if builds else "releases, and what their wheels say"),
             "source": _source(package),
             "where": _WHERE_BUILDS if builds else _WHERE,
-            # The line that another component has is in no name of a file: it follows from what that release was
-            # built for.
+            # No file name has the line of another component: it follows from the pinned release.
             "evidence": "derived" if builds and of_another else "artifact",
             "defines": "variants" if builds else "releases",
             "key": self.component,
@@ -379,12 +377,12 @@ class _Tables:
             **{column: meaning for column, meaning in known.items() if column in present},
             **{
                 column: {
-                    # A program need not come from the index, so that nothing brings it along.
+                    # A program need not come from the index, so it is not installed along with the package.
                     "as": "limits" if column in self.context.programs else "requires",
                     "says": "requires {component} {value}",
-                    # What a package asks for need not be there: it may be yet to come, or may have been withdrawn.
+                    # A required release may not exist yet, or may have been withdrawn.
                     "unreleased": True,
-                    # Wheels say all that they require; a source may find out when it is built.
+                    # The requirements of wheels are complete; a source may add some when it is built.
                     **({"complete": True} if whole else {}),
                 }
                 for column in sorted(present - plain - set(known))
@@ -457,14 +455,14 @@ _BUILD_COLUMNS: dict[str, dict[str, Any]] = {
 
 
 def _goes_on(record: ReleaseRead, machine: str, pythons: Sequence[str]) -> bool:
-    """Whether the wheel of the newest Python also serves those to come."""
+    """Whether the wheel for the newest Python also serves later ones."""
     wheel = record.served.get((machine, pythons[-1]))
     best = wheel.best(machine, pythons[-1]) if wheel is not None else None
     return best is not None and best.later
 
 
 def _machines(record: ReleaseRead) -> str:
-    """The machines that a release has wheels for, "" where it has them for all."""
+    """The machines that a release has wheels for, "" for all."""
     served = {machine for machine, _ in record.served}
     if record.release.portable or len(served) == len(MACHINES):
         return ""
@@ -472,7 +470,7 @@ def _machines(record: ReleaseRead) -> str:
 
 
 def _where(record: ReleaseRead, machine: str = "") -> str:
-    """The files that METADATA was read of."""
+    """The files whose METADATA was read."""
     digests = {
         metadata.wheel.name: metadata.wheel.sha256[:_DIGITS]
         for (here, _), metadata in record.metadata.items()
@@ -487,16 +485,16 @@ _PRE_RELEASE = re.compile(r"==[\d.]+(a|b|rc|\.dev)\d+")
 
 
 def _known(value: str) -> dict[str, Any]:
-    # Final releases alone are read: of what is pinned to another one nobody can say whether it is there.
+    # Only final releases are read, so it is unknown whether a pinned pre-release exists.
     return {"is": value} | ({"evidence": "unknown"} if _PRE_RELEASE.search(value) else {})
 
 
 def series(pythons: Iterable[str], known: Sequence[str], *, later: bool = False) -> str:
-    """The selector of some Python series, `known` being all of them, the oldest first.
+    """The selector of some Python series; `known` are all of them, the oldest first.
 
-    With `later` what reaches the newest one goes on.
+    With `later`, a range that ends with the newest one is open.
     """
-    # By the places among those that there are: next after 2.7 may come 3.8, and after 3.9 comes 3.10.
+    # Ranges go by the order of `known`: 3.8 may follow 2.7, and 3.10 follows 3.9.
     indices = sorted(map(known.index, pythons))
     runs: list[list[int]] = []
     for index in indices:
@@ -514,11 +512,11 @@ def _run(first: str, last: str, known: Sequence[str], *, later: bool) -> str:
 
 
 def cell(values: Mapping[Target, str], known: Sequence[str], *, later: bool = False) -> Any:
-    """The cell that says of each machine and Python what it says of them; "" says nothing, and so does None."""
+    """The cell with a value for each machine and Python; "" is no value, and None is no cell."""
     if len(set(values.values())) == 1:
         value = next(iter(values.values()))
         return (_known(value) if _PRE_RELEASE.search(value) else value) if value else None
-    # Machines are named only where they make a difference: a condition more is one more that an answer depends on.
+    # Machines are named only if they make a difference: answers depend on every condition.
     by_python: dict[str, set[str]] = {}
     for (_, python), value in values.items():
         by_python.setdefault(python, set()).add(value)

@@ -1,8 +1,8 @@
-"""A package at an index: its files, what their names and the index say of them, and METADATA of its wheels.
+"""A package at an index: its files, with the data of their names and of the index, and METADATA of its wheels.
 
-METADATA is read without the wheel where the index has it apart. Raises IndexFailed for an answer that is not that of an
-index, NothingMatched for a package that it does not have, ToolMissing where a library is not installed, and
-HarvestRefused for a wheel that is damaged or is not the one that it is called.
+METADATA is read without the wheel if the index serves it separately. Raises IndexFailed for an invalid answer of the
+index, NothingMatched for an unknown package, ToolMissing if a library is not installed, and HarvestRefused for a wheel
+that is damaged or belongs to another package.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ if TYPE_CHECKING:
 LARGEST_PAGE = 64 << 20
 """Bytes; the longest pages of the public index have 20 MiB."""
 MACHINES = ("x86_64", "aarch64")
-# Requires-Python may begin or end within a series (`>=3.8.1`): what takes its first or its last release serves it.
+# Requires-Python may begin or end within a series (`>=3.8.1`): the first or the last release has to match.
 _LAST_PATCH = 99
-# musllinux (PEP 656) is left out: it is another C library, whose version says nothing about glibc.
+# Without musllinux (PEP 656), which is another C library than glibc.
 _PLATFORM = re.compile(rf"(?P<policy>manylinux\w*|linux)_(?P<machine>{'|'.join(MACHINES)})")
 _INTERPRETER = re.compile(r"(?P<kind>cp|py)(?P<major>\d)(?P<minor>\d*)")
 _GLIBC = re.compile(r"manylinux_(\d+)_(\d+)")
-# The floors of names from before PEP 600, by PEPs 513, 571 and 599.
+# The minimum glibc of tags older than PEP 600, by PEPs 513, 571 and 599.
 _NAMED_GLIBC = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
 
 
 class Serves(NamedTuple):
-    """What one tag of a wheel serves: a machine ("" for any), Pythons, and the glibc it wants at least."""
+    """What one tag of a wheel serves: a machine ("" for any), Pythons, and the minimum glibc."""
 
     machine: str
     major: int
     minor: int
-    # Every later minor of the same major as well.
+    # Later minor versions of the same major version as well.
     later: bool
     glibc: tuple[int, int]
 
     @property
     def order(self) -> tuple[bool, bool, int, tuple[int, int]]:
-        """What installers go by: one for the machine, for this Python, for a late one, and what asks for least."""
+        """The preference of installers: for this machine, for this Python, for a late Python, for an old glibc."""
         return not self.machine, self.later, -self.minor, self.glibc
 
 
@@ -69,7 +69,7 @@ class Wheel(Value):
     package: str
 
     def best(self, machine: str, python: str) -> Serves | None:
-        """What of it serves a machine and a Python series best, None where nothing does."""
+        """The best tag for a machine and a Python series, None if there is none."""
         major, minor = map(int, python.split("."))
         fit = [
             tag
@@ -80,7 +80,7 @@ class Wheel(Value):
         return min(fit, key=lambda tag: tag.order, default=None)
 
     def allows(self, python: str) -> bool:
-        """Whether its Requires-Python takes a release of a series, the first or the last."""
+        """Whether its Requires-Python matches the first or the last release of a series."""
         from packaging.specifiers import SpecifierSet
 
         wanted = SpecifierSet(self.requires_python)
@@ -91,14 +91,14 @@ class PublishedRelease(Value):
     """One final release."""
 
     version: str
-    # The day of the first upload, "" where the index does not say.
+    # The day of the first upload, "" if the index has none.
     date: str
     yanked: bool
     requires_python: str
     wheels: tuple[Wheel, ...]
     # The source of a release that has no wheel for Linux.
     source: Wheel | None = None
-    # Wheels or not, a source archive is there.
+    # It has a source archive, with or without wheels.
     buildable: bool = False
 
     @property
@@ -113,7 +113,7 @@ class PublishedRelease(Value):
 
 
 def releases(session: Session, indexes: Sequence[str], package: str) -> list[PublishedRelease]:
-    """The final releases of a package, newest first, from the first of some indexes that has it."""
+    """The final releases of a package, newest first, from the first index that has it."""
     try:
         from pypi_simple import ACCEPT_ANY
     except ImportError:
@@ -131,7 +131,7 @@ def releases(session: Session, indexes: Sequence[str], package: str) -> list[Pub
 
 
 def addresses(session: Session, indexes: Sequence[str], package: str) -> dict[str, str]:
-    """Where each file of a package lies, by its name; of a file that several indexes have, at the first of them."""
+    """The address of each file of a package by name, at the first index that has the file."""
     try:
         from pypi_simple import ACCEPT_ANY
     except ImportError:
@@ -154,7 +154,7 @@ def _page(package: str, reply: Reply) -> ProjectPage:
             return ProjectPage.from_json_data(json.loads(reply.data), reply.url)
         return ProjectPage.from_html(package, reply.data.decode(), reply.url)
     except (
-        # JSON of another shape is found out wherever pypi-simple happens to look something up in it.
+        # pypi-simple does not validate JSON: any lookup in it may fail.
         *(ValueError, TypeError, KeyError, AttributeError, RecursionError),
         UnsupportedRepoVersionError,
     ) as error:
@@ -172,12 +172,12 @@ def _releases(page: ProjectPage, package: str) -> list[PublishedRelease]:
     grouped: dict[Version, list[DistributionPackage]] = {}
     for file in page.packages:
         try:
-            # An index may list anything beside releases, and versions from before PEP 440: neither can be asked for.
+            # An index may list other files, and versions older than PEP 440: neither can be requested.
             version = Version(file.version or "")
         except InvalidVersion:
             continue
-        # A local version stands for one of several builds, which an index of its own has. Versions of the matrix have
-        # no epoch, without which the order would be another one.
+        # Local versions are builds for an index of their own. Versions of the matrix have no epoch, which would change
+        # their order.
         if not (version.is_prerelease or version.local or version.epoch):
             grouped.setdefault(version, []).append(file)
     if not grouped:
@@ -193,12 +193,12 @@ def _releases(page: ProjectPage, package: str) -> list[PublishedRelease]:
 def _release(version: str, files: list[DistributionPackage]) -> PublishedRelease:
     wheels = tuple(sorted(_wheels(files), key=lambda wheel: wheel.name))
     days = [file.upload_time.date().isoformat() for file in files if file.upload_time is not None]
-    # Of files that disagree nothing is said of all; each wheel keeps its own.
+    # The release has none if its files disagree; each wheel keeps its own.
     wanted = {_plain(file.requires_python) for file in files}
     return PublishedRelease(
         version=version,
         date=min(days, default=""),
-        # Files are yanked one by one (PEP 592): a release is withdrawn when none of them is left.
+        # Files are yanked one by one (PEP 592): a release is withdrawn when all of them are.
         yanked=all(file.is_yanked for file in files),
         requires_python=wanted.pop() if len(wanted) == 1 else "",
         wheels=wheels,
@@ -208,10 +208,10 @@ def _release(version: str, files: list[DistributionPackage]) -> PublishedRelease
 
 
 def _source(files: list[DistributionPackage]) -> Wheel | None:
-    """The source archive of a release, as what serves every machine and Python that it allows."""
+    """The source archive of a release, which serves every machine and every Python that it allows."""
     for file in sorted(files, key=lambda file: file.filename):
         if file.package_type == "sdist" and file.filename.endswith(".tar.gz"):
-            # No tag says what a source is for: it serves every Python that its Requires-Python allows.
+            # A source has no tags: its Requires-Python decides.
             anything = tuple(
                 Serves(machine="", major=major, minor=0, later=True, glibc=(0, 0))
                 for major in (2, 3)
@@ -239,7 +239,7 @@ def _file(file: DistributionPackage, serves: tuple[Serves, ...]) -> Wheel:
     return Wheel(
         name=file.filename,
         package=file.project or "",
-        # Behind it stands the digest (PEP 503), which is no part of the address of METADATA beside the file.
+        # The fragment is the digest (PEP 503), which is not part of the address of METADATA.
         url=file.url.partition("#")[0],
         sha256=file.digests.get("sha256", ""),
         requires_python=_plain(file.requires_python),
@@ -248,7 +248,7 @@ def _file(file: DistributionPackage, serves: tuple[Serves, ...]) -> Wheel:
 
 
 def _plain(specifier: str | None) -> str:
-    """A specifier without blanks, "" for one that is none."""
+    """A specifier without blanks, "" for an invalid one."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     text = "".join((specifier or "").split())
@@ -260,10 +260,10 @@ def _plain(specifier: str | None) -> str:
 
 
 def _serves(tag: Tag) -> Serves | None:
-    """What a tag of a wheel serves, None for what is not for CPython on Linux, or free-threaded."""
+    """What a tag of a wheel serves, None if it is not for CPython on Linux, or is free-threaded."""
     interpreter = _INTERPRETER.fullmatch(tag.interpreter)
     platform = _PLATFORM.fullmatch(tag.platform)
-    # `cp313t` is the ABI of the free-threaded interpreter, which wheels of that name serve and no other one.
+    # `cp313t` is the ABI of the free-threaded interpreter.
     if interpreter is None or tag.abi.endswith("t") or (platform is None and tag.platform != "any"):
         return None
     glibc = (0, 0)
@@ -281,13 +281,13 @@ def _serves(tag: Tag) -> Serves | None:
 
 
 LARGEST = 4 << 20
-"""Bytes; the longest descriptions take some hundred KiB."""
+"""Bytes of METADATA; the longest descriptions take some hundred KiB."""
 LARGEST_SOURCE = 64 << 20
-"""Bytes of a packed source archive that are read to find what it says of itself."""
+"""Bytes of a packed source archive that are read to find its metadata."""
 _SOURCE = ".tar.gz"
-# The version of metadata in which sources say what may change when they are built (PEP 643).
+# The version of metadata from which sources declare the fields that a build may change (PEP 643).
 _SETTLED = (2, 2)
-# Lower bounds before upper ones, as people read them.
+# Lower bounds before upper ones, for readability.
 _ORDER = (">=", ">", "===", "==", "~=", "<=", "<", "!=")
 _EXACT = ("==", "!=")
 _BOUNDS: tuple[tuple[str, Callable[..., str]], ...] = (
@@ -296,15 +296,14 @@ _BOUNDS: tuple[tuple[str, Callable[..., str]], ...] = (
     ("<=", min),
     ("<", min),
 )
-# `==2.4` of PEP 440 is 2.4.0 alone, and that of a selector every 2.4.x: numbers that are left out are zeros.
+# `==2.4` is only 2.4.0 in PEP 440, and every 2.4.x in a selector, so missing numbers are filled with zeros.
 _NUMBERS = 3
 
 
 class Metadata(Value):
-    """What a wheel requires of packages that somebody asks about: lines of Requires-Dist, with their components.
+    """The requirements of a wheel: lines of Requires-Dist about components, each with its component.
 
-    `others` are the lines about packages that stand for no component, and those that nobody can read. `whole`: it says
-    everything that is required.
+    `others` are the lines about other packages, and those that cannot be parsed. `whole`: it has all requirements.
     """
 
     wheel: Wheel
@@ -314,24 +313,23 @@ class Metadata(Value):
 
     @property
     def lines(self) -> tuple[object, ...]:
-        """Everything that it says."""
+        """All lines."""
         return self.requires, self.others
 
 
 def read_metadata(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metadata:
-    """The requirements of a wheel on packages that stand for components."""
+    """The requirements of a wheel, with the component of each package that has one."""
     from packaging.metadata import parse_email
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
 
     text = _text(session, wheel)
     if not text and wheel.name.endswith(_SOURCE):
-        # It fetches a wheel from elsewhere when it is built, or is older than PKG-INFO.
+        # Its build fetches a wheel from elsewhere, or it is older than PKG-INFO.
         return Metadata(wheel=wheel, requires=(), whole=False)
     raw, _ = parse_email(text)
     named = canonicalize_name(wheel.package)
-    # METADATA that was read apart from its wheel has no digest here to be held against: its name is all that tells
-    # whether it is the right file.
+    # METADATA without its wheel has no digest to compare, so only the name shows whether it is the right file.
     if canonicalize_name(raw.get("name", "")) != named:
         raise HarvestRefused(
             "METADATA belongs to another package",
@@ -350,7 +348,7 @@ def read_metadata(session: Session, wheel: Wheel, components: Mapping[str, str])
             continue
         package = canonicalize_name(requirement.name)
         if package == named and requirement.extras:
-            # An extra that is made of others.
+            # An extra that consists of others.
             requires.append(("", line))
         elif package in components and package != named:
             requires.append((components[package], line))
@@ -362,8 +360,8 @@ def read_metadata(session: Session, wheel: Wheel, components: Mapping[str, str])
 
 
 def _is_settled(raw: RawMetadata) -> bool:
-    """Whether PKG-INFO of a source says all that it requires."""
-    # Tools that leave requirements to the build leave out all of them. Since PEP 643 none may mean that there is none.
+    """Whether PKG-INFO of a source has all requirements."""
+    # Tools list all requirements, or none if the build decides. Since PEP 643 the list may be empty for good.
     form = tuple(
         int(digits) for digits in raw.get("metadata_version", "").split(".") if digits.isdigit()
     )
@@ -372,14 +370,14 @@ def _is_settled(raw: RawMetadata) -> bool:
 
 
 def _text(session: Session, wheel: Wheel) -> bytes:
-    # Kept beside the pieces of the wheel, as that of a file that never changes.
+    # Cached with the pieces of the wheel, which never changes.
     cached = session.cached(wheel.sha256, "METADATA")
     if cached:
         return cached
-    # Indexes that have it do not always say so.
+    # Try it always: some indexes serve it without declaring it.
     reply = session.whole(f"{wheel.url}.metadata", LARGEST)
     data = reply.data if reply is not None else b""
-    # A page to sign in is an answer too, and comes with status 200.
+    # The answer may also be a login page with status 200.
     if not data.startswith(b"Metadata-Version:"):
         if wheel.name.endswith(_SOURCE):
             data = of_source(session, wheel.name, wheel.url, wheel.sha256, "PKG-INFO")
@@ -403,7 +401,7 @@ def _of_wheel(session: Session, wheel: Wheel) -> bytes:
 
 
 def of_source(session: Session, name: str, url: str, sha256: str, wanted: str) -> bytes:
-    """A file of the top folder of a source archive, of which no more is read than stands before it; "" without it."""
+    """A file in the top folder of a source archive, which is read only up to that file; "" if it is missing."""
     archive = RemoteFile(session, url, sha256)
     archive.rewind()
     try:
@@ -428,14 +426,14 @@ def of_source(session: Session, name: str, url: str, sha256: str, wanted: str) -
 
 def _is_metadata(name: str) -> bool:
     folder, _, last = name.partition("/")
-    # At the top alone: what a wheel carries along has a .dist-info of its own further down.
+    # Only at the top: vendored packages have a .dist-info further down.
     return folder.endswith(".dist-info") and last == "METADATA"
 
 
 def required(
     metadata: Metadata, machine: str, python: str, extras: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The selector for each component that is required on Linux, without extras but these."""
+    """The selector for each component that is required on Linux with these extras."""
     from packaging.requirements import Requirement
 
     environment = _environment(machine, python)
@@ -451,9 +449,9 @@ def required(
 def named(
     metadata: Metadata, machine: str, python: str, extras: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The packages that are required on Linux, without extras but these, each with its component, "" where it has none.
+    """The packages that are required on Linux with these extras, each with its component, "" for none.
 
-    Lines that nobody can read name nothing.
+    Lines that cannot be parsed are skipped.
     """
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
@@ -475,7 +473,7 @@ def named(
 
 
 def besides(metadata: Metadata, machine: str, python: str) -> set[str]:
-    """What is required on Linux beside components, without extras; a line that nobody can read is as it stands."""
+    """The requirements on Linux that are not components, without extras; lines that cannot be parsed are unchanged."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     environment = _environment(machine, python)
@@ -493,13 +491,13 @@ def besides(metadata: Metadata, machine: str, python: str) -> set[str]:
 
 
 def _wanted(metadata: Metadata, environment: Mapping[str, str], extras: Iterable[str]) -> set[str]:
-    """Some extras, with those that they are made of."""
+    """Some extras, with the extras that they consist of."""
     from packaging.requirements import Requirement
 
     own = [Requirement(line) for component, line in metadata.requires if not component]
     wanted = set(extras)
     while True:
-        # An extra may be made of others (`app[more]; extra == "all"`), and these again, so that one pass is not enough.
+        # An extra may consist of others (`app[more]; extra == "all"`), and these of more, so one pass is not enough.
         more = {
             extra
             for requirement in own
@@ -512,7 +510,7 @@ def _wanted(metadata: Metadata, environment: Mapping[str, str], extras: Iterable
 
 
 def _holds(requirement: Requirement, environment: Mapping[str, str], extras: Iterable[str]) -> bool:
-    # A marker compares `extra` with one name (PEP 508): each is put to it alone, and none for what always holds.
+    # A marker compares `extra` with one name (PEP 508): try each, and "" for lines that do not depend on one.
     marker = requirement.marker
     return marker is None or any(
         marker.evaluate({**environment, "extra": extra}) for extra in ("", *extras)
@@ -520,7 +518,7 @@ def _holds(requirement: Requirement, environment: Mapping[str, str], extras: Ite
 
 
 def _environment(machine: str, python: str) -> dict[str, str]:
-    # The last patch of a series: what only its first ones take is not what people have.
+    # The last patch of a series, which is what users have.
     return {
         "implementation_name": "cpython",
         "os_name": "posix",
@@ -541,7 +539,7 @@ def _selector(requirements: Iterable[Requirement]) -> str:
 
 
 def joined(specifiers: Iterable[Specifier]) -> str:
-    """Specifiers as one selector, lower bounds first; of several bounds of one kind the one that decides."""
+    """Specifiers as one selector, lower bounds first; of several bounds of one kind only the strictest."""
     from packaging.version import Version
 
     versions: dict[str, list[str]] = {}
@@ -549,7 +547,7 @@ def joined(specifiers: Iterable[Specifier]) -> str:
         versions.setdefault(specifier.operator, []).append(
             _written(specifier.operator, specifier.version)
         )
-    # Several lines may be about one package, and all of them hold.
+    # Several lines may be about one package, and all of them apply.
     for operator, decides in _BOUNDS:
         if operator in versions:
             versions[operator] = [decides(versions[operator], key=Version)]
@@ -581,7 +579,7 @@ def _written(operator: str, version: str) -> str:
         read = Version(version)
     except InvalidVersion:
         return version
-    # A local version stands for one build of a release: `==2.1.0+cu121` pins what the matrix calls 2.1.0.
+    # A local version is one build of a release: `==2.1.0+cu121` pins release 2.1.0 of the matrix.
     numbers = read.release
     if operator in _EXACT and not (read.is_prerelease or read.is_postrelease):
         numbers += (0,) * (_NUMBERS - len(numbers))

@@ -1,4 +1,4 @@
-"""How many final releases of each component the package index lists, and which is the newest: what coverage is of."""
+"""The number of final releases of each component on the package index, and the newest: the base of coverage."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     pairs = sorted((owner, name) for name, owner in packages.items() if owner in known)
     rows = []
     with ThreadPoolExecutor(THREADS) as workers:
-        # It gives answers back in the order of the questions, whichever came first: rows have to stand as they did.
+        # `map` keeps the order, so rows do not depend on which answer comes first.
         published = workers.map(
             lambda pair: project.releases(context.session, urls, pair[1]), pairs
         )
         for done, ((component, package), releases) in enumerate(
             zip(pairs, published, strict=True), 1
         ):
-            # What is known by its series, such as 3.31, has one release for all of it.
+            # Components that are known by series, such as 3.31, have one release for each.
             series = {tuple(release.version.split(".")[:2]) for release in releases}
             rows.append(
                 [component, package, str(len(releases)), str(len(series)), releases[0].version]

@@ -1,7 +1,7 @@
-"""What a family of source trees reads: its files, and the ways in which a value stands in the text of one.
+"""The files that a family of source trees reads, and the methods that extract values from their text.
 
-By a pattern, under a key, assigned, in a Dockerfile, in a table: matrix/families.yaml says which, and what cells come
-of it. None of the ways executes anything: Python is parsed, and of what it assigns literals are taken.
+By a pattern, under a key, assigned, in a Dockerfile, in a table: matrix/families.yaml names the method and the cells
+for its values. No method executes anything: Python is parsed, and only literals are read.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.value import Value
 
 Grid = list[dict[str, list[str]]]
-"""The rows of a table: what stands under each label, several texts where cells go on in the rows below."""
+"""The rows of a table: the texts under each label, several if a label occurs more than once."""
 
 
 class Unread(Exception):
-    """A text in which a value does not stand as it should; says what was found instead."""
+    """A value is not in the text as expected; the message is what was found instead."""
 
 
 def key(text: str, path: str, words: YamlNode) -> list[str]:
-    """The texts under the keys `words` in JSON, TOML or YAML, as the name of the file says; several in a list."""
+    """The texts under the keys `words` in JSON, TOML or YAML, by the name of the file; several for a list."""
     value = _document(text, path)
     for name in words.several():
         if not isinstance(value, dict) or name.text not in value:
@@ -41,7 +41,7 @@ def key(text: str, path: str, words: YamlNode) -> list[str]:
 
 def _document(text: str, path: str) -> Any:
     if path.endswith((".yaml", ".yml")):
-        # As the texts that stand there: PyYAML's own values would make 3.1 of Python 3.10.
+        # As text: PyYAML would turn Python 3.10 into 3.1.
         return _plain(yamlfile.parse(text.encode(), path, _YAML))
     if path.endswith((".toml", ".lock")):
         return toml.parse(text, path, HarvestRefused, path)
@@ -94,12 +94,12 @@ def assignment(text: str, _path: str, name: YamlNode) -> list[str]:
 
 
 def dockerfile(text: str, _path: str, node: YamlNode) -> list[str]:
-    """The images of the stages of a Dockerfile (`FROM`), or the values it gives a variable (`ENV NAME`, `ARG NAME`)."""
+    """The images of the stages of a Dockerfile (`FROM`), or the values of a variable (`ENV NAME`, `ARG NAME`)."""
     instruction, _, name = node.string("an instruction").partition(" ")
     values = []
     for keyword, rest in _instructions(text):
         if keyword == instruction == "FROM":
-            # `--platform=...` may stand before the image, and `AS name` behind it.
+            # `--platform=...` may precede the image, and `AS name` may follow it.
             values += [argument for argument in rest.split() if not argument.startswith("--")][:1]
         elif keyword == instruction:
             pairs = re.findall(r"([\w.-]+)=(\"[^\"]*\"|'[^']*'|\S*)", rest)
@@ -111,7 +111,7 @@ def dockerfile(text: str, _path: str, node: YamlNode) -> list[str]:
 
 
 def _instructions(text: str) -> Iterator[tuple[str, str]]:
-    # Comments go, also between the lines of one instruction.
+    # Remove comments, also between the lines of one instruction.
     lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     for line in re.sub(r"\\[ \t]*\n", " ", lines).split("\n"):
         words = line.split(None, 1)
@@ -122,8 +122,8 @@ def _instructions(text: str) -> Iterator[tuple[str, str]]:
 def grid(text: str, path: str, *, columns: bool, after: str) -> Grid:
     """A table of CSV, Markdown or HTML, as rows by the labels of its columns.
 
-    In Markdown it is the first table behind what `after` matches. `columns` says that each column is a record, whose
-    labels stand in the first column; a row without one goes on with the row above it.
+    In Markdown it is the first table after the match of `after`. With `columns`, each column is a record, and the first
+    column has the labels; a row without a label continues the row above it.
     """
     if after:
         start = re.search(after, text, re.MULTILINE)
@@ -199,14 +199,14 @@ def _even(rows: list[list[str]]) -> list[list[str]]:
 
 def _labelled(labels: Iterable[str], row: Iterable[str]) -> dict[str, list[str]]:
     record: dict[str, list[str]] = {}
-    # Where cells are missing at the end, the last labels have none.
+    # A row may lack cells at the end.
     for label, cell in zip(labels, row):  # noqa: B905
         record.setdefault(label, []).append(cell)
     return record
 
 
 def column(record: Mapping[str, list[str]], label: str) -> list[str]:
-    """What a record of a table has under the label that a pattern fits; Unread where no label or several do."""
+    """The cells of a record under the label that a pattern matches; Unread if not exactly one label matches."""
     fit = [name for name in record if re.fullmatch(label, name)]
     if len(fit) != 1:
         raise Unread(f"{len(fit)} columns that fit `{label}`, among " + ", ".join(record)[:200])
@@ -225,15 +225,15 @@ _OTHER_METHODS = ("match", "column", "date")
 _METHODS = (*EXTRACTORS, *_OTHER_METHODS)
 _CELL = (*_METHODS, "is", "words", "several", "nothing", "releases")
 _VALUE = "value"
-# `{major+1}`: what comes before the next major release is written as below it.
+# `{major+1}`: an upper bound below the next major release.
 _NAMED = re.compile(r"\{(\w+)(\+1)?\}")
-# What an error shows of a text.
+# Characters of a text in an error.
 _EXCERPT = 80
 _NOTHING: Mapping[str, str] = {}
 
 
 class CellReading(Value):
-    """How the value of one column is found, and in which releases it has to be there.
+    """How to read the value of one column, and the releases that have to have it.
 
     `method` is a key of `EXTRACTORS`, `column` of a table, `date` of the tag, or `match` alone for the whole text.
     """
@@ -242,24 +242,24 @@ class CellReading(Value):
     node: YamlNode
     match: re.Pattern[str] | None
     template: str
-    # What a value is called here; one that is not among them is refused.
+    # The names of values in the matrix; other values are refused.
     words: Mapping[str, str]
-    # One value, or several: separated by blanks as in a selector, or as a list.
+    # "" for one value, or how several are written: `blanks` as in a selector, or `list`.
     several: str
     nothing: tuple[str, ...]
     releases: str
 
     @property
     def expected(self) -> str:
-        """What is looked for, for people."""
+        """A description of the expected text, for errors."""
         return self.match.pattern if self.match else f"{self.method} {pieces.printed(self.node)}"
 
     def values(self, texts: Sequence[str], extra_groups: Mapping[str, str] = _NOTHING) -> list[str]:
-        """The values in these texts, each once; `given` are groups that its template may name besides.
+        """The distinct values in these texts; its template may also use `extra_groups`.
 
-        Raises Unread where none is, or several are and one was expected.
+        Raises Unread if there is none, or if there are several and one was expected.
         """
-        # `N/A` is told, and is nothing: it must not be refused like a value that is missing.
+        # `N/A` is an explicit nothing, unlike a missing value.
         stated = [text for text in texts if text not in self.nothing]
         if texts and not stated:
             return []
@@ -292,7 +292,7 @@ class CellReading(Value):
 
 
 class GridReading(Value):
-    """A table of releases in a file: whether its columns are records, what stands before it, what names a release."""
+    """A table of releases in a file: whether columns are records, a pattern before it, and the reading of a release."""
 
     columns: bool
     after: str
@@ -300,16 +300,16 @@ class GridReading(Value):
 
 
 class PathsReading(Value):
-    """Files of one release each: a pattern of their paths, and what names the release of one."""
+    """Files of one release each: a pattern of their paths, and the reading of their release."""
 
     match: re.Pattern[str]
     release: CellReading
 
 
 class FileReading(Value):
-    """One file that is read, or many; the releases that have it, and the cells that come out of it.
+    """One file to read, or many, with the releases that have it and the cells that it fills.
 
-    Without a path it is the tag that is read.
+    Without a path, the tag is read.
     """
 
     path: str
@@ -317,7 +317,7 @@ class FileReading(Value):
     where: str
     releases: str
     grid: GridReading | None
-    # Of several readings of a cell the values follow one another.
+    # The values of several readings of a cell are concatenated.
     cells: Mapping[str, Sequence[CellReading | str]]
 
 
@@ -340,7 +340,7 @@ def file(node: YamlNode) -> FileReading:
 
 
 def pattern(node: YamlNode) -> re.Pattern[str]:
-    """A regular expression, for each line of a text. Raises MatrixError."""
+    """A regular expression in multiline mode. Raises MatrixError."""
     try:
         return re.compile(node.string("a pattern"), re.MULTILINE)
     except re.error as error:
@@ -348,8 +348,8 @@ def pattern(node: YamlNode) -> re.Pattern[str]:
 
 
 def among(version: str, selector: str) -> bool:
-    """Whether a selector admits a version. Raises SelectorError for what is no version."""
-    # The lowest bit is that of `absent`, which is no version.
+    """Whether a selector admits a version. Raises SelectorError for an invalid version."""
+    # The lowest bit is `absent`.
     return versions.Scale("pep440", [version]).select(selector) > 1
 
 
@@ -378,7 +378,7 @@ def _paths(node: YamlNode) -> PathsReading:
 def _cell(node: YamlNode, extra_groups: tuple[str, ...] = ()) -> CellReading:
     fields = node.only("a cell", _CELL)
     named = [method for method in _METHODS if method in fields]
-    # A pattern also takes apart what another way has found.
+    # A pattern may be combined with another method, to match in its values.
     chosen = [method for method in named if method != "match"] or named
     if len(chosen) != 1:
         node.fail(

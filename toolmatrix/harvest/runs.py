@@ -1,7 +1,7 @@
-"""Facts of what was run, in files that runs add to: images that were built, and packages that went together.
+"""Facts from runs, in files that each run adds to: images that were built, and packages that were imported together.
 
-What was run before, or on another machine, was run as well and stays. Of newer packages with which a release fails the
-first is found by halving.
+Rows of earlier runs, or of other machines, are kept. Bisection finds the first newer package with which a release
+fails.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NEEDED = ("id", "source", "evidence", "key", "columns", "rows")
 
 
 def read_tables(path: str) -> dict[str, dict[str, Any]]:
-    """The tables of a file by id, {} where there is none. Raises MatrixError."""
+    """The tables of a file by id, {} if the file does not exist. Raises MatrixError."""
     if not os.path.exists(path):
         return {}
     fields = yamlfile.read(path).only(
@@ -36,7 +36,7 @@ def read_tables(path: str) -> dict[str, dict[str, Any]]:
     )
     tables = {}
     for node in pieces.items(fields, "tables"):
-        # Whatever else is there was put by somebody, and would be lost or break what comes after.
+        # Other keys were added by hand, and would get lost or break later steps.
         own = node.only("a table of runs", _TABLE, _NEEDED)
         for row in own["rows"].sequence("rows"):
             row.only("a row of runs", tuple(row.mapping("a row")), ("id", "day"))
@@ -46,12 +46,12 @@ def read_tables(path: str) -> dict[str, dict[str, Any]]:
 
 
 def table_of(tables: dict[str, dict[str, Any]], id: str, head: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of an id, a new one with this head where there is none."""
+    """The table with an id; a new one with this head if it is missing."""
     return tables.setdefault(id, {"id": id, **head, "rows": []})
 
 
 def replace_row(table: dict[str, Any], row: dict[str, Any]) -> None:
-    """Put a row in, in the place of the one with its id."""
+    """Add a row, instead of one with the same id."""
     table["rows"] = [other for other in table["rows"] if other["id"] != row["id"]] + [row]
 
 
@@ -61,9 +61,9 @@ def tables_document(
     title: str,
     at: str,
 ) -> dict[str, Any]:
-    """The facts of tables whose sources are called KIND-COMPONENT, each read on the day of its newest row.
+    """The facts of tables whose sources are named KIND-COMPONENT, each read on the day of its newest row.
 
-    `keys` has the order of a row, by its subject; `{}` in `at`, which says what was run, is the component.
+    `keys` gives the order of the keys of a row, by its subject; `{}` in `at` is the component.
     """
     days: dict[str, str] = {}
     for table in tables.values():
@@ -79,7 +79,7 @@ def tables_document(
 def _ordered(
     table: Mapping[str, Any], keys: Callable[[Mapping[str, Any], str], list[str]]
 ) -> dict[str, Any]:
-    # Whatever was there before and what came now.
+    # Sorted, whether rows are old or new.
     columns = table["columns"]
     rows = sorted(table["rows"], key=lambda row: _numbers(row["id"]))
     ordered = {
@@ -106,7 +106,7 @@ def _plain(node: YamlNode) -> Any:
 
 ABOUT_BUILDS = "Images that were built, and those that were not because an address was missing."
 
-# Each narrows its row to what was built; the rest tells of it, and nothing here binds or ranks an answer.
+# The conditions of a row, and its attributes. Nothing here limits or ranks an answer.
 _WHERE = ("machine", "from", "accelerator", "distro", "python")
 _ATTRIBUTES = (
     *("build", "beside", "recipe", "base", "missing", "check", "seconds", "size", "engine", "lock"),
@@ -115,12 +115,12 @@ _ATTRIBUTES = (
 
 
 class ImageBuild(Value):
-    """One image: what it was built of and came to, as a row of facts has it.
+    """One image, with what it was built from and the result, as in a row of facts.
 
-    `release` is that of `component`, which was asked for first; `build` is the variant that was installed, if any, and
-    `beside` are the other components of the lock; `check` is what the check said, or `missing` the address that was not
-    to be had. `seconds` are of a build of which some layers may have been there before; `size` is in bytes, 0 where the
-    engine does not say, and `packed` by the archives of its layers.
+    `release` belongs to `component`, the first component of the request; `build` is the installed variant, if any, and
+    `beside` are the other components of the lock. `check` is the output of the check, or `missing` the address that was
+    not available. `seconds` may be those of a build with cached layers; `size` is in bytes, 0 if the engine does not
+    report it, and `packed` means the size of the compressed layers.
     """
 
     component: str
@@ -147,14 +147,14 @@ class ImageBuild(Value):
 
 
 def builds_document(path: str, builds: Iterable[ImageBuild]) -> dict[str, Any]:
-    """The facts with those that a file has already: of one way to build a release the newest build stays."""
+    """The facts of a file with these builds added; the newest build of a release under the same conditions is kept."""
     tables = read_tables(path)
     for build in builds:
         table = table_of(tables, f"{build.component}-builds", _head(build.component))
-        # Files of an earlier release do not say it.
+        # Files of an earlier release lack it.
         table["lists"] = BUILDS
         others = {row["id"]: row for row in table["rows"]}
-        # That an address is missing says where it was built, and nothing against one that was built elsewhere.
+        # A missing address is a matter of the network, and does not replace a successful build.
         if not (build.missing and others.get(build.id, {}).get("check")):
             replace_row(table, _row(build))
     return tables_document(
@@ -211,7 +211,7 @@ def _build_keys(row: Mapping[str, Any], subject: str) -> list[str]:
     return [key for key in ("id", subject, *_WHERE, *_ATTRIBUTES) if key in row]
 
 
-# What a row leaves out was not there, and is not forgotten.
+# A row is complete: packages that it lacks were not installed.
 _RAN_WITH = {"as": "tested", "complete": True, "says": "ran with {subject} {release}"}
 ABOUT_IMPORTS = (
     "Releases that were imported and used beside others, and newer releases with which they fail."
@@ -219,7 +219,7 @@ ABOUT_IMPORTS = (
 
 
 class Trial(Value):
-    """Where and how something was run: Python in full, machine, system, the program by its digest, and the day."""
+    """The conditions of a run: full version of Python, machine, system, digest of the program, and day."""
 
     python: str
     machine: str
@@ -229,7 +229,7 @@ class Trial(Value):
 
 
 class RanTogether(Value):
-    """A release that ran with others; `also` are newer releases that it runs with, each alone in the place of one."""
+    """A release that ran with others; `also` are newer releases that it runs with, each replacing one of them."""
 
     component: str
     release: str
@@ -240,7 +240,7 @@ class RanTogether(Value):
 
 
 class Break(Value):
-    """A release that fails with a newer one of a dependency; `widens` says that the rest of its series does as well."""
+    """A release that fails with a newer one of a dependency; with `widens`, the rest of its series fails as well."""
 
     component: str
     release: str
@@ -253,7 +253,7 @@ class Break(Value):
 def imports_document(
     path: str, together: Iterable[RanTogether], breaks: Iterable[Break]
 ) -> dict[str, Any]:
-    """The facts with those that a file has already: what was run on another machine was run as well."""
+    """The facts of a file with these runs added; rows of other machines are kept."""
     tables = read_tables(path)
     for ran in together:
         name = f"{ran.component}-imports-{ran.trial.machine}"
@@ -261,7 +261,7 @@ def imports_document(
         table["columns"] |= dict.fromkeys(("python", *ran.beside), _RAN_WITH)
         replace_row(table, _ran_row(ran))
     for broken in breaks:
-        # A table for each dependency: what a row of another leaves out would look like something forgotten.
+        # A table for each dependency, so that no row has empty cells.
         name = f"{broken.component}-breaks-{broken.dependency}"
         table = table_of(tables, name, _break_head(broken))
         replace_row(table, _break_row(broken))
@@ -305,7 +305,7 @@ def _break_head(broken: Break) -> dict[str, Any]:
     name, dependency = broken.component, broken.dependency
     limits = {
         "as": "limits",
-        # Whoever else limits it says it for another reason, and both bind.
+        # A topic of its own, so that other limits apply as well.
         "topic": f"{dependency}-imported",
         "says": "runs with {component} {value}",
     }
@@ -348,9 +348,9 @@ def _import_keys(row: Mapping[str, Any], subject: str) -> list[str]:
 
 
 class UpperBound(Value):
-    """The newest release that was run, the last that works, and, where one does not, the first such with its outcome.
+    """The newest release that was run, the last that works, and the first that fails, if any, with its outcome.
 
-    `works` is the newest one where all work; `undecided` says why nothing can be said after `tried`.
+    `works` is the newest one if all work; `undecided` is the reason why the search ended with `tried`.
     """
 
     newest: str
@@ -367,14 +367,14 @@ def search(
     *,
     works: bool = True,
 ) -> UpperBound | None:
-    """The bound among releases in order, of which the first `works`; None where no newer one can be had.
+    """The bound among sorted releases, the first of which `works`; None if no newer one can be installed.
 
-    Where it is not known to, it has to be shown first, by the oldest that can be had; None where that fails as well.
+    If the first is not known to work, the oldest that can be installed is run; None if that fails.
 
-    `attempt` runs one, and gives None for a release that cannot be installed. Between the first that fails and the
-    newest, which fails as well, all are taken to fail.
+    `attempt` runs a release, and returns None if it cannot be installed. All releases from the first that fails up to
+    the newest are assumed to fail.
     """
-    # Builds are written down without what runs programs in environments.
+    # Imported here, as facts of builds need no environments.
     from toolmatrix.harvest.environments import FAILED, RAISED, RAN
 
     left = list(versions)
@@ -389,7 +389,7 @@ def search(
     newest = ""
     failing: ImportOutcome | None = None
     while high - low > 1:
-        # The newest first: mostly it works, and then there is no bound.
+        # The newest first: it mostly works, and then there is no bound.
         at = (low + high) // 2 if newest else len(left) - 1
         outcome = attempt(left[at])
         if outcome is None:

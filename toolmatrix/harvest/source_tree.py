@@ -1,12 +1,11 @@
-"""A source tree as it was at each of its releases, and whether a value stands in the file that a source names.
+"""A source tree at each of its releases, and checks whether the file of a source contains the value of a fact.
 
-A tree is a git repository, or one release that was unpacked. Of a repository git itself reads every release at once
+A tree is a git repository, or one unpacked release. git reads all releases of a repository at once
 (`git cat-file --batch`), without a work tree. Nothing in it is executed: no configuration of the machine or the user is
-read, none of its filters and hooks take part, and what a partial clone left out is not fetched.
+read, no filters and hooks run, and the missing objects of a partial clone are not fetched.
 
-Versions are copied out of a source: where one is not there, the fact or its source is wrong, or somebody read a bound
-out of another (`>=3.5` out of "not 3.4"). Names may be spelled differently (`ubi9` is RHEL 9), so that nothing follows
-from one which is not found.
+Versions are copied from a source: if one is missing, the fact or its source is wrong, or a bound was derived from
+another (`>=3.5` from "not 3.4"). Names may be spelled differently (`ubi9` is RHEL 9), so a missing name proves nothing.
 """
 
 from __future__ import annotations
@@ -24,25 +23,25 @@ from toolmatrix.errors import HarvestRefused, Position, ToolMissing
 from toolmatrix.value import NamedTuple, Value
 
 FILE_LIMIT = 4 << 20
-"""Bytes of one file of a tree; the largest that is read has 1 MiB."""
+"""Bytes of one file of a tree; the largest known has 1 MiB."""
 
 _TOTAL_LIMIT = 256 << 20
 _NAMES_LIMIT = 64 << 20
-# Seconds that one question may take; all tags of a repository of 50,000 commits take one.
+# Seconds for one command; all tags of a repository of 50,000 commits take one.
 _PATIENCE = 600
-# What `git cat-file --follow-symlinks` says of a path, with the bytes of what it says behind.
+# What `git cat-file --follow-symlinks` prints for a link, with the length of the path that follows.
 _STRAYED = re.compile(rb"(symlink|dangling|loop|notdir) (\d{1,9})")
-# The file that projects let `git archive` fill in, as setuptools-scm describes it.
+# The line of `.git_archival.txt` that `git archive` fills in, as setuptools-scm describes it.
 _ARCHIVED = re.compile(rb"^node: ([0-9a-f]{40}|[0-9a-f]{64})\r?$", re.MULTILINE)
 DIRECTORY = "a directory"
-# What an error shows of what git says.
+# Characters of a message of git in an error.
 _EXCERPT = 160
 
 
 class Snapshot(Value):
-    """A tree as it was once: the tag or branch it is known by, its commit, and the day it was tagged.
+    """One state of a tree: its tag or branch, its commit, and the day of the tag.
 
-    `ref` is empty for a tree that was unpacked, and so is `commit` where nothing in it names one.
+    `ref` is empty for an unpacked tree, and so is `commit` if no file in it names one.
     """
 
     ref: str
@@ -51,19 +50,19 @@ class Snapshot(Value):
 
     @property
     def name(self) -> str:
-        """The ref without the directory of its kind."""
+        """The ref without `refs/tags/` or `refs/heads/`."""
         return self.ref.removeprefix("refs/tags/").removeprefix("refs/heads/")
 
 
 class TreeFile(NamedTuple):
-    """What stands at a path: its bytes, or why it has none."""
+    """The file at a path: its bytes, or why it cannot be read."""
 
     data: bytes | None
     why: str
 
 
 def open_tree(path: str, env: Mapping[str, str]) -> GitTree | UnpackedTree:
-    """The tree at a path. Raises HarvestRefused where there is none, and ToolMissing without git."""
+    """The tree at a path. Raises HarvestRefused if there is none, and ToolMissing without git."""
     inside = os.path.join(path, ".git")
     if os.path.exists(inside):
         return GitTree(inside, env)
@@ -80,18 +79,18 @@ def open_tree(path: str, env: Mapping[str, str]) -> GitTree | UnpackedTree:
 
 
 class UnpackedTree:
-    """One release that was unpacked: a directory of files."""
+    """One unpacked release: a directory of files."""
 
     def __init__(self, folder: str) -> None:
         self.path = folder
 
     def head(self) -> Snapshot:
-        """The tree itself, and its commit where `git archive` wrote that down."""
+        """The tree itself, with its commit if `git archive` recorded it."""
         archived = _ARCHIVED.search(self._file(".git_archival.txt").data or b"")
         return Snapshot(ref="", commit=archived[1].decode() if archived else "")
 
     def paths(self, _at: Snapshot) -> list[str]:
-        """The paths of all files, sorted; directories that are links are not entered."""
+        """The sorted paths of all files; linked directories are not followed."""
         paths = []
         for folder, _, names in os.walk(self.path):
             inside = os.path.relpath(folder, self.path)
@@ -99,7 +98,7 @@ class UnpackedTree:
         return sorted(paths)
 
     def read(self, wanted: Iterable[tuple[Snapshot, str]]) -> dict[tuple[Snapshot, str], TreeFile]:
-        """The files at these paths; a link that leaves the directory leads to nothing."""
+        """The files at these paths; a link that leaves the directory is not followed."""
         return {(at, path): self._file(path) for at, path in wanted}
 
     def _file(self, path: str) -> TreeFile:
@@ -108,8 +107,7 @@ class UnpackedTree:
         if os.path.commonpath((root, real)) != root:
             return TreeFile(None, "a link that leaves the tree")
         try:
-            # Opening a pipe waits for somebody who writes.
-            # Where links lead was judged above; one that was put there since is not followed.
+            # Opening a pipe would block. Links were checked above; one that appears later is not followed.
             handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         except OSError as error:
             return TreeFile(None, (error.strerror or "no such file").lower())
@@ -132,8 +130,8 @@ class GitTree:
         self.env = env
 
     def snapshots(self, under: str = "refs/tags") -> list[Snapshot]:
-        """What its tags, or its branches, name, in the order of git; what names no commit is left out."""
-        # By their full names, as a branch may be called like a tag and would be read instead.
+        """The commits of its tags, or of its branches, in the order of git; other objects are left out."""
+        # By their full names, as a branch and a tag may have the same name.
         output = self._git("for-each-ref", "--format=%(refname) %(creatordate:short)", under)
         days = dict(line.split(" ", 1) for line in _lines(output))
         return [
@@ -143,29 +141,29 @@ class GitTree:
         ]
 
     def head(self) -> Snapshot:
-        """What is checked out, or would be. Raises HarvestRefused for a repository without a commit."""
+        """The commit at HEAD. Raises HarvestRefused for a repository without a commit."""
         commit = self.commits(["HEAD"])[0]
         if not commit:
             self._refuse("it has no commit", expected="a commit at HEAD")
         return Snapshot(ref="HEAD", commit=commit)
 
     def commits(self, revisions: Iterable[str]) -> list[str]:
-        """The full names of commits, tags or branches; empty for what is none."""
-        # A tag may be annotated, or be one of a file or a tree: the first is its commit, and the others are none.
+        """The full commit hashes of revisions; "" for one without a commit."""
+        # `^{commit}` resolves annotated tags, and leaves out tags of files or trees.
         names = [f"{revision}^{{commit}}" for revision in revisions]
         return [commit.data.decode() if commit.data else "" for commit in self._objects(names)]
 
     def paths(self, at: Snapshot) -> list[str]:
-        """The paths of all files at a commit, sorted; those that are no text are left out."""
+        """The sorted paths of all files at a commit; unprintable ones are left out."""
         output = self._git("ls-tree", "-r", "-z", "--name-only", at.commit)
         names = [name.decode("utf-8", "replace") for name in output.split(b"\0") if name]
         return sorted(name for name in names if name.isprintable())
 
     def read(self, wanted: Iterable[tuple[Snapshot, str]]) -> dict[tuple[Snapshot, str], TreeFile]:
-        """The files at these paths and commits; each content is read once, in however many releases it stands."""
+        """The files at these paths and commits; each content is read once, however many releases have it."""
         keys = list(dict.fromkeys(wanted))
         objects = self._objects([f"{at.commit}:{path}" for at, path in keys])
-        # Asked for in a second question, when it is known which are the same and which are too large to be read.
+        # A second command reads the contents, once duplicates and large files are known.
         texts = self._contents(dict.fromkeys(entry.data for entry in objects if entry.data))
         return {
             key: TreeFile(texts[entry.data], "") if entry.data else entry
@@ -173,7 +171,7 @@ class GitTree:
         }
 
     def _objects(self, names: Sequence[str]) -> list[TreeFile]:
-        # The id of each object in the place of its bytes.
+        # Each file has the id of its object instead of its bytes.
         output = self._git(
             "cat-file",
             "--follow-symlinks",
@@ -190,7 +188,7 @@ class GitTree:
                 at += int(strayed[2]) + 1
                 objects.append(TreeFile(None, _WHY[strayed[1]]))
                 continue
-            # A name may hold blanks, and stands first where there is nothing.
+            # For a missing object the line begins with the name, which may have blanks.
             words = line.split(b" ")
             if len(words) != 3 or words[1] not in (b"blob", b"commit"):
                 missing = line.endswith(b" missing")
@@ -225,9 +223,9 @@ class GitTree:
         program = shutil.which("git", path=self.env.get("PATH"))
         if not program:
             raise ToolMissing("git is not installed", help="install git, or name an unpacked tree")
-        # git refuses a clone of another user's for what its settings could start; these commands start none of it.
+        # git refuses the clone of another user, as its settings could start programs; these commands start none.
         line = [program, f"--git-dir={self.path}", "-c", "safe.directory=*", command, *arguments]
-        # A file, as two pipes would wait for each other.
+        # Files, as two pipes could deadlock.
         with tempfile.TemporaryFile() as questions, tempfile.TemporaryFile() as complaints:
             questions.write("".join(f"{name}\n" for name in names).encode())
             questions.seek(0)
@@ -258,9 +256,9 @@ class GitTree:
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_TERMINAL_PROMPT": "0",
-            # A replaced object is not what its name is the digest of.
+            # A replacement object does not match the hash.
             "GIT_NO_REPLACE_OBJECTS": "1",
-            # What a partial clone lacks is not fetched, whatever its settings say: no transport is allowed.
+            # Never fetch missing objects of a partial clone: no transport is allowed, whatever its settings are.
             "GIT_NO_LAZY_FETCH": "1",
             "GIT_ALLOW_PROTOCOL": "",
         }
@@ -298,9 +296,9 @@ FOUND, NOT_FOUND, CANNOT_SAY = "found", "not found", "cannot say"
 _AT = re.compile(
     r"(?P<repository>[\w.-]+/[\w.-]+)(:(?P<path>[^@,;*\s]+))?(@(?P<revision>[\w./+-]+))?"
 )
-# Of a source without a path the row names it.
+# The path in a row, for a source without one.
 _PATH = re.compile(r"[^\s,;]*[/.][^\s,;]*")
-# A row that was read at another revision than its source names it.
+# The revision in a row, if it is not that of its source.
 _WHERE = re.compile(r"\b(?:tag|branch|commit) (?P<revision>[\w./+-]*[\w+-])")
 _CLAUSE = re.compile(r"(?P<operator>[<>=!~]*)\s*(?P<value>[^\s,|]+)")
 _RANGE = re.compile(r"(\d[\d.]*)-(\d[\d.]*)")
@@ -308,7 +306,7 @@ _VERSION = re.compile(r"\d+(\.\w+)*")
 
 
 class SourceQuestion(Value):
-    """The value of a fact (a selector) and where it was read: the `at` of its source, and its own `where`."""
+    """The value of a fact (a selector) and its origin: the `at` of its source, and its own `where`."""
 
     at: str
     value: str
@@ -316,13 +314,13 @@ class SourceQuestion(Value):
 
     @property
     def repository(self) -> str:
-        """The repository, `owner/name`; empty for a source that is no file of one."""
+        """The repository, `owner/name`; "" for a source that is not a file in one."""
         match = _AT.fullmatch(self.at)
         return match["repository"] if match else ""
 
 
 class SourceCheck(Value):
-    """`found`, `not found` or `cannot say`, and why."""
+    """`found`, `not found` or `cannot say`, and the reason."""
 
     state: str
     why: str
@@ -331,9 +329,9 @@ class SourceCheck(Value):
 def reopened(
     questions: Sequence[SourceQuestion], clone: str, env: Mapping[str, str]
 ) -> list[SourceCheck]:
-    """An answer to each question out of one clone, which git reads once for all.
+    """The check of each question in one clone, which git reads once for all.
 
-    Raises HarvestRefused for what is no clone, and ToolMissing without git.
+    Raises HarvestRefused if the path is not a clone, and ToolMissing without git.
     """
     tree = open_tree(clone, env)
     if isinstance(tree, UnpackedTree):
@@ -372,12 +370,12 @@ def _named(question: SourceQuestion) -> tuple[str, str]:
 
 def _compared(value: str, path: str, file: TreeFile) -> SourceCheck:
     if file.data is None:
-        # A source may name a directory: in which of its files somebody read is not known.
+        # A source may name a directory, without the file in it.
         state = CANNOT_SAY if file.why == DIRECTORY else NOT_FOUND
         return SourceCheck(state=state, why=f"{path}: {file.why}")
     text = file.data.decode("utf-8", "replace")
     tokens = list(_tokens(value))
-    # `<8` beside `>=7.7` is how the next major release is read out of 7.7, and seldom in the text.
+    # `<8` beside `>=7.7` is derived from 7.7, and seldom in the text.
     wanted = [token for operator, token in tokens if operator != "<"] or [
         token for _, token in tokens
     ]
@@ -401,5 +399,5 @@ def _tokens(value: str) -> Iterator[tuple[str, str]]:
 
 
 def _occurs(token: str, text: str) -> bool:
-    # `11.2` stands in `11.2.1` and in `cuda11.2`, and neither in `11.20` nor in `1.11.2`.
+    # `11.2` occurs in `11.2.1` and in `cuda11.2`, but not in `11.20` or in `1.11.2`.
     return bool(re.search(rf"(?<!\d)(?<!\d\.){re.escape(token)}(?!\d)", text, re.IGNORECASE))

@@ -1,7 +1,7 @@
-"""Families of kind `toolkits`: what the headers and programs of CUDA toolkits take, one row for each toolkit.
+"""Families of kind `toolkits`: what the headers and programs of CUDA toolkits accept, one row for each toolkit.
 
-A toolkit is read in the wheels of its packages at the index, in wheels of a directory, or unpacked as it is installed;
-docs/harvest-tools.md describes the keys. Codegen archs are those that its programs list or, asked one by one, take.
+A toolkit is read from the wheels of its packages at the index, from wheels in a directory, or from an installation;
+docs/harvest-tools.md describes the keys. Codegen archs are those that its programs list, and accept when tried.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 PTXAS = "ptxas"
 DRIVER = ("nvcc", "nvcc.profile")
-"""The driver, and the file beside it without which it does not start."""
-# PTX of the first version that has 64 bits; later archs take code for earlier ones.
+"""The driver, and the file beside it that it needs to start."""
+# PTX of the first 64-bit version; later archs accept code for earlier ones.
 _NOTHING = ".version 3.0\n.target sm_20\n.address_size 64\n"
 _NAME = re.compile(r"'(sm_(\d+)[a-z]?)'")
 _GPU_NAME = re.compile(r"(?:sm|compute)_\d+[a-z]?")
@@ -47,16 +47,16 @@ _ARCH = re.compile(r"([a-z]+)_(\d+)([a-z]?)")
 class KnownArchs(Value):
     """The archs of one toolkit."""
 
-    # The `sm_` names that ptxas takes, and after them the `compute_` names of nvcc.
+    # The `sm_` names that ptxas accepts, followed by the `compute_` names of nvcc.
     archs: tuple[str, ...]
-    # What `nvcc --list-gpu-code` prints, in its order; empty where there is no nvcc.
+    # The output of `nvcc --list-gpu-code`, in its order; empty without nvcc.
     gpu_codes: tuple[str, ...] = ()
 
 
 def known_archs(files: Mapping[str, bytes], label: str) -> KnownArchs:
-    """The archs that programs take, given as their bytes by name: ptxas, and the driver where it is there.
+    """The archs that programs accept; `files` are the bytes of ptxas, and of the driver if there is one.
 
-    Raises HarvestRefused for a ptxas that takes none of the archs that it names, and ToolMissing where one cannot run.
+    Raises HarvestRefused for a ptxas that accepts none of the archs that it lists, and ToolMissing if one cannot run.
     """
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as folder:
         for name, data in files.items():
@@ -64,7 +64,7 @@ def known_archs(files: Mapping[str, bytes], label: str) -> KnownArchs:
             with open(path, "wb") as file:
                 file.write(data)
             os.chmod(path, 0o700)
-        # Help and behaviour have differed, so what is named has to work as well.
+        # Help and behaviour have differed, so each listed name is tried.
         accepted = _accepted(folder)
         if not accepted:
             raise HarvestRefused(
@@ -76,7 +76,7 @@ def known_archs(files: Mapping[str, bytes], label: str) -> KnownArchs:
             gpu_codes = _list(folder, "--list-gpu-code")
             virtual = _list(folder, "--list-gpu-arch")
         else:
-            # Every arch has a virtual one of its number, which nvcc names without a suffix.
+            # Every number has a virtual arch, which nvcc lists without a suffix.
             gpu_codes = ()
             virtual = tuple(
                 f"compute_{name.partition('_')[2]}" for name in accepted if name[-1].isdigit()
@@ -87,12 +87,12 @@ def known_archs(files: Mapping[str, bytes], label: str) -> KnownArchs:
 
 
 def _accepted(folder: str) -> list[str]:
-    """The names in ptxas' help that it takes as well."""
+    """The names in the help of ptxas that it accepts."""
     program = os.path.join(folder, PTXAS)
     with open(os.path.join(folder, "nothing.ptx"), "w", encoding="ascii") as file:
         file.write(_NOTHING)
     named = dict.fromkeys(name for name, _ in _NAME.findall(programs.ask([program, "--help"]).text))
-    # With nothing to compile it is the name that fails, and never an instruction which an arch does not have.
+    # With nothing to compile only the name can fail, and never an instruction that an arch lacks.
     command = [program, "nothing.ptx", "-o", os.devnull, "-arch"]
     return [name for name in named if not programs.ask([*command, name], folder).status]
 
@@ -103,7 +103,7 @@ def _list(folder: str, option: str) -> tuple[str, ...]:
 
 
 def _order(name: str) -> tuple[int, str]:
-    # By numbers, as in the order of letters `sm_100` stands before `sm_75`.
+    # By number: as text, `sm_100` comes before `sm_75`.
     match = _ARCH.fullmatch(name)
     return (int(match[2]), match[3]) if match else (0, name)
 
@@ -122,18 +122,18 @@ _ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
 class ToolkitFiles(Value):
-    """What is read of one toolkit for one machine."""
+    """The files of one toolkit for one machine that are read."""
 
-    # The version of its nvcc, which tells releases apart.
+    # The version of its nvcc, which identifies the release.
     nvcc: str
     machine: str
     name: str
-    # The key of its source, that source's title and place, and what rows say of the file.
+    # The key, title and `at` of its source, and the `where` of its rows.
     source: str
     title: str
     at: str
     where: str
-    # The day of its upload, "" where that is not known.
+    # The day of its upload, "" if unknown.
     uploaded: str = ""
     host_config: bytes = b""
     math: bytes = b""
@@ -158,7 +158,7 @@ def at_index(packages: Iterable[str], context: HarvestContext) -> list[ToolkitFi
 
 
 def below(root: str, context: HarvestContext) -> list[ToolkitFiles]:
-    """The toolkits in a wheel, in the wheels of a directory, or unpacked in it. Raises ToolmatrixError."""
+    """The toolkits in a wheel, in the wheels of a directory, or installed in it. Raises ToolmatrixError."""
     wheels = [root] if root.endswith(".whl") else sorted(_wheels(root))
     if wheels:
         toolkits = [
@@ -194,7 +194,7 @@ def _wheels(folder: str) -> Iterator[str]:
 
 
 def _of_wheel(files: _Files, sha256: str, uploaded: str) -> list[ToolkitFiles]:
-    """The toolkit of a wheel; none where it is for another system or holds nothing that is asked for."""
+    """The toolkit in a wheel; none if it is for another system or has none of the wanted files."""
     named = _WHEEL.fullmatch(files.name)
     if named is None:
         return []
@@ -223,11 +223,11 @@ def _toolkit(files: _Files, bare: ToolkitFiles) -> list[ToolkitFiles]:
 
     paths = {name: path for name in (PTXAS, *DRIVER) if (path := shortest(f"bin/{name}"))}
     host_config, math = shortest(HOST_CONFIG), shortest(MATH_FUNCTIONS)
-    # From CUDA 13 on headers and programs come in packages of their own.
+    # Since CUDA 13, headers and programs are separate packages.
     if not host_config and PTXAS not in paths:
         return []
 
-    # Called where they can be run and nowhere else: ptxas alone takes 5 to 12 MB of a wheel.
+    # Only called where they can run: ptxas alone takes 5 to 12 MB of a wheel.
     def programs() -> dict[str, bytes]:
         return {name: files.read(path, _LARGEST_PROGRAM) for name, path in paths.items()}
 
@@ -281,7 +281,7 @@ def _unpacked(root: str) -> list[ToolkitFiles]:
     version = next((name for name in names if os.path.basename(name) == "version.json"), "")
     if not program:
         return []
-    # e_machine of the ELF header. Files are read before a program is asked, which may be one for another machine.
+    # e_machine of the ELF header. Read before running a program, which may be for another machine.
     machine = _ELF_MACHINES.get(
         int.from_bytes(files.read(program, _LARGEST_PROGRAM)[18:20], "little"), ""
     )
@@ -306,7 +306,7 @@ def _unpacked(root: str) -> list[ToolkitFiles]:
 
 
 def _stated(data: bytes) -> str:
-    """The version of nvcc in version.json, "" where it says none."""
+    """The version of nvcc in version.json, "" if it has none."""
     try:
         version = json.loads(data)["cuda_nvcc"]["version"]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -347,7 +347,7 @@ _HOSTS: Mapping[str, Any] = {
         "clang": {
             "as": "limits",
             "topic": "clang-max",
-            # Where Clang compiles the CUDA sources itself, nvcc's guard is not asked.
+            # If Clang compiles the CUDA sources itself, the guard for nvcc does not apply.
             "context": {"cuda-compiler": "absent nvcc"},
             "says": "takes Clang {value} as host compiler",
         },
@@ -386,12 +386,12 @@ class _Keys(Value):
     wheels: tuple[str, ...]
     # The releases that have each nvcc.
     releases: Mapping[str, tuple[str, ...]]
-    # The functions of one double that each glibc brought.
+    # The functions of one double that each glibc added.
     glibc: Mapping[str, tuple[str, ...]]
 
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
-    """The document of facts about the toolkits of a family. Raises ToolmatrixError."""
+    """The facts about the toolkits of a family. Raises ToolmatrixError."""
     keys = _keys(family)
     found = below(context.place, context) if context.place else at_index(keys.wheels, context)
     toolkits = _once(found)
@@ -415,7 +415,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
 
 
 def _once(toolkits: Iterable[ToolkitFiles]) -> list[ToolkitFiles]:
-    """Toolkits by version, each once: one may be in several wheels that differ in the tag of their platform."""
+    """Distinct toolkits by version: one may be in several wheels with different platform tags."""
     unique: dict[tuple[str, str, str], ToolkitFiles] = {}
     for toolkit in sorted(
         toolkits,
@@ -473,9 +473,9 @@ def _known_releases(path: str) -> dict[str, tuple[str, ...]]:
 def _named(
     toolkits: Iterable[ToolkitFiles], known: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """What the releases of each nvcc are called: those that are known, else the series of the nvcc."""
-    # A wheel does not say which update of CUDA it is of. Its nvcc does, as updates of one series differ in it
-    # and in what they take (12.3.52 and 12.3.103).
+    """The releases of each nvcc: the known ones, or else the series of the nvcc."""
+    # A wheel does not name its update of CUDA, but its nvcc identifies it: updates of one series differ in nvcc, and in
+    # what they accept (12.3.52 and 12.3.103).
     named = dict(known)
     for toolkit in toolkits:
         series = _SERIES.match(toolkit.nvcc)
@@ -516,7 +516,7 @@ def _releases(
 
 
 class _Rows:
-    """The rows of each table; headers that are equal byte for byte are asked once."""
+    """The rows of each table; identical headers are tried only once."""
 
     def __init__(
         self,
@@ -543,7 +543,7 @@ class _Rows:
         return rows
 
     def hosts(self, toolkits: Iterable[ToolkitFiles]) -> list[dict[str, Any]]:
-        """A row for each toolkit with the header, and machine."""
+        """A row for each machine and toolkit that has the header."""
         rows = []
         for toolkit in toolkits:
             compilers = self._guard(toolkit)
@@ -563,7 +563,7 @@ class _Rows:
         return rows
 
     def microsoft(self, toolkits: Iterable[ToolkitFiles]) -> list[dict[str, Any]]:
-        """A row for each toolkit: those for Linux carry the header for Windows as well, on every machine."""
+        """A row for each toolkit: the header for Linux also has the guard for Windows, on every machine."""
         rows: dict[str, dict[str, Any]] = {}
         for toolkit in toolkits:
             compilers = self._guard(toolkit)
@@ -573,7 +573,7 @@ class _Rows:
         return list(rows.values())
 
     def glibc(self, toolkits: Iterable[ToolkitFiles]) -> list[dict[str, Any]]:
-        """A row for each toolkit, which machines share whose headers say the same."""
+        """A row for each toolkit, shared by machines with the same result."""
         rows: dict[tuple[str, GlibcCeiling], dict[str, Any]] = {}
         for toolkit in toolkits:
             if not toolkit.math:

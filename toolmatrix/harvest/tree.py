@@ -1,7 +1,7 @@
-"""Facts out of source trees: what the makers of a release wrote into it, read for every release at once.
+"""Facts from source trees, read for all releases at once.
 
-A family says which tags are releases, which files are read at which of them, and in which way a value stands there
-(docs/harvest-trees.md). A file or value that a family names and a tree does not have is refused, never left out.
+A family defines which tags are releases, which files are read at each of them, and how a value is extracted
+(docs/harvest-trees.md). A file or value that a family names has to exist in the tree, or the tree is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from toolmatrix.value import Value
 _FAMILY = (
     *("kind", "about", "title", "repository", "tags", "branches", "marks", "version", "tables"),
 )
-# The keys of a table of facts that a family has in the same words.
+# The keys that a table of a family and a table of facts share.
 _FACTS = (
     *("id", "about", "where", "evidence", "context", "key", "defines", "stands-for", "note"),
     *("install", "matches", "columns"),
@@ -39,7 +39,7 @@ class _Release(Value):
 
 
 class _Page(Value):
-    # What the cells of one row are read from: a file, a record of a table in it, and groups of its path.
+    # The source of the cells of one row: a file, a record of a table in it, and groups of its path.
     at: Snapshot
     path: str
     data: bytes = b""
@@ -51,12 +51,12 @@ class _Page(Value):
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The facts of the source tree at `context.place`.
 
-    Raises HarvestRefused where the tree is another project's, lacks a file or value that the family names, or gives
-    fewer rows than its floors; MatrixError where the family is wrong; ToolMissing without git.
+    Raises HarvestRefused if the tree is of another project, lacks a file or value that the family names, or has
+    fewer rows than a floor; MatrixError if the family is wrong; ToolMissing without git.
     """
     reader = _Reader(family, context)
     tables = [reader.table(node) for node in reader.tables]
-    # Of one unpacked release, or of early ones, not every table says something.
+    # One unpacked release, or early ones, may have no rows in some tables.
     filled = [table for table in tables if table["rows"]]
     if not filled and reader.releases and not isinstance(reader.tree, UnpackedTree):
         reader.refuse(
@@ -83,7 +83,7 @@ class _Reader:
             self.releases = self._unpacked(fields, self.tree.head())
         else:
             self.releases = self._releases(fields, self.tree)
-            # A repository that was given up may have an empty tree at HEAD.
+            # An abandoned repository may have an empty tree at HEAD.
             self._check(self.releases[0].at if self.releases else self.tree.head(), marks)
 
     def _check(self, at: Snapshot, marks: list[str]) -> None:
@@ -108,7 +108,7 @@ class _Reader:
             names += [at.name for at in known]
             for node in fields[kind].several():
                 patterns.append(node.string("a pattern"))
-                # Of several patterns the first that has a release tells of it.
+                # The first pattern that matches a release wins.
                 for release in self._matching(node, known, fields):
                     releases.setdefault(release.version, release)
         if not releases:
@@ -145,7 +145,7 @@ class _Reader:
         return []
 
     def _releases_in(self, version: YamlNode, trees: list[Snapshot]) -> list[_Release]:
-        # Each tree tells its release in the first of these files that it has.
+        # The release of a tree is in the first of these files that it has.
         files = [reading.file(child) for child in version.several()]
         contents = self.tree.read([(at, file.path) for at in trees for file in files])
         releases = []
@@ -174,8 +174,8 @@ class _Reader:
             rows += self._rows(file, component)
         rows.sort(key=lambda row: _order(row[component]), reverse=True)
         floor = fields["floor"].integer("floor")
-        # One release has few rows, and may have none of a table, as has a clone that ends before the releases of the
-        # table; any other clone with none was read wrongly.
+        # An unpacked release, or a clone that ends before the releases of the table, may have no rows. Any other clone
+        # has to have some.
         spoken = any(self._speaks(file) for _, file in readings)
         floor = 0 if isinstance(self.tree, UnpackedTree) or not spoken else max(floor, 1)
         name = fields["id"].string("id")
@@ -186,7 +186,7 @@ class _Reader:
         if twice:
             self.refuse(f"duplicate rows in `{name}`", "unique rows", ", ".join(twice))
         plain = {key: _plain(fields[key]) for key in _FACTS if key in fields}
-        # Every row has a source of its own; that of the table is one of them, as each table has one.
+        # Every row has its own source; a table needs one as well.
         return {**plain, "source": rows[0]["source"] if rows else "", "rows": rows}
 
     def _speaks(self, file: FileReading) -> bool:
@@ -228,10 +228,10 @@ class _Reader:
                 for release in self.releases
                 if reading.among(release.version, file.releases)
             ]
-            # All releases in one question to git, which starts once and not for each of them.
+            # All releases at once, so that git starts only once.
             contents = self.tree.read([(release.at, file.path) for release in chosen if file.path])
             for release in chosen:
-                # An unpacked tree has no tag that tells anything.
+                # An unpacked tree has no tag to read.
                 if file.path or release.at.ref:
                     yield release.version, self._page(release.at, file.path, contents)
 
@@ -274,7 +274,7 @@ class _Reader:
             if cell.method == "date":
                 return [page.at.date] if page.at.date else []
             if cell.method == "column":
-                # An empty cell of a table says nothing.
+                # An empty cell of a table is no value.
                 texts = reading.column(page.record, cell.node.string("column"))
                 return cell.values(texts) if texts else []
             find = reading.EXTRACTORS.get(cell.method)
@@ -300,7 +300,7 @@ class _Reader:
                 "a file is not in the tree", where=where, expected=path, found=why, help=_HELP
             )
         try:
-            # A byte order mark would stand in front of the first value.
+            # `-sig` removes a byte order mark.
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             text = "\0"
@@ -318,9 +318,9 @@ class _Reader:
         ) from None
 
     def _source(self, release: str, page: _Page, file: FileReading) -> str:
-        # Of many files of one commit the rows name the path.
+        # If a commit has many files, the rows name the path.
         path = "" if file.paths else page.path
-        # What tells of all releases is of none of them.
+        # A file about all releases belongs to none of them.
         known = page.at.name or ("HEAD" if file.grid or file.paths else release)
         inside = f":{path}" if path else ""
         if page.at.commit:
@@ -328,7 +328,7 @@ class _Reader:
         else:
             import hashlib
 
-            # Nobody knows its commit: the digest says which file was read.
+            # Without a commit, the digest identifies the file.
             digest = hashlib.sha256(page.data).hexdigest()
             tree = "" if known == "HEAD" else f"release {known} "
             address = f"{self.repository}:{page.path}, {tree}unpacked, sha256 {digest}"
@@ -352,7 +352,7 @@ class _Reader:
 
 
 def _order(release: str) -> tuple[object, ...]:
-    # The newest first; names, which have no order of their own, behind.
+    # Versions after names, as rows are sorted in reverse.
     try:
         return 1, versions.key(release)
     except versions.SelectorError:

@@ -1,9 +1,9 @@
-"""Kind `wheels`: what is inside the wheels of a package of an index, of one wheel for each release and machine.
+"""Kind `wheels`: the contents of the wheels of a package on an index, of one wheel for each release and machine.
 
-What a wheel says is a row about the build that it is, or about its release where that has no builds. It names the file,
-its sha256 and the members that were read. Members are read as data: Python files by their syntax tree, of which
-assignments of literals count, and libraries by their headers. Everything is bounded, and a stream ends where the answer
-was found. Raises HarvestRefused for a member that is not what a rule says, and MatrixError for a rule that is none.
+Each wheel gives a row about its build, or about its release if that has no builds. The row names the file, its sha256
+and the members that were read. Members are read as data: assigned literals in the syntax tree of Python files, and the
+headers of libraries. Everything is limited in size, and a stream ends at the first match. Raises HarvestRefused for a
+member that does not fit its rule, and MatrixError for an invalid rule.
 """
 
 from __future__ import annotations
@@ -51,28 +51,28 @@ LARGEST_TEXT = 1 << 20
 """Bytes of a member that is read as text; the largest known has 60 kB."""
 MEBIBYTE = 1 << 20
 _BUDGET = 32
-"""MiB that are read of a member where a rule says nothing else."""
+"""MiB of a member that are read by default."""
 _MOST_MEMBERS = 200
 """Members of a wheel that one rule reads."""
-# Bytes that are searched again with the next piece, so that no text is cut in two.
+# Bytes that are searched again with the next piece, so that no match is cut in two.
 _OVERLAP = 4 << 10
 _LONGEST = 400
-# Whole numbers, `sm_90a`, versions, words: what may get into a cell of facts.
+# Characters that a cell of facts may have: numbers, `sm_90a`, versions, words.
 _VALUE = re.compile(r"[\w.+:*<>=,!| -]*")
 _PYTORCH_ARCH = re.compile(r"(\d+)\.(\d)([af]?)(\+PTX)?")
 _TENSORFLOW_ARCH = re.compile(r"(sm_|compute_)?(\d+)\.?(\d)([af]?)")
 
 
 class Rule(Value):
-    """One thing that a wheel tells: the cell it goes to, where it stands, and how it is read there."""
+    """How to fill one cell: the members to read, and how to read them."""
 
     cell: str
     # A pattern of names of members, "" for the names themselves.
     member: str
     how: str
-    # The words of `how`: a name, a path into JSON, a regular expression.
+    # The argument of `how`: a name, a path into JSON, a regular expression.
     what: str
-    # What is taken of a text that was read: a regular expression, of which `form` takes groups (`\\1.\\2`).
+    # A regular expression for the part of a text to use; `form` may refer to its groups (`\\1.\\2`).
     match: str
     form: str
     mebibytes: int
@@ -80,7 +80,7 @@ class Rule(Value):
 
 
 class WheelCell(Value):
-    """What a wheel tells for a cell; `partly` where not all of the members was read, so that there may be more."""
+    """The value of a cell; `partly` if the members were not read completely, so that there may be more."""
 
     text: str
     members: tuple[str, ...]
@@ -117,7 +117,7 @@ def _rule(node: YamlNode) -> Rule:
         _check_pattern(pieces.text(fields, key), fields.get(key, node))
     if rule.form and rule.form not in _FORMS:
         pattern = rule.what if rule.how == "names" else rule.match
-        # Nothing is matched by the empty alternative: it shows whether the groups are there.
+        # The alternative matches the empty text, to check that the groups exist.
         _check_pattern(f"(?:{pattern})|", fields["form"], rule.form)
     return rule
 
@@ -134,7 +134,7 @@ def _check_pattern(pattern: str, node: YamlNode, form: str = "") -> None:
 
 
 def read_cells(wheel: Archive, wanted: Sequence[Rule]) -> dict[str, WheelCell]:
-    """What a wheel tells, by cell; of several rules for one cell the first that finds something."""
+    """The cells of a wheel; of several rules for one cell the first that finds something wins."""
     cells: dict[str, WheelCell] = {}
     names = wheel.names()
     for rule in wanted:
@@ -146,7 +146,7 @@ def read_cells(wheel: Archive, wanted: Sequence[Rule]) -> dict[str, WheelCell]:
 
 
 def _checked(wheel: Archive, rule: Rule, cell: WheelCell) -> WheelCell:
-    # Anybody may publish a wheel: what it says is bounded before it gets into a file of facts.
+    # Wheels are untrusted: validate a value before it gets into a file of facts.
     if len(cell.text) > _LONGEST or not _VALUE.fullmatch(cell.text):
         raise _refusal(wheel, rule, "a value of a fact", repr(cell.text[:80]))
     return cell
@@ -167,7 +167,7 @@ def _members(rule: Rule, names: Sequence[str]) -> list[str]:
 
 
 def _extract(rule: Rule, texts: Iterable[str]) -> str:
-    """The values of a rule in the texts that it reads, each once."""
+    """The distinct values of a rule in the texts that it reads."""
     values: dict[str, None] = {}
     for text in texts:
         if rule.form in _FORMS:
@@ -186,7 +186,7 @@ def _expand(rule: Rule, match: re.Match[str]) -> str:
 
 
 def _pytorch_archs(text: str) -> Iterator[str]:
-    """The archs of TORCH_CUDA_ARCH_LIST, as torch.utils.cpp_extension reads it: PTX where it says so."""
+    """The archs of TORCH_CUDA_ARCH_LIST, as torch.utils.cpp_extension reads it: PTX only with `+PTX`."""
     for major, minor, letter, ptx in _PYTORCH_ARCH.findall(text):
         yield f"sm_{major}{minor}{letter}"
         if ptx:
@@ -194,7 +194,7 @@ def _pytorch_archs(text: str) -> Iterator[str]:
 
 
 def _tensorflow_archs(text: str) -> Iterator[str]:
-    """The archs of TF_CUDA_COMPUTE_CAPABILITIES, as TensorFlow's configure.py asks for it.
+    """The archs of TF_CUDA_COMPUTE_CAPABILITIES, as TensorFlow's configure.py reads it.
 
     `sm_80` is machine code, `compute_80` and `8.0` are machine code and PTX.
     """
@@ -204,7 +204,7 @@ def _tensorflow_archs(text: str) -> Iterator[str]:
             yield f"compute_{major}{minor}{letter}"
 
 
-# Lists of archs in the words of build systems.
+# Lists of archs in the syntax of build systems.
 _FORMS = {"torch-archs": _pytorch_archs, "tensorflow-archs": _tensorflow_archs}
 
 
@@ -218,12 +218,12 @@ def _texts(wheel: Archive, rule: Rule, names: Sequence[str]) -> Iterator[tuple[s
 
 
 def _assigned(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
-    """A name that a Python file assigns a literal to, or a key of it: `build_info.cuda_version`."""
+    """A literal that a Python file assigns to a name, or a key of it: `build_info.cuda_version`."""
     name, *path = rule.what.split(".")
     for member, text in _texts(wheel, rule, names):
         try:
             value = _literal(ast.parse(text), name)
-        # Deep nesting ends Python's own parser in three of these ways.
+        # Deep nesting makes the parser of Python raise three of these.
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise _refusal(
                 wheel, rule, f"a literal assigned to `{name}`", type(error).__name__
@@ -240,7 +240,7 @@ def _literal(tree: ast.Module, name: str) -> Any:
             isinstance(target, ast.Name) and target.id == name for target in targets
         ):
             continue
-        # An OrderedDict of a list of pairs is read as the pairs; nothing is called.
+        # An OrderedDict of a list of pairs is read as a dict of the pairs, without calling anything.
         if isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "OrderedDict":
             return dict(ast.literal_eval(value.args[0]))
         return ast.literal_eval(value)
@@ -267,7 +267,7 @@ def _of_document(rule: Rule, member: str, value: Any, path: Sequence[str]) -> Wh
 
 
 def _text(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
-    """The first place of a member, text or not, at which a regular expression matches."""
+    """The first match of a regular expression in a member, text or not."""
     pattern = re.compile(rule.what.encode())
     for name in _members(rule, names):
         match = _first(pattern, _within(wheel.stream(name), rule.mebibytes * MEBIBYTE))
@@ -284,7 +284,7 @@ def _first(pattern: re.Pattern[bytes], pieces: Iterable[bytes]) -> re.Match[byte
     for piece in pieces:
         buffer = buffer[-_OVERLAP:] + piece
         match = pattern.search(buffer)
-        # What ends with the piece may go on in the next one.
+        # A match at the end of the piece may continue in the next one.
         if match is not None and match.end() < len(buffer):
             return match
     return pattern.search(buffer)
@@ -299,21 +299,21 @@ def _within(stream: Iterable[bytes], budget: int) -> Iterator[bytes]:
 
 
 def _names(_wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
-    """Names of members that a regular expression matches."""
-    # Some wheels say it nowhere else: bitsandbytes has a library for each toolkit, and only names tell which.
+    """Matches of a regular expression in names of members."""
+    # bitsandbytes has a library for each toolkit, and only its name says which.
     fitting = [name for name in names if re.search(rule.what, name)][:_MOST_MEMBERS]
     text = _extract(rule.replace(match=rule.what), sorted(fitting))
     return WheelCell(text=text, members=tuple(fitting[:1])) if fitting else None
 
 
 def _archs(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
-    """The codegen archs of the device code in members, of so many MiB of each from its beginning."""
+    """The codegen archs of the device code in the first MiB of members."""
     archs: set[str] = set()
     read = _members(rule, names)
     partly = False
     for name in read:
-        # Mostly all archs of a library stand near its beginning, but some kernels are for one arch alone: `_moe_C` of
-        # vllm shows sm_120f at 7.9 MB, and seven others before 1.3. What an early stop has seen is a lower bound.
+        # Most libraries have all archs near their beginning, but some kernels are for one arch only: `_moe_C` of vllm
+        # has sm_120f at 7.9 MB, and seven others before 1.3. So a partial result is a lower bound.
         scan = elf.Scan()
         count = 0
         for piece in _within(wheel.stream(name), rule.mebibytes * MEBIBYTE):
@@ -335,19 +335,19 @@ def _arch_order(arch: str) -> tuple[bool, int, str]:
 
 
 def _needed(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
-    """Sonames that libraries ask the loader for, of which a regular expression matches some."""
+    """Matches of a regular expression in the sonames that libraries need."""
     return _library(wheel, rule, names, lambda _data, library: library.dynamic.needed)
 
 
 def _wants(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
-    """The newest version of a family of symbols (`GLIBC`) that libraries want."""
+    """The newest version of a family of symbols (`GLIBC`) that libraries need."""
     family = rule.what
 
     def versions(data: bytes, _elf: elf.Elf) -> Iterator[str]:
         matches = re.findall(
             rb"\0" + re.escape(family.encode()) + rb"_(\d{1,3}(?:\.\d{1,3})*)(?=\0)", data
         )
-        # By numbers: as text `2.9` comes after `2.17`.
+        # By number: as text, `2.9` comes after `2.17`.
         if matches:
             yield max((match.decode() for match in matches), key=_numbers)
 
@@ -360,14 +360,14 @@ def _numbers(version: str) -> list[int]:
 
 
 def _compilers(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
-    """Versions in the section `.comment`, where each compiler that had a part in a library leaves its name."""
+    """Versions in the section `.comment`, where each compiler of a library leaves its name."""
 
     def named(data: bytes, _elf: elf.Elf) -> Iterator[str]:
         from elftools.common.exceptions import ELFError
         from elftools.elf.elffile import ELFFile
 
         try:
-            # Static libraries leave the names of their compilers here as well: the pattern says which one counts.
+            # It includes the compilers of static libraries, so the pattern decides which one counts.
             section = ELFFile(io.BytesIO(data)).get_section_by_name(".comment")
         except (ELFError, ValueError, KeyError, OverflowError):
             return
@@ -385,7 +385,7 @@ def _library(
     values: Callable[[bytes, elf.Elf], Iterable[str]],
 ) -> WheelCell | None:
     texts: dict[str, None] = {}
-    # What the loader reads stands at the end as often as not: a library is read whole, or not at all.
+    # The data for the loader is often at the end, so a library is read whole, or not at all.
     limit = rule.mebibytes * MEBIBYTE
     read = [name for name in _members(rule, names) if wheel.size(name) <= limit]
     for name in read:
@@ -422,7 +422,7 @@ _DIGITS = 16
 
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
-    """What the wheels of a package hold. Raises ToolmatrixError."""
+    """The facts about the contents of the wheels of a package. Raises ToolmatrixError."""
     fields = family.node.only(f"family `{family.name}`", (*_NEEDED, *_OPTIONAL), _NEEDED)
     package, component = (fields[name].string(name) for name in ("package", "component"))
     wanted = rules(fields["inside"].sequence("rules"))
@@ -488,7 +488,7 @@ def _between(
 
 def _wheel(release: PublishedRelease, machine: str) -> Wheel | None:
     """The wheel of a machine for the newest Python."""
-    # One is enough: what is inside hardly differs from one Python to another, and a wheel may have hundreds of MiB.
+    # One is enough: wheels rarely differ between Pythons, and may have hundreds of MiB.
     fit = [
         (tag.major, tag.minor, wheel.name, wheel)
         for wheel in release.wheels
@@ -545,5 +545,5 @@ _MOST_NAMED = 4
 
 def _cells(cells: Mapping[str, WheelCell]) -> Iterator[tuple[str, Any]]:
     for name, cell in cells.items():
-        # As a whole list of archs a part of it would refuse devices that the rest is for.
+        # A partial list of archs must not refuse devices that the rest is for.
         yield name, {"is": cell.text, "at-least": True} if cell.partly else cell.text

@@ -1,4 +1,4 @@
-"""Harvested facts as a file: its text, what differs from the file before it, and what may not get lost."""
+"""Harvested facts as a file: its text, differences from the old file, and a check for lost rows."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from toolmatrix.value import Value
 from toolmatrix.wording import plural
 
 _WIDEST = 1 << 30
-"""Columns, more than any row takes."""
+"""Columns, more than any row has."""
 _MOST_NAMED = 20
-"""Rows that an error names."""
+"""Rows to name in an error."""
 
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class FactDifference(Value):
-    """A row of a fact file that came, went or changed, with the cells that did: what they were and are."""
+    """A row of a fact file that was added, removed or changed, with the old and new text of its changed cells."""
 
     row: str
     cells: Mapping[str, tuple[str, str]] = {}
@@ -33,7 +33,7 @@ class FactDifference(Value):
 
 
 def text(document: Mapping[str, Any], about: str, by: str = "toolmatrix harvest") -> str:
-    """A fact file: sources and tables in the order of their names, a line for each row; `by` is the command."""
+    """A fact file: sources and tables sorted by name, a line for each row; `by` is the command."""
     lines = [
         "# yaml-language-server: $schema=../../toolmatrix/schemas/facts.schema.json",
         *(f"# {line}" for line in about.splitlines()),
@@ -67,7 +67,7 @@ def _blocks(items: list[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _flow(value: Any) -> str:
-    # A line of any length: what is compared under version control is rows.
+    # A line of any length, so that diffs show rows.
     dumped: str = yaml.dump(
         value,
         Dumper=_Dumper,
@@ -76,12 +76,12 @@ def _flow(value: Any) -> str:
         width=_WIDEST,
         allow_unicode=True,
     )
-    # PyYAML without libyaml ends a document of one plain word with `...`.
+    # PyYAML without libyaml ends a document of one plain scalar with `...`.
     return dumped.removesuffix("\n").removesuffix("\n...")
 
 
 def rows(node: YamlNode) -> dict[str, dict[str, str]]:
-    """The cells of each row of a fact file as text, by the id of the row; of a data table by its first two cells."""
+    """The cells of each row of a fact file as text, by the id of the row; in a data table by its first two cells."""
     by_id = {}
     for name, fields in _tables(node, "tables"):
         key = _plain(fields["key"]) if "key" in fields else ""
@@ -92,7 +92,7 @@ def rows(node: YamlNode) -> dict[str, dict[str, str]]:
         columns = [_plain(column) for column in pieces.items(fields, "columns")]
         for row in pieces.items(fields, "rows"):
             values = [_plain(cell) for cell in row.items or []]
-            # By its place every row behind a new one would have changed.
+            # By index, every row after a new one would change.
             by_id[f"{name}/{' '.join(values[:2])}"] = dict(zip(columns, values, strict=False))
     return by_id
 
@@ -116,7 +116,7 @@ def _plain(node: YamlNode) -> str:
 
 
 def differences(path: str, text: str) -> list[FactDifference]:
-    """Rows in which a file differs from the text that would take its place; all are new where there is no file."""
+    """Rows in which a file differs from the text that would replace it; all are new if there is no file."""
     before = rows(yamlfile.read(path)) if os.path.exists(path) else {}
     after = rows(yamlfile.parse(text.encode(), path))
     return [
@@ -143,10 +143,7 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, t
 
 
 def refuse_vanished(path: str, changes: Sequence[FactDifference]) -> None:
-    """Keep a file of which rows would be lost: a source that shrank was read wrongly.
-
-    Raises HarvestRefused.
-    """
+    """Refuse to lose rows: a source that shrank was probably read wrongly. Raises HarvestRefused."""
     gone = [change.row for change in changes if change.gone]
     if gone:
         more = f" and {len(gone) - _MOST_NAMED} more" if len(gone) > _MOST_NAMED else ""
