@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
 from toolmatrix.errors import HarvestRefused, Position, UsageError
 from toolmatrix.facts import pieces
 from toolmatrix.harvest import programs
-from toolmatrix.harvest.families import Family, HarvestContext
+from toolmatrix.harvest.families import Family, HarvestContext, run_parallel
 from toolmatrix.harvest.series import series
 from toolmatrix.process import processors
 from toolmatrix.value import Value
@@ -41,16 +40,7 @@ _COLUMNS: Mapping[str, Any] = {
     "machine": {"as": "when"},
     **{
         name: {"as": "attribute"}
-        for name in (
-            "compiler",
-            "series",
-            "version",
-            "printed",
-            "char",
-            "crc32",
-            "mcpu",
-            "march",
-        )
+        for name in ("compiler", "series", "version", "printed", "char", "crc32", "mcpu", "march")
     },
 }
 
@@ -102,11 +92,9 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         key=lambda program: (program.distro, program.machine, program.compiler, program.version)
     )
     names = _names(compilers, more)
-    rows = []
-    with ThreadPoolExecutor(processors()) as pool:
-        for row in pool.map(lambda program: _row(program, names), compilers):
-            rows.append(row)
-            context.progress(len(rows), len(compilers))
+    rows = run_parallel(
+        lambda program: _row(program, names), compilers, context.progress, processors()
+    )
     return {
         "sources": {
             f"compilers-{distro}": {

@@ -10,13 +10,13 @@ import hashlib
 import lzma
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any, BinaryIO
 
-from toolmatrix.errors import HarvestRefused, MatrixError, Position, UsageError
-from toolmatrix.facts import pieces, yamlfile
+from toolmatrix.errors import HarvestRefused, Position, UsageError
+from toolmatrix.facts import pieces
 from toolmatrix.harvest import missing
-from toolmatrix.harvest.families import Family, HarvestContext
+from toolmatrix.harvest.families import Family, HarvestContext, release_attributes
 from toolmatrix.harvest.series import SINGLE, series
 from toolmatrix.value import Value
 
@@ -28,6 +28,7 @@ _LIST_PATH = re.compile(
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _PARAGRAPH = re.compile(rb"Package: (\S+)\n(?:.+\n)*")
 _CHECKSUM = re.compile(r"^ ([0-9a-f]{64}) +(\d+) (\S+)$", re.MULTILINE)
+_OPENERS: Mapping[str, Callable[[BinaryIO], IO[bytes]]] = {".xz": lzma.open, ".gz": gzip.open}
 _RELEASES = ("InRelease", "Release")
 _MOST_FILES = 100_000
 # The longest lists have 80 MiB.
@@ -106,14 +107,9 @@ def _unpack(path: str, packed: str) -> bytes:
         with open(path, "rb") as file:
             if packed == ".lz4":
                 data = _lz4(file.read(_LARGEST))
-            elif packed == ".xz":
-                with lzma.open(file) as unpacked:
-                    data = unpacked.read(_LARGEST + 1)
-            elif packed == ".gz":
-                with gzip.open(file) as unpacked:
-                    data = unpacked.read(_LARGEST + 1)
             else:
-                data = file.read(_LARGEST + 1)
+                unpacked = _OPENERS[packed](file) if packed else file
+                data = unpacked.read(_LARGEST + 1)
     except (OSError, EOFError, lzma.LZMAError, RuntimeError) as error:
         raise _damaged(path, str(error)) from None
     if len(data) > _LARGEST:
@@ -244,11 +240,20 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
             f"family `{family.name}` is read from package lists on disk",
             expected="`--from DIR` with Packages files, such as /var/lib/apt/lists",
         )
-    names = _codenames(fields, family)
-    wanted = {
-        column: _pattern(column, node.string(column)) for column, node in _of(fields, "series")
+    names = {
+        **{
+            name: node.string("a distribution")
+            for name, node in pieces.entries(fields, "rolling").items()
+        },
+        **{name: distro for distro, name in release_attributes(family, "codename").items()},
     }
-    columns = {column: node.string(column) for column, node in _of(fields, "versions")}
+    wanted = {
+        column: _pattern(column, node.string(column))
+        for column, node in pieces.entries(fields, "series").items()
+    }
+    columns = {
+        column: node.string(column) for column, node in pieces.entries(fields, "versions").items()
+    }
     every = "|".join(
         [*(regex.pattern for regex in wanted.values()), *map(re.escape, columns.values()), "libc6"]
     )
@@ -279,7 +284,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
                 "source": rows[0]["source"],
                 "columns": {**_OFFERS["columns"], **attributes},
                 "rows": rows,
-            },
+            }
         ],
     }
 
@@ -292,30 +297,6 @@ def _suites(package_lists: Iterable[PackageList], codename: str) -> str:
         if package_list.codename == codename
     }
     return " and ".join(sorted(suites))
-
-
-def _of(fields: Mapping[str, yamlfile.YamlNode], name: str) -> list[tuple[str, yamlfile.YamlNode]]:
-    return list(pieces.entries(fields, name).items())
-
-
-def _codenames(fields: Mapping[str, yamlfile.YamlNode], family: Family) -> dict[str, str]:
-    """The releases of the distributions by codename: those of a fact file, and rolling ones."""
-    path = os.path.join(os.path.dirname(family.node.file), fields["releases"].string("releases"))
-    codenames = {
-        codename: node.string("a distribution") for codename, node in _of(fields, "rolling")
-    }
-    for group in pieces.items(yamlfile.read(path).mapping("the fact file"), "releases"):
-        for name, node in _of(group.mapping("a list of releases"), "versions"):
-            codename = pieces.text(node.mapping("a release"), "codename")
-            if codename:
-                codenames[codename] = name
-    if not codenames:
-        raise MatrixError(
-            "no release of a distribution has a codename",
-            where=Position(path),
-            expected="releases with the attribute `codename`",
-        )
-    return codenames
 
 
 def _pattern(component: str, name: str) -> re.Pattern[str]:
@@ -333,12 +314,12 @@ def _row(
     wanted: Mapping[str, re.Pattern[str]],
     columns: Mapping[str, str],
 ) -> dict[str, Any]:
-    versions, codename = _newest(package_lists)
+    versions = _newest(package_lists)
     offered = {column: _offered(column, pattern, versions) for column, pattern in wanted.items()}
     points = offered.get("gcc", {}).values()
     glibc = _NUMBERS.search(versions.get("libc6", ""))
     cells = {
-        "codename": codename,
+        "codename": package_lists[-1].codename,
         **{column: " ".join(offers) for column, offers in offered.items()},
         "glibc": glibc[0] if glibc else "",
         "gcc_points": [_upstream(version) for version in points],
@@ -356,20 +337,16 @@ def _row(
     }
 
 
-def _newest(package_lists: Iterable[PackageList]) -> tuple[dict[str, str], str]:
-    try:
-        from debian.debian_support import Version
-    except ImportError:
-        raise missing("python-debian") from None
+def _newest(package_lists: Iterable[PackageList]) -> dict[str, str]:
+    from debian.debian_support import Version
+
+    # In the order of dpkg, with `~rc1` before the release: it installs the newest.
     versions: dict[str, str] = {}
-    codename = ""
     for package_list in package_lists:
-        codename = package_list.codename
         for name, version in package_list.versions.items():
-            # In the order of dpkg, with `~rc1` before the release: it installs the newest.
             if name not in versions or Version(versions[name]) < Version(version):
                 versions[name] = version
-    return versions, codename
+    return versions
 
 
 def _offered(column: str, pattern: re.Pattern[str], versions: Mapping[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import date
 from typing import Any
 
-from toolmatrix.errors import MatrixError, NothingMatched
+from toolmatrix.errors import MatrixError, NothingMatched, Position
 from toolmatrix.facts import pieces, yamlfile
 from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.harvest import missing
@@ -20,9 +20,17 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypeVar
+
     from toolmatrix.harvest.transport import Session
 
+    _Item = TypeVar("_Item")
+    _Result = TypeVar("_Result")
+
 SCHEMA = "toolmatrix.families/1"
+THREADS = 8
+"""Requests to an index at a time."""
 
 # The modules of this package that each read one kind of source.
 KINDS = (
@@ -162,6 +170,55 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     return document
 
 
+def run_parallel(
+    function: Callable[[_Item], _Result],
+    items: Iterable[_Item],
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    threads: int = THREADS,
+) -> list[_Result]:
+    """The results of a function for each item, in order, from several threads."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    items = list(items)
+    results = []
+    with ThreadPoolExecutor(threads) as workers:
+        try:
+            for result in workers.map(function, items):
+                results.append(result)
+                progress(len(results), len(items))
+        except BaseException:
+            # Finished downloads stay in the cache; the others are not started.
+            workers.shutdown(wait=False, cancel_futures=True)
+            raise
+    return results
+
+
+def plain_value(node: YamlNode) -> Any:
+    """A value of a family as in a fact file: text, lists and mappings."""
+    if node.fields is not None:
+        return {name: plain_value(child) for name, child in node.fields.items()}
+    return node.text if node.items is None else [plain_value(child) for child in node.items]
+
+
+def release_attributes(family: Family, attribute: str) -> dict[str, str]:
+    """An attribute of the releases in the fact file that a family names under `releases`. Raises MatrixError."""
+    name = family.fields["releases"].string("releases")
+    path = os.path.join(os.path.dirname(family.node.file), name)
+    found = {
+        version: text
+        for group in pieces.items(yamlfile.read(path).mapping("the fact file"), "releases")
+        for version, node in pieces.entries(group.mapping("a list"), "versions").items()
+        if (text := pieces.text(node.mapping("a release"), attribute))
+    }
+    if not found:
+        raise MatrixError(
+            f"no release has the attribute `{attribute}`",
+            where=Position(path),
+            expected=f"releases with `{attribute}:`",
+        )
+    return found
+
+
 class Indexes(Value):
     """Addresses of package indexes, in the order in which they are read."""
 
@@ -196,6 +253,17 @@ def indexes(env: Mapping[str, str]) -> Indexes:
         certificates=certificates if os.path.exists(certificates) else "",
         proxy=pip.get("proxy", ""),
     )
+
+
+def index_urls(context: HarvestContext) -> tuple[str, ...]:
+    """The addresses of the package indexes of a harvest, for which its session is set up."""
+    from pathlib import Path
+
+    where = indexes(context.env)
+    context.session.trust(where.certificates, where.proxy)
+    if not context.place:
+        return where.urls
+    return (context.place if "://" in context.place else Path(context.place).absolute().as_uri(),)
 
 
 def _is_named(url: str) -> bool:

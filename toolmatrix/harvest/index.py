@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolmatrix.facts import pieces, versions
@@ -17,44 +15,25 @@ if TYPE_CHECKING:
     from toolmatrix.facts.yamlfile import YamlNode
     from toolmatrix.harvest.package_facts import Served
 
-THREADS = 8
-
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The facts of a family of packages. Raises ToolmatrixError."""
     family.node.only(f"family `{family.name}`", ("kind", "about", "packages"), ("packages",))
     named = family.fields["packages"].mapping("packages")
     packages = [_package(name, node) for name, node in named.items()]
-    urls = _urls(context)
-    with ThreadPoolExecutor(THREADS) as workers:
-        try:
-            published = [
-                *workers.map(
-                    lambda package: project.releases(context.session, urls, package.name), packages
-                )
-            ]
-            chosen = [
-                _chosen(releases, package)
-                for releases, package in zip(published, packages, strict=True)
-            ]
-            reader = _Reader(context, workers, _components(packages, context))
-            read = [
-                package.replace(published=len(releases))
-                for package, releases in zip(reader.all(packages, chosen), published, strict=True)
-            ]
-        except BaseException:
-            # Finished downloads stay in the cache; the others are not started.
-            workers.shutdown(wait=False, cancel_futures=True)
-            raise
+    urls = families.index_urls(context)
+    published = families.run_parallel(
+        lambda package: project.releases(context.session, urls, package.name), packages
+    )
+    chosen = [
+        _chosen(releases, package) for releases, package in zip(published, packages, strict=True)
+    ]
+    reader = _Reader(context, _components(packages, context))
+    read = [
+        package.replace(published=len(releases))
+        for package, releases in zip(reader.all(packages, chosen), published, strict=True)
+    ]
     return package_facts.document(read, context)
-
-
-def _urls(context: HarvestContext) -> tuple[str, ...]:
-    if context.place:
-        return (Path(context.place).absolute().as_uri(),)
-    where = families.indexes(context.env)
-    context.session.trust(where.certificates, where.proxy)
-    return where.urls
 
 
 def _package(name: str, node: YamlNode) -> Package:
@@ -123,11 +102,8 @@ def _chosen(releases: Sequence[PublishedRelease], package: Package) -> list[Publ
 class _Reader:
     """Reads METADATA, first of the wheels for the lowest and the highest Python of each release and machine."""
 
-    def __init__(
-        self, context: HarvestContext, workers: ThreadPoolExecutor, components: dict[str, str]
-    ) -> None:
+    def __init__(self, context: HarvestContext, components: dict[str, str]) -> None:
         self.context = context
-        self.workers = workers
         self.components = components
         self.known: dict[str, Metadata] = {}
 
@@ -175,13 +151,12 @@ class _Reader:
 
     def read(self, wheels: Iterable[Wheel]) -> None:
         wanted = {wheel.name: wheel for wheel in wheels if wheel.name not in self.known}
-        answers = self.workers.map(
+        read = families.run_parallel(
             lambda wheel: project.read_metadata(self.context.session, wheel, self.components),
             wanted.values(),
+            self.context.progress,
         )
-        for done, metadata in enumerate(answers, 1):
-            self.known[metadata.wheel.name] = metadata
-            self.context.progress(done, len(wanted))
+        self.known |= zip(wanted, read, strict=True)
 
     def _metadata(self, served: Served) -> dict[tuple[str, str], Metadata]:
         """METADATA for each machine and Python: of its wheel, or of the next lower one that was read."""

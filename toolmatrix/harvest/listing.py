@@ -17,13 +17,13 @@ from toolmatrix.errors import HarvestRefused, Position, UsageError
 from toolmatrix.facts import pieces, versions
 from toolmatrix.facts.versions import Scale
 from toolmatrix.facts.yamlfile import YamlNode
-from toolmatrix.harvest.families import Family, HarvestContext
+from toolmatrix.harvest import reading, source_tree
+from toolmatrix.harvest.families import Family, HarvestContext, plain_value
 from toolmatrix.value import Value
-from toolmatrix.wording import plural
+from toolmatrix.wording import plural, some
 
 LARGEST = 64 << 20
 """Bytes of one listing; the largest known has 1 MiB."""
-MOST_FILES = 10_000
 _NEEDED = ("component", "listings", "channel", "file", "line", "columns", "cells")
 _OPTIONAL = ("address", "install", "skip", "known", "sources", "extends", "accelerator", "by-name")
 _MOST_NAMED = 5
@@ -122,21 +122,12 @@ def _page(fields: Mapping[str, YamlNode]) -> _Page:
         file=pieces.text(fields, "file"),
         address=pieces.text(fields, "address"),
         requirement=pieces.text(fields, "install"),
-        line=_pattern(fields["line"]),
-        skip=[_pattern(node) for node in pieces.items(fields, "skip")],
+        line=reading.pattern(fields["line"]).pattern,
+        skip=[reading.pattern(node).pattern for node in pieces.items(fields, "skip")],
         cells={
             name: node.string("a cell") for name, node in fields["cells"].mapping("cells").items()
         },
     )
-
-
-def _pattern(node: YamlNode) -> str:
-    text = node.string("a pattern")
-    try:
-        re.compile(text)
-    except re.error as error:
-        node.fail("a pattern cannot be read", expected="a regular expression", found=str(error))
-    return text
 
 
 def _listings(
@@ -158,11 +149,16 @@ def _listings(
         if os.path.isdir(path):
             clone = os.path.join(path, entry["repository"].rpartition("/")[2])
             clone = clone if os.path.isdir(clone) else path
-            files, commit = _tree(clone, entry["path"])
-            text = [_decoded(data, name) for name, data in files]
+            tree = source_tree.open_tree(clone, context.env, LARGEST)
+            head = tree.head()
+            commit = head.commit
+            names = [name for name in tree.paths(head) if fnmatchcase(name, entry["path"])]
+            files = tree.read((head, name) for name in names)
+            text = [_decoded(files[head, name].data, name) for name in names]
         elif os.path.isfile(path):
             with open(path, "rb") as file:
-                text = [_decoded(file.read(LARGEST + 1), path)]
+                data = file.read(LARGEST + 1)
+            text = [_decoded(data if len(data) <= LARGEST else None, path)]
         if not text:
             raise HarvestRefused(
                 f"the listing of `{family.name}` is missing",
@@ -174,54 +170,14 @@ def _listings(
         yield Listing(source=entry["source"], title=entry["title"], at=at, text="\n".join(text))
 
 
-def _decoded(data: bytes, name: str) -> str:
-    if len(data) > LARGEST:
+def _decoded(data: bytes | None, name: str) -> str:
+    if data is None:
         raise HarvestRefused(
-            "a listing is too large",
+            "a listing cannot be read",
             where=Position(name),
-            expected=f"at most {LARGEST} bytes",
-            found="more than that",
+            expected=f"a file of at most {LARGEST} bytes",
         )
     return data.decode("utf-8", "replace")
-
-
-def _tree(root: str, pattern: str) -> tuple[list[tuple[str, bytes]], str]:
-    """The files of a clone, or of any directory, whose paths match a pattern, and the commit."""
-    # A directory without them may be inside an unrelated repository.
-    cloned = any(os.path.exists(os.path.join(root, name)) for name in (".git", "objects"))
-    commit = _git(root, "rev-parse", "--verify", "HEAD").decode().strip() if cloned else ""
-    if commit:
-        # Not from the work tree, which may have changes: the source names the commit.
-        names = _git(root, "ls-tree", "-r", "--name-only", "-z", commit).decode().split("\0")
-        fitting = [name for name in names if fnmatchcase(name, pattern)]
-        return [(name, _git(root, "show", f"{commit}:{name}")) for name in fitting], commit
-    files: list[tuple[str, bytes]] = []
-    for folder, _, names in os.walk(root):
-        for name in sorted(names):
-            path = os.path.join(folder, name)
-            if fnmatchcase(os.path.relpath(path, root), pattern) and len(files) < MOST_FILES:
-                with open(path, "rb") as file:
-                    files.append((path, file.read(LARGEST + 1)))
-    return files, ""
-
-
-def _git(folder: str, *words: str) -> bytes:
-    import subprocess
-
-    # Settings of the user or of the clone may start programs.
-    quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-    try:
-        ended = subprocess.run(  # noqa: S603 - git alone, no shell, its words are of this module
-            ["git", "-C", folder, *quiet, *words],  # noqa: S607 - the git that the user has
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=60,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return b""
-    return ended.stdout if ended.returncode == 0 else b""
 
 
 def _builds(page: _Page, listings: Sequence[Listing]) -> Iterator[Build]:
@@ -297,14 +253,13 @@ def _tag(page: _Page, listing: Listing, address: str, file: str) -> str:
 
 
 def _refuse(page: _Page, listings: Sequence[Listing], odd: list[str]) -> NoReturn:
-    more = f" and {len(odd) - _MOST_NAMED} more" if len(odd) > _MOST_NAMED else ""
     raise HarvestRefused(
         f"{plural(len(odd), 'unexpected wheel file name')} for {page.component}"
         if odd
         else f"no wheel of {page.component} is listed",
         where=Position(listings[0].at),
         expected=f"names like `{page.file}`",
-        found=", ".join(odd[:_MOST_NAMED]) + more if odd else "none",
+        found=some(odd, _MOST_NAMED) or "none",
         help="list files that are not builds of a release under `skip:` of the family",
     )
 
@@ -346,15 +301,6 @@ class Known(Value):
     cells: Mapping[str, Any]
 
 
-def plain_value(node: YamlNode) -> Any:
-    """A value of a family as in a fact file: text, lists and mappings."""
-    if node.fields is not None:
-        return {name: plain_value(child) for name, child in node.fields.items()}
-    if node.items is not None:
-        return [plain_value(child) for child in node.items]
-    return node.text or ""
-
-
 def read_known_builds(nodes: Iterable[YamlNode]) -> list[Known]:
     """The cells under `known:` of a family. Raises MatrixError."""
     known = []
@@ -363,11 +309,7 @@ def read_known_builds(nodes: Iterable[YamlNode]) -> list[Known]:
             name: plain_value(child) for name, child in node.mapping("cells of builds").items()
         }
         known.append(
-            Known(
-                releases=cells.pop("releases", "*"),
-                line=cells.pop("lines", "*"),
-                cells=cells,
-            )
+            Known(releases=cells.pop("releases", "*"), line=cells.pop("lines", "*"), cells=cells)
         )
     return known
 
@@ -435,8 +377,6 @@ def python_selector(tags: Iterable[str]) -> str:
 
 def line_order(line: str) -> tuple[tuple[int, str], ...]:
     """A sort key of lines: CUDA 11.8 before 12 (`cu118`, `cu12`), torch 2.9 before 2.10."""
-    import re
-
     # As a number 118 would follow 12, so the digits of `cu` are compared as text.
     parts = re.findall(r"(cu\d+|\D+)|(\d+)", line)
     return tuple((int(digits or -1), text) for text, digits in parts)

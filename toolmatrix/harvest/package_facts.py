@@ -542,9 +542,7 @@ def _parts(
     alone = len(groups) == 1
     return [
         _known(value)
-        | {
-            "when": {**when} if alone else {**when, "python": series(pythons, known, later=later)},
-        }
+        | {"when": {**when} if alone else {**when, "python": series(pythons, known, later=later)}}
         for value, pythons in groups.items()
         if value
     ]

@@ -114,35 +114,35 @@ class PublishedRelease(Value):
 
 def releases(session: Session, indexes: Sequence[str], package: str) -> list[PublishedRelease]:
     """The final releases of a package, newest first, from the first index that has it."""
-    try:
-        from pypi_simple import ACCEPT_ANY
-    except ImportError:
-        raise missing("pypi-simple") from None
-    for index in indexes:
-        reply = session.whole(f"{index.rstrip('/')}/{package}/", LARGEST_PAGE, ACCEPT_ANY)
-        if reply is not None:
-            return _releases(_page(package, reply), package)
-    raise NothingMatched(
-        f"the package index has no `{package}`",
-        where=Position(package),
-        expected="the name of a package",
-        help="the index comes from the settings of pip or uv",
-    )
+    page = next(_pages(session, indexes, package), None)
+    if page is None:
+        raise NothingMatched(
+            f"the package index has no `{package}`",
+            where=Position(package),
+            expected="the name of a package",
+            help="the index comes from the settings of pip or uv",
+        )
+    return _releases(page, package)
 
 
 def addresses(session: Session, indexes: Sequence[str], package: str) -> dict[str, str]:
     """The address of each file of a package by name, at the first index that has the file."""
+    urls: dict[str, str] = {}
+    for page in _pages(session, indexes, package):
+        for file in page.packages:
+            urls.setdefault(file.filename, file.url)
+    return urls
+
+
+def _pages(session: Session, indexes: Sequence[str], package: str) -> Iterator[ProjectPage]:
     try:
         from pypi_simple import ACCEPT_ANY
     except ImportError:
         raise missing("pypi-simple") from None
-    urls: dict[str, str] = {}
     for index in indexes:
         reply = session.whole(f"{index.rstrip('/')}/{package}/", LARGEST_PAGE, ACCEPT_ANY)
         if reply is not None:
-            for file in _page(package, reply).packages:
-                urls.setdefault(file.filename, file.url)
-    return urls
+            yield _page(package, reply)
 
 
 def _page(package: str, reply: Reply) -> ProjectPage:
@@ -434,16 +434,12 @@ def required(
     metadata: Metadata, machine: str, python: str, extras: Sequence[str] = ()
 ) -> dict[str, str]:
     """The selector for each component that is required on Linux with these extras."""
-    from packaging.requirements import Requirement
-
-    environment = _environment(machine, python)
-    wanted = _wanted(metadata, environment, extras)
-    requirements: dict[str, list[Requirement]] = {}
-    for component, line in metadata.requires:
-        requirement = Requirement(line)
-        if component and _holds(requirement, environment, wanted):
-            requirements.setdefault(component, []).append(requirement)
-    return {component: _selector(several) for component, several in requirements.items()}
+    specifiers: dict[str, list[Specifier]] = {}
+    lines = [entry for entry in metadata.requires if entry[0]]
+    for component, _, requirement in _applicable(metadata, lines, machine, python, extras):
+        if requirement:
+            specifiers.setdefault(component, []).extend(requirement.specifier)
+    return {component: joined(several) or "*" for component, several in specifiers.items()}
 
 
 def named(
@@ -453,41 +449,48 @@ def named(
 
     Lines that cannot be parsed are skipped.
     """
-    from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
 
-    environment = _environment(machine, python)
-    wanted = _wanted(metadata, environment, extras)
-    packages: dict[str, str] = {}
-    for component, line in (
-        *(entry for entry in metadata.requires if entry[0]),
-        *(("", line) for line in metadata.others),
-    ):
-        try:
-            requirement = Requirement(line)
-        except InvalidRequirement:
-            continue
-        if _holds(requirement, environment, wanted):
-            packages[canonicalize_name(requirement.name)] = component
-    return packages
+    lines = [entry for entry in metadata.requires if entry[0]]
+    lines += [("", line) for line in metadata.others]
+    return {
+        canonicalize_name(requirement.name): component
+        for component, _, requirement in _applicable(metadata, lines, machine, python, extras)
+        if requirement
+    }
 
 
 def besides(metadata: Metadata, machine: str, python: str) -> set[str]:
     """The requirements on Linux that are not components, without extras; lines that cannot be parsed are unchanged."""
+    lines = set()
+    others = [("", line) for line in metadata.others]
+    for _, line, requirement in _applicable(metadata, others, machine, python):
+        if requirement:
+            requirement.marker = None
+        lines.add(str(requirement or line))
+    return lines
+
+
+def _applicable(
+    metadata: Metadata,
+    lines: Iterable[tuple[str, str]],
+    machine: str,
+    python: str,
+    extras: Sequence[str] = (),
+) -> Iterator[tuple[str, str, Requirement | None]]:
+    """The lines that apply on Linux with these extras, each also parsed, or None if that is not possible."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     environment = _environment(machine, python)
-    lines = set()
-    for line in metadata.others:
+    wanted = _wanted(metadata, environment, extras)
+    for component, line in lines:
         try:
             requirement = Requirement(line)
         except InvalidRequirement:
-            lines.add(line)
+            yield component, line, None
             continue
-        if _holds(requirement, environment, ()):
-            requirement.marker = None
-            lines.add(str(requirement))
-    return lines
+        if _holds(requirement, environment, wanted):
+            yield component, line, requirement
 
 
 def _wanted(metadata: Metadata, environment: Mapping[str, str], extras: Iterable[str]) -> set[str]:
@@ -529,13 +532,6 @@ def _environment(machine: str, python: str) -> dict[str, str]:
         "python_version": python,
         "sys_platform": "linux",
     }
-
-
-def _selector(requirements: Iterable[Requirement]) -> str:
-    return (
-        joined(specifier for requirement in requirements for specifier in requirement.specifier)
-        or "*"
-    )
 
 
 def joined(specifiers: Iterable[Specifier]) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from toolmatrix.harvest import families, project
 from toolmatrix.harvest.families import Family, HarvestContext
-from toolmatrix.harvest.index import THREADS
 
 COLUMNS = ("component", "package", "releases", "series", "newest")
 """The columns of the data table `published`."""
@@ -21,26 +19,18 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         **context.packages,
         **{name: node.string("a component") for name, node in own.items()},
     }
-    where = families.indexes(context.env)
-    urls = (context.place,) if context.place else where.urls
-    context.session.trust(where.certificates, where.proxy)
+    urls = families.index_urls(context)
     known = context.components or frozenset()
     pairs = sorted((owner, name) for name, owner in packages.items() if owner in known)
+    published = families.run_parallel(
+        lambda pair: project.releases(context.session, urls, pair[1]), pairs, context.progress
+    )
     rows = []
-    with ThreadPoolExecutor(THREADS) as workers:
-        # `map` keeps the order, so rows do not depend on which answer comes first.
-        published = workers.map(
-            lambda pair: project.releases(context.session, urls, pair[1]), pairs
-        )
-        for done, ((component, package), releases) in enumerate(
-            zip(pairs, published, strict=True), 1
-        ):
-            # Components that are known by series, such as 3.31, have one release for each.
-            series = {tuple(release.version.split(".")[:2]) for release in releases}
-            rows.append(
-                [component, package, str(len(releases)), str(len(series)), releases[0].version]
-            )
-            context.progress(done, len(pairs))
+    for (component, package), releases in zip(pairs, published, strict=True):
+        # Components that are known by series, such as 3.31, have one release for each.
+        series = {tuple(release.version.split(".")[:2]) for release in releases}
+        newest = releases[0].version
+        rows.append([component, package, str(len(releases)), str(len(series)), newest])
     return {
         "sources": {
             "package-index": {

@@ -10,12 +10,14 @@ import csv
 import html.parser
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from toolmatrix import toml
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.facts import pieces, versions, yamlfile
 from toolmatrix.facts.yamlfile import YamlNode
+from toolmatrix.harvest.families import plain_value
 from toolmatrix.value import Value
 
 Grid = list[dict[str, list[str]]]
@@ -42,7 +44,7 @@ def key(text: str, path: str, words: YamlNode) -> list[str]:
 def _document(text: str, path: str) -> Any:
     if path.endswith((".yaml", ".yml")):
         # As text: PyYAML would turn Python 3.10 into 3.1.
-        return _plain(yamlfile.parse(text.encode(), path, _YAML))
+        return plain_value(yamlfile.parse(text.encode(), path, _YAML))
     if path.endswith((".toml", ".lock")):
         return toml.parse(text, path, HarvestRefused, path)
     import json
@@ -56,12 +58,6 @@ def _document(text: str, path: str) -> Any:
 _YAML = yamlfile.NodeKind(
     noun="a file of a source tree", error=HarvestRefused, help="", missing="check the path"
 )
-
-
-def _plain(node: YamlNode) -> Any:
-    if node.fields is not None:
-        return {name: _plain(child) for name, child in node.fields.items()}
-    return node.text if node.items is None else [_plain(child) for child in node.items]
 
 
 def assignment(text: str, _path: str, name: YamlNode) -> list[str]:
@@ -134,8 +130,10 @@ def grid(text: str, path: str, *, columns: bool, after: str) -> Grid:
     if len(rows) < 2:
         raise Unread("no table")
     if columns:
-        _fill_down(rows)
-        rows = [list(record) for record in zip(*_even(rows), strict=True)]
+        above = ""
+        for row in rows:
+            above = row[0] = row[0] or above
+        rows = [list(record) for record in zip_longest(*rows, fillvalue="")]
     return [_labelled(rows[0], row) for row in rows[1:]]
 
 
@@ -184,17 +182,6 @@ class _HtmlTable(html.parser.HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.rows and self.rows[-1] and not self.ended:
             self.rows[-1][-1] += data
-
-
-def _fill_down(rows: list[list[str]]) -> None:
-    above = ""
-    for row in rows:
-        above = row[0] = row[0] or above
-
-
-def _even(rows: list[list[str]]) -> list[list[str]]:
-    widest = max(map(len, rows))
-    return [row + [""] * (widest - len(row)) for row in rows]
 
 
 def _labelled(labels: Iterable[str], row: Iterable[str]) -> dict[str, list[str]]:

@@ -182,11 +182,7 @@ class Uv:
         return ToolMissing("uv failed", found=message[-400:], help=help)
 
     def _run(
-        self,
-        *words: str,
-        text: str = "",
-        folder: str | None = None,
-        without: Sequence[str] = (),
+        self, *words: str, text: str = "", folder: str | None = None, without: Sequence[str] = ()
     ) -> subprocess.CompletedProcess[str]:
         try:
             return subprocess.run(  # noqa: S603 - a list of arguments, of which only versions are not ours

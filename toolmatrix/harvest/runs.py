@@ -362,10 +362,7 @@ class UpperBound(Value):
 
 
 def search(
-    versions: Sequence[str],
-    attempt: Callable[[str], ImportOutcome | None],
-    *,
-    works: bool = True,
+    versions: Sequence[str], attempt: Callable[[str], ImportOutcome | None], *, works: bool = True
 ) -> UpperBound | None:
     """The bound among sorted releases, the first of which `works`; None if no newer one can be installed.
 
@@ -407,8 +404,5 @@ def search(
     if not newest:
         return None
     return UpperBound(
-        newest=newest,
-        works=left[low],
-        fails=left[high] if failing else "",
-        outcome=failing,
+        newest=newest, works=left[low], fails=left[high] if failing else "", outcome=failing
     )

@@ -61,15 +61,15 @@ class TreeFile(NamedTuple):
     why: str
 
 
-def open_tree(path: str, env: Mapping[str, str]) -> GitTree | UnpackedTree:
+def open_tree(path: str, env: Mapping[str, str], limit: int = FILE_LIMIT) -> GitTree | UnpackedTree:
     """The tree at a path. Raises HarvestRefused if there is none, and ToolMissing without git."""
     inside = os.path.join(path, ".git")
     if os.path.exists(inside):
-        return GitTree(inside, env)
+        return GitTree(inside, env, limit)
     if all(os.path.exists(os.path.join(path, name)) for name in ("HEAD", "objects", "refs")):
-        return GitTree(path, env)
+        return GitTree(path, env, limit)
     if os.path.isdir(path):
-        return UnpackedTree(path)
+        return UnpackedTree(path, limit)
     raise HarvestRefused(
         "there is no source tree",
         where=Position(path),
@@ -81,8 +81,9 @@ def open_tree(path: str, env: Mapping[str, str]) -> GitTree | UnpackedTree:
 class UnpackedTree:
     """One unpacked release: a directory of files."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, limit: int = FILE_LIMIT) -> None:
         self.path = folder
+        self.limit = limit
 
     def head(self) -> Snapshot:
         """The tree itself, with its commit if `git archive` recorded it."""
@@ -116,24 +117,27 @@ class UnpackedTree:
             if not stat.S_ISREG(mode):
                 return TreeFile(None, DIRECTORY if stat.S_ISDIR(mode) else "no regular file")
             with open(handle, "rb", closefd=False) as file:
-                data = file.read(FILE_LIMIT + 1)
+                data = file.read(self.limit + 1)
         finally:
             os.close(handle)
-        return TreeFile(None, _too_large()) if len(data) > FILE_LIMIT else TreeFile(data, "")
+        if len(data) > self.limit:
+            return _too_large(self.limit)
+        return TreeFile(data, "")
 
 
 class GitTree:
     """A git repository, bare or with a work tree. Raises HarvestRefused for one that git cannot read."""
 
-    def __init__(self, folder: str, env: Mapping[str, str]) -> None:
+    def __init__(self, folder: str, env: Mapping[str, str], limit: int = FILE_LIMIT) -> None:
         self.path = folder
         self.env = env
+        self.limit = limit
 
     def snapshots(self, under: str = "refs/tags") -> list[Snapshot]:
         """The commits of its tags, or of its branches, in the order of git; other objects are left out."""
         # By their full names, as a branch and a tag may have the same name.
         output = self._git("for-each-ref", "--format=%(refname) %(creatordate:short)", under)
-        days = dict(line.split(" ", 1) for line in _lines(output))
+        days = dict(line.split(" ", 1) for line in output.decode("utf-8", "replace").splitlines())
         return [
             Snapshot(ref=ref, commit=commit, date=days[ref])
             for ref, commit in zip(days, self.commits(days), strict=True)
@@ -193,8 +197,8 @@ class GitTree:
             if len(words) != 3 or words[1] not in (b"blob", b"commit"):
                 missing = line.endswith(b" missing")
                 objects.append(TreeFile(None, "no such file" if missing else DIRECTORY))
-            elif words[1] == b"blob" and int(words[2]) > FILE_LIMIT:
-                objects.append(TreeFile(None, _too_large()))
+            elif words[1] == b"blob" and int(words[2]) > self.limit:
+                objects.append(_too_large(self.limit))
             else:
                 objects.append(TreeFile(words[0], ""))
         if len(objects) != len(names):
@@ -283,12 +287,8 @@ _WHY = {
 }
 
 
-def _lines(output: bytes) -> list[str]:
-    return output.decode("utf-8", "replace").splitlines()
-
-
-def _too_large() -> str:
-    return f"more than {FILE_LIMIT >> 20} MiB"
+def _too_large(limit: int) -> TreeFile:
+    return TreeFile(None, f"more than {limit >> 20} MiB")
 
 
 FOUND, NOT_FOUND, CANNOT_SAY = "found", "not found", "cannot say"

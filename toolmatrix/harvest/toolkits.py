@@ -14,8 +14,8 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolmatrix.errors import HarvestRefused, MatrixError, Position
-from toolmatrix.facts import pieces, yamlfile
+from toolmatrix.errors import HarvestRefused, Position
+from toolmatrix.facts import pieces
 from toolmatrix.harvest import families, headers, programs, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.headers import GlibcCeiling, HostCompilers
@@ -24,7 +24,6 @@ from toolmatrix.outputs import file_digest
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
-    from datetime import date
 
     class _Files(Protocol):
         name: str
@@ -139,18 +138,13 @@ class ToolkitFiles(Value):
     math: bytes = b""
     programs: Callable[[], Mapping[str, bytes]] | None = None
 
-    def described(self, day: date) -> dict[str, Any]:
-        """The source as fact files declare it."""
-        return {"title": self.title, "at": self.at, "read": day}
-
 
 def at_index(packages: Iterable[str], context: HarvestContext) -> list[ToolkitFiles]:
     """The toolkits in the wheels of some packages at the index. Raises ToolmatrixError."""
-    indexes = families.indexes(context.env)
-    context.session.trust(indexes.certificates, indexes.proxy)
+    urls = families.index_urls(context)
     toolkits = []
     for package in packages:
-        for release in project.releases(context.session, indexes.urls, package):
+        for release in project.releases(context.session, urls, package):
             for wheel in release.wheels:
                 files = RemoteWheel(context.session, wheel.url, wheel.sha256)
                 toolkits += _of_wheel(files, wheel.sha256, release.date)
@@ -339,11 +333,7 @@ _HOSTS: Mapping[str, Any] = {
     "key": "cuda",
     "columns": {
         "machine": {"as": "when"},
-        "gcc": {
-            "as": "limits",
-            "topic": "gcc-max",
-            "says": "takes GCC {value} as host compiler",
-        },
+        "gcc": {"as": "limits", "topic": "gcc-max", "says": "takes GCC {value} as host compiler"},
         "clang": {
             "as": "limits",
             "topic": "clang-max",
@@ -393,18 +383,21 @@ class _Keys(Value):
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The facts about the toolkits of a family. Raises ToolmatrixError."""
     keys = _keys(family)
-    found = below(context.place, context) if context.place else at_index(keys.wheels, context)
-    toolkits = _once(found)
-    named = _named(toolkits, keys.releases)
-    rows = _Rows(keys, named, _progress(toolkits, context))
+    toolkits = _once(
+        below(context.place, context) if context.place else at_index(keys.wheels, context)
+    )
+    rows = _Rows(keys, toolkits, context)
     tables = [
-        {**_ARCHS, "rows": rows.archs(toolkits)},
-        {**_HOSTS, "rows": rows.hosts(toolkits)},
-        {**_MSVC, "rows": rows.microsoft(toolkits)},
-        {**_GLIBC, "rows": rows.glibc(toolkits)},
+        {**_ARCHS, "rows": rows.archs()},
+        {**_HOSTS, "rows": rows.hosts()},
+        {**_MSVC, "rows": rows.microsoft()},
+        {**_GLIBC, "rows": rows.glibc()},
     ]
     return {
-        "sources": {toolkit.source: toolkit.described(context.day) for toolkit in toolkits},
+        "sources": {
+            toolkit.source: {"title": toolkit.title, "at": toolkit.at, "read": context.day}
+            for toolkit in toolkits
+        },
         "releases": _releases(toolkits, keys.releases),
         "tables": [
             {"id": table["id"], "source": table["rows"][0]["source"], **table}
@@ -438,10 +431,12 @@ def _once(toolkits: Iterable[ToolkitFiles]) -> list[ToolkitFiles]:
 def _keys(family: Family) -> _Keys:
     known = ("kind", "about", "wheels", "releases", "glibc")
     fields = family.node.only(f"family `{family.name}`", known, known)
-    path = os.path.join(os.path.dirname(family.node.file), fields["releases"].string("releases"))
+    releases: dict[str, list[str]] = {}
+    for version, nvcc in families.release_attributes(family, "nvcc").items():
+        releases.setdefault(nvcc, []).append(version)
     return _Keys(
         wheels=tuple(package.string("a package") for package in pieces.items(fields, "wheels")),
-        releases=_known_releases(path),
+        releases={nvcc: tuple(sorted(names, key=_numbers)) for nvcc, names in releases.items()},
         glibc={
             version: tuple(function.string("a function") for function in node.several())
             for version, node in sorted(
@@ -449,25 +444,6 @@ def _keys(family: Family) -> _Keys:
             )
         },
     )
-
-
-def _known_releases(path: str) -> dict[str, tuple[str, ...]]:
-    """The releases of the toolkit by their attribute `nvcc`, from a fact file."""
-    releases: dict[str, list[str]] = {}
-    for group in pieces.items(yamlfile.read(path).mapping("the fact file"), "releases"):
-        for version, node in pieces.entries(
-            group.mapping("a list of releases"), "versions"
-        ).items():
-            nvcc = pieces.text(node.mapping("a release"), "nvcc")
-            if nvcc:
-                releases.setdefault(nvcc, []).append(version)
-    if not releases:
-        raise MatrixError(
-            "no release has the attribute `nvcc`",
-            where=Position(path),
-            expected="releases of the toolkit with the attribute `nvcc`",
-        )
-    return {nvcc: tuple(sorted(names, key=_numbers)) for nvcc, names in releases.items()}
 
 
 def _named(
@@ -519,21 +495,20 @@ class _Rows:
     """The rows of each table; identical headers are tried only once."""
 
     def __init__(
-        self,
-        keys: _Keys,
-        named: Mapping[str, tuple[str, ...]],
-        progress: Callable[[], None],
+        self, keys: _Keys, toolkits: Sequence[ToolkitFiles], context: HarvestContext
     ) -> None:
         self._keys = keys
-        self._named = named
-        self._progress = progress
+        self._toolkits = toolkits
+        self._named = _named(toolkits, keys.releases)
+        self._context = context
+        self._done = 0
         self._hosts: dict[tuple[bytes, str], HostCompilers] = {}
         self._ceilings: dict[bytes, GlibcCeiling] = {}
 
-    def archs(self, toolkits: Iterable[ToolkitFiles]) -> list[dict[str, Any]]:
+    def archs(self) -> list[dict[str, Any]]:
         """A row for each toolkit whose programs run on this machine."""
         rows = []
-        for toolkit in toolkits:
+        for toolkit in self._toolkits:
             if toolkit.programs is not None and toolkit.machine == platform.machine():
                 known = known_archs(toolkit.programs(), toolkit.name)
                 lists = "; nvcc --list-gpu-code; nvcc --list-gpu-arch" if known.gpu_codes else ""
@@ -542,10 +517,10 @@ class _Rows:
             self._progress()
         return rows
 
-    def hosts(self, toolkits: Iterable[ToolkitFiles]) -> list[dict[str, Any]]:
+    def hosts(self) -> list[dict[str, Any]]:
         """A row for each machine and toolkit that has the header."""
         rows = []
-        for toolkit in toolkits:
+        for toolkit in self._toolkits:
             compilers = self._guard(toolkit)
             if compilers is not None:
                 cells = {
@@ -562,20 +537,20 @@ class _Rows:
             self._progress()
         return rows
 
-    def microsoft(self, toolkits: Iterable[ToolkitFiles]) -> list[dict[str, Any]]:
+    def microsoft(self) -> list[dict[str, Any]]:
         """A row for each toolkit: the header for Linux also has the guard for Windows, on every machine."""
         rows: dict[str, dict[str, Any]] = {}
-        for toolkit in toolkits:
+        for toolkit in self._toolkits:
             compilers = self._guard(toolkit)
             if compilers is not None and compilers.msvc and toolkit.nvcc not in rows:
                 cells = {"msvc": compilers.msvc, "override": compilers.override}
                 rows[toolkit.nvcc] = self._row("cuda-msvc", toolkit, cells, HOST_CONFIG)
         return list(rows.values())
 
-    def glibc(self, toolkits: Iterable[ToolkitFiles]) -> list[dict[str, Any]]:
+    def glibc(self) -> list[dict[str, Any]]:
         """A row for each toolkit, shared by machines with the same result."""
         rows: dict[tuple[str, GlibcCeiling], dict[str, Any]] = {}
-        for toolkit in toolkits:
+        for toolkit in self._toolkits:
             if not toolkit.math:
                 continue
             ceiling = self._ceiling(toolkit)
@@ -593,6 +568,10 @@ class _Rows:
                 "cuda-glibc", toolkit, cells, MATH_FUNCTIONS, other
             )
         return list(rows.values())
+
+    def _progress(self) -> None:
+        self._done += 1
+        self._context.progress(self._done, 2 * len(self._toolkits))
 
     def _ceiling(self, toolkit: ToolkitFiles) -> GlibcCeiling:
         if toolkit.math not in self._ceilings:
@@ -625,17 +604,6 @@ class _Rows:
             "source": toolkit.source,
             "where": f"{toolkit.where}, {where}",
         }
-
-
-def _progress(toolkits: Sequence[ToolkitFiles], context: HarvestContext) -> Callable[[], None]:
-    done = 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        context.progress(done, 2 * len(toolkits))
-
-    return step
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -193,10 +193,7 @@ class Session(Client):
             # The page of an error is not read.
             parts = () if answer.status >= 400 else self._parts(answer, url, bound)
             return Reply(
-                status=answer.status,
-                headers=answer.headers,
-                data=b"".join(parts),
-                url=answer.url,
+                status=answer.status, headers=answer.headers, data=b"".join(parts), url=answer.url
             )
 
     def _request(self, url: str, headers: Mapping[str, str]) -> Answer:

@@ -13,7 +13,7 @@ from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.facts import versions
 from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.harvest import reading, source_tree
-from toolmatrix.harvest.families import Family, HarvestContext
+from toolmatrix.harvest.families import Family, HarvestContext, plain_value
 from toolmatrix.harvest.reading import CellReading, FileReading, GridReading, Unread
 from toolmatrix.harvest.source_tree import GitTree, Snapshot, TreeFile, UnpackedTree
 from toolmatrix.value import Value
@@ -185,7 +185,7 @@ class _Reader:
         twice = dict.fromkeys(row_name for row_name in names if names.count(row_name) > 1)
         if twice:
             self.refuse(f"duplicate rows in `{name}`", "unique rows", ", ".join(twice))
-        plain = {key: _plain(fields[key]) for key in _FACTS if key in fields}
+        plain = {key: plain_value(fields[key]) for key in _FACTS if key in fields}
         # Every row has its own source; a table needs one as well.
         return {**plain, "source": rows[0]["source"] if rows else "", "rows": rows}
 
@@ -243,7 +243,7 @@ class _Reader:
         except Unread as error:
             self._moved(page, "a table", str(error))
         for record in records:
-            here = _Page(at=page.at, path=page.path, data=page.data, text=page.text, record=record)
+            here = page.replace(record=record)
             for name in self._values(grid.release, "release", here):
                 if reading.among(self._version(here, name), file.releases):
                     yield name, here
@@ -306,7 +306,7 @@ class _Reader:
             text = "\0"
         if "\0" in text:
             raise HarvestRefused("a file is not text", where=where, expected="text in UTF-8")
-        return _Page(at=at, path=path, data=data, text=text, groups=page.groups)
+        return page.replace(data=data, text=text)
 
     def _moved(self, page: _Page, expected: str, found: str) -> NoReturn:
         raise HarvestRefused(
@@ -357,9 +357,3 @@ def _order(release: str) -> tuple[object, ...]:
         return 1, versions.key(release)
     except versions.SelectorError:
         return 0, release
-
-
-def _plain(node: YamlNode) -> Any:
-    if node.fields is not None:
-        return {name: _plain(child) for name, child in node.fields.items()}
-    return node.text if node.items is None else [_plain(child) for child in node.items]

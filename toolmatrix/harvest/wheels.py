@@ -13,14 +13,13 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.facts import pieces, variants, versions
 from toolmatrix.facts.yamlfile import YamlNode
-from toolmatrix.harvest import families, listing, project
+from toolmatrix.harvest import families, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.project import MACHINES, PublishedRelease, Wheel
 from toolmatrix.harvest.wheel import RemoteWheel
@@ -140,16 +139,13 @@ def read_cells(wheel: Archive, wanted: Sequence[Rule]) -> dict[str, WheelCell]:
     for rule in wanted:
         if rule.cell not in cells:
             cell = _READERS[rule.how](wheel, rule, names)
-            if cell is not None and cell.text:
-                cells[rule.cell] = _checked(wheel, rule, cell)
+            if cell is None or not cell.text:
+                continue
+            # Wheels are untrusted: validate a value before it gets into a file of facts.
+            if len(cell.text) > _LONGEST or not _VALUE.fullmatch(cell.text):
+                raise _refusal(wheel, rule, "a value of a fact", repr(cell.text[:80]))
+            cells[rule.cell] = cell
     return cells
-
-
-def _checked(wheel: Archive, rule: Rule, cell: WheelCell) -> WheelCell:
-    # Wheels are untrusted: validate a value before it gets into a file of facts.
-    if len(cell.text) > _LONGEST or not _VALUE.fullmatch(cell.text):
-        raise _refusal(wheel, rule, "a value of a fact", repr(cell.text[:80]))
-    return cell
 
 
 def _refusal(wheel: Archive, rule: Rule, expected: str, found: str) -> HarvestRefused:
@@ -413,7 +409,6 @@ _READERS: Mapping[str, Callable[[Archive, Rule, Sequence[str]], WheelCell | None
 _PATTERNS = ("text", "names", "needed", "compilers")
 
 
-THREADS = 8
 _NEEDED = ("kind", "about", "package", "component", "of", "columns", "inside")
 _OPTIONAL = ("since", "before", "channel", "extends", "machines", "by-name")
 _OF = ("builds", "releases")
@@ -426,9 +421,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     fields = family.node.only(f"family `{family.name}`", (*_NEEDED, *_OPTIONAL), _NEEDED)
     package, component = (fields[name].string(name) for name in ("package", "component"))
     wanted = rules(fields["inside"].sequence("rules"))
-    where = families.indexes(context.env)
-    context.session.trust(where.certificates, where.proxy)
-    urls = (context.place,) if context.place else where.urls
+    urls = families.index_urls(context)
     releases = _between(project.releases(context.session, urls, package), fields)
     machines = [node.string("a machine") for node in pieces.items(fields, "machines")] or MACHINES
     selected = [
@@ -437,17 +430,22 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         for machine in machines
         if (wheel := _wheel(release, machine)) is not None
     ]
-    readings = _read(context, [wheel for *_, wheel in selected], wanted)
+    read = families.run_parallel(
+        lambda wheel: read_cells(RemoteWheel(context.session, wheel.url, wheel.sha256), wanted),
+        [wheel for *_, wheel in selected],
+        context.progress,
+    )
     by_build = fields["of"].choice("of", _OF) == "builds"
     key = variants.name(component) if by_build else component
     source = f"pypi-{package}-contents"
+    channel = pieces.text(fields, "channel", "default")
     rows = [
-        _row(family.name, key, release, machine, pieces.text(fields, "channel", "default"), reading)
-        for (release, machine, _), reading in zip(selected, readings, strict=True)
-        if reading[1]
+        _row(family.name, key, channel, *selection, cells)
+        for selection, cells in zip(selected, read, strict=True)
+        if cells
     ]
     columns = {
-        name: listing.plain_value(node)
+        name: families.plain_value(node)
         for name, node in fields["columns"].mapping("columns").items()
     }
     present = {column for row in rows for column in row}
@@ -498,34 +496,15 @@ def _wheel(release: PublishedRelease, machine: str) -> Wheel | None:
     return max(fit, key=lambda candidate: candidate[:3])[3] if fit else None
 
 
-def _read(
-    context: HarvestContext, wheels: Sequence[Wheel], wanted: Sequence[Rule]
-) -> list[tuple[Wheel, dict[str, WheelCell]]]:
-    readings = []
-    with ThreadPoolExecutor(THREADS) as workers:
-        read = workers.map(
-            lambda wheel: read_cells(RemoteWheel(context.session, wheel.url, wheel.sha256), wanted),
-            wheels,
-        )
-        try:
-            for done, (wheel, cells) in enumerate(zip(wheels, read, strict=True), 1):
-                readings.append((wheel, cells))
-                context.progress(done, len(wheels))
-        except BaseException:
-            workers.shutdown(wait=False, cancel_futures=True)
-            raise
-    return readings
-
-
 def _row(
     table: str,
     key: str,
+    channel: str,
     release: PublishedRelease,
     machine: str,
-    channel: str,
-    reading: tuple[Wheel, Mapping[str, WheelCell]],
+    wheel: Wheel,
+    cells: Mapping[str, WheelCell],
 ) -> dict[str, Any]:
-    wheel, cells = reading
     by_build = key.endswith(variants.name(""))
     members = dict.fromkeys(name for cell in cells.values() for name in cell.members)
     subject = f"{release.version}+*@{channel}/{machine}" if by_build else release.version

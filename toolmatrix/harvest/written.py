@@ -13,7 +13,7 @@ from toolmatrix.facts import pieces, yamlfile
 from toolmatrix.facts.load import FACTS
 from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.value import Value
-from toolmatrix.wording import plural
+from toolmatrix.wording import plural, some
 
 _WIDEST = 1 << 30
 """Columns, more than any row has."""
@@ -146,13 +146,12 @@ def refuse_vanished(path: str, changes: Sequence[FactDifference]) -> None:
     """Refuse to lose rows: a source that shrank was probably read wrongly. Raises HarvestRefused."""
     gone = [change.row for change in changes if change.gone]
     if gone:
-        more = f" and {len(gone) - _MOST_NAMED} more" if len(gone) > _MOST_NAMED else ""
         raise HarvestRefused(
             f"{plural(len(gone), 'row')} "
             + ("is no longer at its" if len(gone) == 1 else "are no longer at their")
             + " source",
             where=Position(path),
             expected="every row that was read before",
-            found="nothing of " + ", ".join(gone[:_MOST_NAMED]) + more,
+            found="nothing of " + some(gone, _MOST_NAMED),
             help="the file is unchanged; once you know why they disappeared, `--accept` writes it without them",
         )
