@@ -56,7 +56,8 @@ def closure(
         # The user's index may have another build of the same release, so it is resolved on its own first.
         alone = [*_exclusive_options(question.options), "--no-deps", *where]
         elsewhere, _ = _resolve(uv, question, question.builds, alone, {}, alone=True)
-        where += [*_additional_options(question.options), *_EVERY_INDEX]
+        where += ["--index" if option in _INDEX else option for option in question.options]
+        where += _EVERY_INDEX
     exactly = [_pin(name, package) for name, package in elsewhere.items()] or [*question.builds]
     wanted = [*question.requirements, *question.builds, *exactly]
     packages, sources = _resolve(uv, question, wanted, where, previous.packages if previous else {})
@@ -87,10 +88,6 @@ def _exclusive_options(options: Sequence[str]) -> list[str]:
         arguments.append("--default-index" if option in _INDEX and not named else option)
         named = named or option in _INDEX
     return arguments if named else ["--no-index", *arguments]
-
-
-def _additional_options(options: Iterable[str]) -> list[str]:
-    return ["--index" if option in _INDEX else option for option in options]
 
 
 def _pin(name: str, package: LockedPackage) -> str:

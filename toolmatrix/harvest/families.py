@@ -245,8 +245,11 @@ def indexes(env: Mapping[str, str]) -> Indexes:
     more = " ".join(
         (env.get("UV_INDEX", ""), env.get("UV_EXTRA_INDEX_URL", ""), pip.get("extra-index-url", ""))
     )
-    # An index of uv may have a name.
-    urls = [url.partition("=")[2] if _is_named(url) else url for url in (first, *more.split())]
+    # An index of uv may have a name; an address may also have `=` in its query.
+    urls = [
+        url.partition("=")[2] if "=" in url.partition("://")[0] else url
+        for url in (first, *more.split())
+    ]
     certificates = pip.get("cert", "") or env.get("SSL_CERT_FILE", "")
     return Indexes(
         urls=tuple(dict.fromkeys(urls)),
@@ -264,11 +267,6 @@ def index_urls(context: HarvestContext) -> tuple[str, ...]:
     if not context.place:
         return where.urls
     return (context.place if "://" in context.place else Path(context.place).absolute().as_uri(),)
-
-
-def _is_named(url: str) -> bool:
-    # An address may also have `=` in its query.
-    return "=" in url.partition("://")[0]
 
 
 def _pip(env: Mapping[str, str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ import os.path
 import re
 import sys
 from importlib import metadata
+from traceback import walk_tb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def answer(path: str) -> dict[str, Any]:
             {kind.__name__ for exception in several for kind in type(exception).__mro__}
         )
         report["text"] = "\n".join(map(str, several))
-        report["frames"] = [owners.get(file, "") for file in _frames(raised)]
+        frames = [frame.f_code.co_filename for frame, _ in walk_tb(raised.__traceback__)]
+        report["frames"] = [owners.get(file, "") for file in reversed(frames)]
         report["lacks"] = next(filter(None, map(_lacking, several)), "")
     return report
 
@@ -62,16 +64,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         ids.add(id(current))
         yield current
         current = current.__cause__ or current.__context__
-
-
-def _frames(error: BaseException) -> list[str]:
-    """The files in the traceback, the innermost first."""
-    files = []
-    at = error.__traceback__
-    while at is not None:
-        files.append(at.tb_frame.f_code.co_filename)
-        at = at.tb_next
-    return files[::-1]
 
 
 def _last_line(error: BaseException) -> str:

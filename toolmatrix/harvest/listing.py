@@ -76,9 +76,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     )
     page = _page(fields)
     listings = list(_listings(family, fields, context))
-    builds = complete_builds(
-        _builds(page, listings), read_known_builds(pieces.items(fields, "known"))
-    )
+    builds = complete_builds(_builds(page, listings), pieces.items(fields, "known"))
     columns = plain_value(fields["columns"])
     table = {
         "id": family.name,
@@ -91,7 +89,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         "install": page.install("v{release}"),
         **({"extends": True} if pieces.flag(fields, "extends") else {}),
         "columns": columns,
-        "rows": table_rows(family.name, page.component, map(_with_archs, builds)),
+        "rows": table_rows(family.name, page.component, builds),
     }
     sources = {name: plain_value(node) for name, node in pieces.entries(fields, "sources").items()}
     read = {
@@ -264,11 +262,6 @@ def _refuse(page: _Page, listings: Sequence[Listing], odd: list[str]) -> NoRetur
     )
 
 
-def _with_archs(build: Build) -> Build:
-    # Users look first for what a build runs on, so rows show explicitly that it is unknown.
-    return build.replace(cells={**build.cells, "archs": build.cells.get("archs", "unknown")})
-
-
 def _channel(page: _Page, source: str, builds: Sequence[Build]) -> dict[str, Any]:
     lines = sorted({build.line for build in builds}, key=line_order)
     return {
@@ -293,39 +286,27 @@ class Build(Value):
     cells: Mapping[str, Any]
 
 
-class Known(Value):
-    """Cells that a family adds to some builds: those of `releases` whose line matches a pattern."""
-
-    releases: str
-    line: str
-    cells: Mapping[str, Any]
-
-
-def read_known_builds(nodes: Iterable[YamlNode]) -> list[Known]:
-    """The cells under `known:` of a family. Raises MatrixError."""
-    known = []
-    for node in nodes:
-        cells = {
-            name: plain_value(child) for name, child in node.mapping("cells of builds").items()
-        }
-        known.append(
-            Known(releases=cells.pop("releases", "*"), line=cells.pop("lines", "*"), cells=cells)
-        )
-    return known
-
-
-def complete_builds(builds: Iterable[Build], known: Sequence[Known]) -> list[Build]:
-    """The builds with the cells that a family adds; they override those of the names, and the first entry wins."""
+def complete_builds(builds: Iterable[Build], nodes: Iterable[YamlNode]) -> list[Build]:
+    """The builds with the cells under `known:` of a family, which override those of names; the first entry wins."""
     completed = list(builds)
     scale = Scale("pep440", order_releases(build.release for build in completed))
-    masks = [scale.select(entry.releases) for entry in known]
+    known = [
+        {name: plain_value(child) for name, child in node.mapping("cells of builds").items()}
+        for node in nodes
+    ]
+    entries = [
+        (scale.select(cells.pop("releases", "*")), cells.pop("lines", "*"), cells)
+        for cells in reversed(known)
+    ]
     for index, build in enumerate(completed):
         bit = scale.bit(build.release)
-        cells: dict[str, Any] = {}
-        for entry, mask in zip(known, masks, strict=True):
-            if mask & bit and fnmatchcase(build.line, entry.line):
-                cells = {**entry.cells, **cells}
-        completed[index] = build.replace(cells={**build.cells, **cells})
+        cells = dict(build.cells)
+        for mask, line, more in entries:
+            if mask & bit and fnmatchcase(build.line, line):
+                cells |= more
+        # Users look first for what a build runs on, so rows show explicitly that it is unknown.
+        cells.setdefault("archs", "unknown")
+        completed[index] = build.replace(cells=cells)
     return completed
 
 

@@ -389,7 +389,8 @@ def _text(session: Session, wheel: Wheel) -> bytes:
 
 def _of_wheel(session: Session, wheel: Wheel) -> bytes:
     remote = RemoteWheel(session, wheel.url, wheel.sha256)
-    members = [name for name in remote.names() if _is_metadata(name)]
+    # Only at the top: vendored packages have a .dist-info further down.
+    members = [name for name in remote.names() if re.fullmatch(r"[^/]*\.dist-info/METADATA", name)]
     if len(members) != 1:
         raise HarvestRefused(
             "the wheel has no METADATA",
@@ -422,12 +423,6 @@ def of_source(session: Session, name: str, url: str, sha256: str, wanted: str) -
             found=str(error)[:120],
         ) from None
     return b""
-
-
-def _is_metadata(name: str) -> bool:
-    folder, _, last = name.partition("/")
-    # Only at the top: vendored packages have a .dist-info further down.
-    return folder.endswith(".dist-info") and last == "METADATA"
 
 
 def required(
@@ -559,11 +554,10 @@ def ordered(specifier: str) -> str:
     """A specifier of Requires-Python, lower bounds first."""
     from packaging.specifiers import SpecifierSet
 
-    return ",".join(sorted(map(str, SpecifierSet(specifier)), key=_clause_order))
-
-
-def _clause_order(clause: str) -> tuple[int, str]:
-    return next(index for index, sign in enumerate(_ORDER) if clause.startswith(sign)), clause
+    clauses = SpecifierSet(specifier)
+    return ",".join(
+        map(str, sorted(clauses, key=lambda clause: (_ORDER.index(clause.operator), str(clause))))
+    )
 
 
 def _written(operator: str, version: str) -> str:

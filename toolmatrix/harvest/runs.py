@@ -159,7 +159,7 @@ def builds_document(path: str, builds: Iterable[ImageBuild]) -> dict[str, Any]:
             replace_row(table, _row(build))
     return tables_document(
         tables,
-        _build_keys,
+        lambda row, key: [name for name in ("id", key, *_WHERE, *_ATTRIBUTES) if name in row],
         title="toolmatrix, images that were built",
         at="builds of {} as each row names them, by `toolmatrix build --write`",
     )
@@ -205,10 +205,6 @@ def _row(build: ImageBuild) -> dict[str, Any]:
 
 def _size(build: ImageBuild) -> str:
     return f"{build.size / 1e6:.0f} MB" + (" packed" if build.packed else "")
-
-
-def _build_keys(row: Mapping[str, Any], subject: str) -> list[str]:
-    return [key for key in ("id", subject, *_WHERE, *_ATTRIBUTES) if key in row]
 
 
 # A row is complete: packages that it lacks were not installed.

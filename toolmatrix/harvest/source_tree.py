@@ -381,7 +381,12 @@ def _compared(value: str, path: str, file: TreeFile) -> SourceCheck:
     ]
     if not wanted:
         return SourceCheck(state=CANNOT_SAY, why="the value names no version")
-    missing = [token for token in wanted if not _occurs(token, text)]
+    # `11.2` occurs in `11.2.1` and in `cuda11.2`, but not in `11.20` or in `1.11.2`.
+    missing = [
+        token
+        for token in wanted
+        if not re.search(rf"(?<!\d)(?<!\d\.){re.escape(token)}(?!\d)", text, re.IGNORECASE)
+    ]
     if not missing:
         return SourceCheck(state=FOUND, why=", ".join(wanted))
     versions = [token for token in missing if _VERSION.fullmatch(token)]
@@ -396,8 +401,3 @@ def _tokens(value: str) -> Iterator[tuple[str, str]]:
         for token in between.groups() if between else [match["value"].removesuffix(".*")]:
             if token not in ("*", "absent"):
                 yield match["operator"], token
-
-
-def _occurs(token: str, text: str) -> bool:
-    # `11.2` occurs in `11.2.1` and in `cuda11.2`, but not in `11.20` or in `1.11.2`.
-    return bool(re.search(rf"(?<!\d)(?<!\d\.){re.escape(token)}(?!\d)", text, re.IGNORECASE))

@@ -11,7 +11,7 @@ import os
 import platform
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolmatrix.errors import HarvestRefused, Position
@@ -153,7 +153,7 @@ def at_index(packages: Iterable[str], context: HarvestContext) -> list[ToolkitFi
 
 def below(root: str, context: HarvestContext) -> list[ToolkitFiles]:
     """The toolkits in a wheel, in the wheels of a directory, or installed in it. Raises ToolmatrixError."""
-    wheels = [root] if root.endswith(".whl") else sorted(_wheels(root))
+    wheels = [root] if root.endswith(".whl") else _wheels(root)
     if wheels:
         toolkits = [
             toolkit
@@ -175,16 +175,14 @@ def below(root: str, context: HarvestContext) -> list[ToolkitFiles]:
     return toolkits
 
 
-def _wheels(folder: str) -> Iterator[str]:
+def _wheels(folder: str) -> list[str]:
     try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.endswith(".whl"):
-                    yield entry.path
+        names = sorted(os.listdir(folder))
     except OSError as error:
         raise HarvestRefused(
             "the toolkit cannot be read", where=Position(folder), found=error.strerror or ""
         ) from None
+    return [os.path.join(folder, name) for name in names if name.endswith(".whl")]
 
 
 def _of_wheel(files: _Files, sha256: str, uploaded: str) -> list[ToolkitFiles]:
@@ -398,7 +396,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
             toolkit.source: {"title": toolkit.title, "at": toolkit.at, "read": context.day}
             for toolkit in toolkits
         },
-        "releases": _releases(toolkits, keys.releases),
+        "releases": _releases(toolkits, keys.releases, rows.named),
         "tables": [
             {"id": table["id"], "source": table["rows"][0]["source"], **table}
             for table in tables
@@ -470,13 +468,11 @@ def _named(
 
 
 def _releases(
-    toolkits: Sequence[ToolkitFiles], known: Mapping[str, tuple[str, ...]]
+    toolkits: Sequence[ToolkitFiles],
+    known: Mapping[str, tuple[str, ...]],
+    named: Mapping[str, tuple[str, ...]],
 ) -> list[dict[str, Any]]:
     fresh = [toolkit for toolkit in toolkits if toolkit.nvcc not in known]
-    versions = {}
-    for toolkit in fresh:
-        date = {"date": toolkit.uploaded} if toolkit.uploaded else {}
-        versions[next(iter(_named([toolkit], {})[toolkit.nvcc]))] = {**date, "nvcc": toolkit.nvcc}
     if not fresh:
         return []
     return [
@@ -486,7 +482,13 @@ def _releases(
             "source": fresh[0].source,
             "evidence": "artifact",
             "where": "releases that nothing else tells of, by their nvcc; date: first upload",
-            "versions": versions,
+            "versions": {
+                named[toolkit.nvcc][0]: {
+                    **({"date": toolkit.uploaded} if toolkit.uploaded else {}),
+                    "nvcc": toolkit.nvcc,
+                }
+                for toolkit in fresh
+            },
         }
     ]
 
@@ -499,7 +501,7 @@ class _Rows:
     ) -> None:
         self._keys = keys
         self._toolkits = toolkits
-        self._named = _named(toolkits, keys.releases)
+        self.named = _named(toolkits, keys.releases)
         self._context = context
         self._done = 0
         self._hosts: dict[tuple[bytes, str], HostCompilers] = {}
@@ -596,7 +598,7 @@ class _Rows:
         where: str,
         suffix: str = "",
     ) -> dict[str, Any]:
-        names = self._named[toolkit.nvcc]
+        names = self.named[toolkit.nvcc]
         return {
             "id": f"{table}/{names[0]}" + (suffix and f"/{suffix}"),
             "cuda": " ".join(names),

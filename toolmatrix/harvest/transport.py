@@ -66,7 +66,13 @@ class Session(Client):
         self.fallback_proxy = self.fallback_proxy or proxy
 
     def _make_context(self) -> ssl.SSLContext:
-        path = self._certificates or _certifi()
+        path = self._certificates
+        if not path:
+            try:
+                import certifi
+            except ImportError:
+                raise missing("certifi") from None
+            path = certifi.where()
         if os.path.isdir(path):
             return ssl.create_default_context(capath=path)
         if not os.path.exists(path):
@@ -245,14 +251,6 @@ class Session(Client):
         except OSError:
             with suppress(OSError):
                 os.remove(beside)
-
-
-def _certifi() -> str:
-    try:
-        import certifi
-    except ImportError:
-        raise missing("certifi") from None
-    return certifi.where()
 
 
 def _span(reply: Reply, url: str) -> tuple[int, int, int]:
