@@ -120,7 +120,7 @@ def _resolve(
                 raise _refusal(question, requirements, message[:_LONGEST], {**sources, **lacking})
             sources |= lacking
         with open(path, encoding="utf-8") as file:
-            body = toml.parse(file.read(), _WRITTEN, ToolMissing, "what uv wrote")
+            body = toml.parse(file.read(), _WRITTEN, ToolMissing, "the output of uv")
     entries = body.get("packages", ())
     packages = {entry["name"]: _package(entry, question) for entry in entries}
     return packages, [
@@ -151,7 +151,7 @@ def _refusal(
     if named:
         return Unresolved(
             f"no wheel of {', '.join(named)} is on the index for {_target(question)}",
-            expected="wheels, or source archives that say what they require",
+            expected="wheels, or source archives with their requirements",
             found=message,
             help=f"another release that has wheels (`--with NAME==VERSION`), or another Python; {_NOTHING}",
         )

@@ -128,8 +128,8 @@ def _programs(path: str, rolling: Mapping[str, str]) -> Iterator[_Program]:
         distro = _distro(root, rolling)
         known = set()
         for name in _named(root):
-            inside = [] if os.path.realpath(root) == "/" else _change_root(root)
-            for program in _targets([*inside, name], distro, name):
+            prefix = [] if os.path.realpath(root) == "/" else _change_root(root)
+            for program in _targets([*prefix, name], distro, name):
                 # One program may have several names.
                 key = (program.compiler, program.machine, program.version)
                 if key not in known:
@@ -198,26 +198,20 @@ def _targets(argv: Sequence[str], distro: str, name: str) -> Iterator[_Program]:
         )
     # A file of `--from` may have any name, so its output decides.
     compiler = "clang" if "clang" in name or "clang version" in output.text else "gcc"
-    numbers = (int(version[1]), int(version[2]), int(version[3]))
-    printed = version[0].strip()
-
-    def program(machine: str, *words: str) -> _Program:
-        return _Program(
-            distro=distro,
-            argv=(*argv, *words),
-            compiler=compiler,
-            machine=machine,
-            version=numbers,
-            printed=printed,
-        )
-
+    program = _Program(
+        distro=distro,
+        argv=tuple(argv),
+        compiler=compiler,
+        machine="",
+        version=(int(version[1]), int(version[2]), int(version[3])),
+        printed=version[0].strip(),
+    )
     if compiler == "clang":
         for machine in _MACHINES:
-            yield program(machine, f"--target={machine}-linux-gnu")
-        return
-    target = _TARGET.search(programs.ask([*argv, "-dumpmachine"]).text)
-    if target:
-        yield program(target[1])
+            target = (*argv, f"--target={machine}-linux-gnu")
+            yield program.replace(machine=machine, argv=target)
+    elif match := _TARGET.search(programs.ask([*argv, "-dumpmachine"]).text):
+        yield program.replace(machine=match[1])
 
 
 def _names(
@@ -265,13 +259,13 @@ def _row(program: _Program, names: Mapping[tuple[str, str], Sequence[str]]) -> d
         ]
         for option in options
     }
-    which = series(program.compiler, *program.version[:2])
+    release_series = series(program.compiler, *program.version[:2])
     return {
-        "id": f"compiler-names/{program.distro}/{program.compiler}-{which}/{program.machine}",
+        "id": f"compiler-names/{program.distro}/{program.compiler}-{release_series}/{program.machine}",
         "distro": program.distro,
         "machine": program.machine,
         "compiler": program.compiler,
-        "series": which,
+        "series": release_series,
         "version": ".".join(map(str, program.version)),
         "printed": program.printed,
         "char": "unsigned" if "__CHAR_UNSIGNED__" in defined else "signed",

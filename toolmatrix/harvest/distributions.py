@@ -10,8 +10,8 @@ import hashlib
 import lzma
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any, BinaryIO
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from toolmatrix.errors import HarvestRefused, Position, UsageError
 from toolmatrix.facts import pieces
@@ -28,7 +28,6 @@ _LIST_PATH = re.compile(
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _PARAGRAPH = re.compile(rb"Package: (\S+)\n(?:.+\n)*")
 _CHECKSUM = re.compile(r"^ ([0-9a-f]{64}) +(\d+) (\S+)$", re.MULTILINE)
-_OPENERS: Mapping[str, Callable[[BinaryIO], IO[bytes]]] = {".xz": lzma.open, ".gz": gzip.open}
 _RELEASES = ("InRelease", "Release")
 _MOST_FILES = 100_000
 # The longest lists have 80 MiB.
@@ -90,13 +89,13 @@ def _read(path: str, match: re.Match[str], wanted: re.Pattern[str]) -> PackageLi
     data = _unpack(path, match["packed"] or "")
     sha256 = hashlib.sha256(data).hexdigest()
     suite = match["codename"] + (match["pocket"] or "")
-    inside = f"{match['component']}/binary-{match['arch']}/Packages"
-    _verify_checksum(path, match, inside, sha256)
+    name = f"{match['component']}/binary-{match['arch']}/Packages"
+    _verify_checksum(path, match, name, sha256)
     return PackageList(
         path=path,
         codename=match["codename"],
         machine=_MACHINES[match["arch"]],
-        name=f"dists/{suite}/{inside}",
+        name=f"dists/{suite}/{name}",
         sha256=sha256,
         versions=_versions(data, path, wanted),
     )
@@ -107,9 +106,14 @@ def _unpack(path: str, packed: str) -> bytes:
         with open(path, "rb") as file:
             if packed == ".lz4":
                 data = _lz4(file.read(_LARGEST))
+            elif packed == ".xz":
+                with lzma.open(file) as unpacked:
+                    data = unpacked.read(_LARGEST + 1)
+            elif packed == ".gz":
+                with gzip.open(file) as unpacked:
+                    data = unpacked.read(_LARGEST + 1)
             else:
-                unpacked = _OPENERS[packed](file) if packed else file
-                data = unpacked.read(_LARGEST + 1)
+                data = file.read(_LARGEST + 1)
     except (OSError, EOFError, lzma.LZMAError, RuntimeError) as error:
         raise _damaged(path, str(error)) from None
     if len(data) > _LARGEST:
@@ -130,7 +134,7 @@ def _lz4(data: bytes) -> bytes:
     return unpacked
 
 
-def _verify_checksum(path: str, match: re.Match[str], inside: str, sha256: str) -> None:
+def _verify_checksum(path: str, match: re.Match[str], list_name: str, sha256: str) -> None:
     """Compare a list with the checksums of its archive, if they are beside it."""
     # The separator after the suite: `/` in an archive, `_` in the lists of apt.
     slash = path[match.end("codename") + len(match["pocket"] or "")]
@@ -143,8 +147,8 @@ def _verify_checksum(path: str, match: re.Match[str], inside: str, sha256: str) 
                 }
         except OSError:
             continue
-        if checksums.get(inside, sha256) != sha256:
-            raise _damaged(path, f"sha256 {sha256}, but {release} lists {checksums[inside]}")
+        if checksums.get(list_name, sha256) != sha256:
+            raise _damaged(path, f"sha256 {sha256}, but {release} lists {checksums[list_name]}")
         return
 
 
@@ -355,8 +359,8 @@ def _offered(column: str, pattern: re.Pattern[str], versions: Mapping[str, str])
     for name, version in versions.items():
         if pattern.fullmatch(name):
             numbers = [*map(int, _NUMBERS.findall(name)[-1].split(".")), 0]
-            which = series(column, *numbers[:2])
-            offers[which] = version
+            release_series = series(column, *numbers[:2])
+            offers[release_series] = version
     return dict(
         sorted(offers.items(), key=lambda pair: [int(digits) for digits in pair[0].split(".")])
     )

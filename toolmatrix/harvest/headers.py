@@ -18,6 +18,9 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeVar
+
+    _Version = TypeVar("_Version")
 
 COMPILER = "g++"
 OVERRIDE = "-allow-unsupported-compiler"
@@ -94,7 +97,7 @@ def host_compilers(text: bytes, machine: str, label: str) -> HostCompilers:
         def microsoft(version: int) -> tuple[str, ...]:
             return (*_WINDOWS, f"-D_MSC_VER={version}")
 
-        # The guard for GCC comes first: without one the header is not host_config.h.
+        # The conditions for Clang are beside the guard for the GCC that it claims to be.
         gccs = guard.passing(gcc, _GNU)
         if not gccs:
             raise HarvestRefused(
@@ -231,12 +234,6 @@ def _parse_define(option: str) -> tuple[str, str]:
     return name, value
 
 
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    _Version = TypeVar("_Version")
-
-
 def _refuse_unread(folder: str, label: str) -> None:
     output = _compile(folder, "-E", "-w", "-I.", *_NVCC, "crt/math_functions.h")
     errors = _ERROR.findall(output.text)
@@ -263,17 +260,8 @@ def _complaints(folder: str, function: str) -> set[tuple[str, str]]:
     _write(folder, _PROBE, f'{start}#include "crt/math_functions.h"\n'.encode())
     # Macros of the missing headers; declarations are the same without them.
     empty = [f"-D{name}=" for name in (*_QUALIFIERS, "_CRTIMP", "_ACRTIMP")]
-    output = _compile(
-        folder,
-        "-fsyntax-only",
-        "-w",
-        "-fmax-errors=0",
-        "-I.",
-        *_NVCC,
-        *empty,
-        "-D__forceinline__=inline",
-        _PROBE,
-    )
+    options = ("-fsyntax-only", "-w", "-fmax-errors=0", "-I.", "-D__forceinline__=inline")
+    output = _compile(folder, *options, *_NVCC, *empty, _PROBE)
     return set(_ERROR.findall(output.text))
 
 

@@ -193,7 +193,7 @@ class _Tables:
             for record in entry.releases:
                 known = {self.component, *self.required(entry.package, record)}
                 for target, metadata in record.metadata.items():
-                    named = project.named(metadata, *target, entry.package.extras)
+                    named = project.required_packages(metadata, *target, entry.package.extras)
                     others |= {
                         package for package, component in named.items() if component not in known
                     }
@@ -256,7 +256,7 @@ class _Tables:
         requirements = {
             line
             for target, metadata in record.metadata.items()
-            for line in project.besides(metadata, *target)
+            for line in project.other_requirements(metadata, *target)
         }
         # PKG-INFO of older sources has no field for requirements.
         if release.source is not None and not any(
@@ -267,15 +267,15 @@ class _Tables:
         return row
 
     def pythons(self, record: ReleaseRead, machine: str) -> str:
-        pythons = [python for here, python in record.served if here == machine]
-        later = _goes_on(record, machine, self.context.pythons)
+        pythons = [python for wheel_machine, python in record.served if wheel_machine == machine]
+        later = _serves_later(record, machine, self.context.pythons)
         return series(pythons, self.context.pythons, later=later)
 
     def glibc(self, record: ReleaseRead, machine: str) -> Any:
         floors = {}
-        for (here, python), wheel in record.served.items():
+        for (wheel_machine, python), wheel in record.served.items():
             best = wheel.best(machine, python)
-            if here == machine and best is not None:
+            if wheel_machine == machine and best is not None:
                 major, minor = best.glibc
                 floors[machine, python] = f">={major}.{minor}" if major else ""
         return cell(floors, self.context.pythons)
@@ -293,7 +293,9 @@ class _Tables:
             name: cell(
                 {target: selectors.get(name, "") for target, selectors in by_target.items()},
                 self.context.pythons,
-                later=any(_goes_on(record, machine, self.context.pythons) for machine in MACHINES),
+                later=any(
+                    _serves_later(record, machine, self.context.pythons) for machine in MACHINES
+                ),
             )
             for name in sorted(wanted - {self.component})
         }
@@ -454,7 +456,7 @@ _BUILD_COLUMNS: dict[str, dict[str, Any]] = {
 }
 
 
-def _goes_on(record: ReleaseRead, machine: str, pythons: Sequence[str]) -> bool:
+def _serves_later(record: ReleaseRead, machine: str, pythons: Sequence[str]) -> bool:
     """Whether the wheel for the newest Python also serves later ones."""
     wheel = record.served.get((machine, pythons[-1]))
     best = wheel.best(machine, pythons[-1]) if wheel is not None else None
@@ -473,8 +475,8 @@ def _where(record: ReleaseRead, machine: str = "") -> str:
     """The files whose METADATA was read."""
     digests = {
         metadata.wheel.name: metadata.wheel.sha256[:_DIGITS]
-        for (here, _), metadata in record.metadata.items()
-        if machine in ("", here)
+        for (wheel_machine, _), metadata in record.metadata.items()
+        if machine in ("", wheel_machine)
     }
     return "; ".join(
         f"{name}, sha256 {digest}" if digest else name for name, digest in sorted(digests.items())

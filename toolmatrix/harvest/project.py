@@ -437,7 +437,7 @@ def required(
     return {component: joined(several) or "*" for component, several in specifiers.items()}
 
 
-def named(
+def required_packages(
     metadata: Metadata, machine: str, python: str, extras: Sequence[str] = ()
 ) -> dict[str, str]:
     """The packages that are required on Linux with these extras, each with its component, "" for none.
@@ -455,7 +455,7 @@ def named(
     }
 
 
-def besides(metadata: Metadata, machine: str, python: str) -> set[str]:
+def other_requirements(metadata: Metadata, machine: str, python: str) -> set[str]:
     """The requirements on Linux that are not components, without extras; lines that cannot be parsed are unchanged."""
     lines = set()
     others = [("", line) for line in metadata.others]

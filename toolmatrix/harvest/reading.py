@@ -310,7 +310,7 @@ class FileReading(Value):
 
 def file(node: YamlNode) -> FileReading:
     """One item under `read:`. Raises MatrixError."""
-    fields = node.only("what is read", _READ, ("cells",))
+    fields = node.only("an item of `read`", _READ, ("cells",))
     paths = _paths(fields["paths"]) if "paths" in fields else None
     extra_groups = tuple(paths.match.groupindex) if paths else ()
     return FileReading(

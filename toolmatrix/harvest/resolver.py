@@ -66,8 +66,8 @@ class Uv:
     def __init__(self, env: Mapping[str, str], option: str = "--online") -> None:
         self.env = dict(env)
         # A virtual environment that was not activated is not on PATH.
-        beside = os.path.dirname(sys.executable)
-        program = shutil.which("uv", path=env.get("PATH")) or shutil.which("uv", path=beside)
+        folder = os.path.dirname(sys.executable)
+        program = shutil.which("uv", path=env.get("PATH")) or shutil.which("uv", path=folder)
         if not program:
             raise ToolMissing(
                 "uv is needed to check answers with a resolver",

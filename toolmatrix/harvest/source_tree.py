@@ -63,9 +63,9 @@ class TreeFile(NamedTuple):
 
 def open_tree(path: str, env: Mapping[str, str], limit: int = FILE_LIMIT) -> GitTree | UnpackedTree:
     """The tree at a path. Raises HarvestRefused if there is none, and ToolMissing without git."""
-    inside = os.path.join(path, ".git")
-    if os.path.exists(inside):
-        return GitTree(inside, env, limit)
+    git_folder = os.path.join(path, ".git")
+    if os.path.exists(git_folder):
+        return GitTree(git_folder, env, limit)
     if all(os.path.exists(os.path.join(path, name)) for name in ("HEAD", "objects", "refs")):
         return GitTree(path, env, limit)
     if os.path.isdir(path):
@@ -94,8 +94,8 @@ class UnpackedTree:
         """The sorted paths of all files; linked directories are not followed."""
         paths = []
         for folder, _, names in os.walk(self.path):
-            inside = os.path.relpath(folder, self.path)
-            paths += [os.path.normpath(os.path.join(inside, name)) for name in names]
+            relative = os.path.relpath(folder, self.path)
+            paths += [os.path.normpath(os.path.join(relative, name)) for name in names]
         return sorted(paths)
 
     def read(self, wanted: Iterable[tuple[Snapshot, str]]) -> dict[tuple[Snapshot, str], TreeFile]:
@@ -363,8 +363,8 @@ def _named(question: SourceQuestion) -> tuple[str, str]:
     if not match:
         return "", ""
     override = _WHERE.search(question.where)
-    inside = _PATH.match(question.where)
-    path = match["path"] or (inside[0] if inside else "")
+    row_path = _PATH.match(question.where)
+    path = match["path"] or (row_path[0] if row_path else "")
     return (override["revision"] if override else match["revision"] or ""), path
 
 

@@ -241,8 +241,8 @@ class _Folder:
     def names(self) -> list[str]:
         paths: list[str] = []
         for folder, _, names in os.walk(self.name):
-            inside = os.path.relpath(folder, self.name)
-            paths += (os.path.normpath(os.path.join(inside, name)) for name in names)
+            relative = os.path.relpath(folder, self.name)
+            paths += (os.path.normpath(os.path.join(relative, name)) for name in names)
             if len(paths) > _MOST_FILES:
                 raise HarvestRefused(
                     "the directory is too large for a toolkit",

@@ -118,10 +118,10 @@ class Session(Client):
             if have and answer.status == 416:
                 return
             known = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
-            goes_on = answer.status == 206 and known is not None and int(known[1]) == have
-            if not goes_on and answer.status != 200:
+            resumed = answer.status == 206 and known is not None and int(known[1]) == have
+            if not resumed and answer.status != 200:
                 raise _failed(url, "an answer", f"status {answer.status}")
-            with open(path, "ab" if goes_on else "wb") as file:
+            with open(path, "ab" if resumed else "wb") as file:
                 before = file.tell()
                 file.writelines(self._parts(answer, url, most - before))
                 count = file.tell() - before
@@ -242,15 +242,15 @@ class Session(Client):
         path = os.path.join(self._folder(digest), name)
         # Threads and other runs may cache the same piece at once: each writes a file of its own and renames it, so that
         # readers never see half of one.
-        beside = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
+        temporary = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(beside, "wb") as file:
+            with open(temporary, "wb") as file:
                 file.write(data)
-            os.replace(beside, path)
+            os.replace(temporary, path)
         except OSError:
             with suppress(OSError):
-                os.remove(beside)
+                os.remove(temporary)
 
 
 def _span(reply: Reply, url: str) -> tuple[int, int, int]:
