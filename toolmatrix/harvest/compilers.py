@@ -67,9 +67,7 @@ class _Program(Value):
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The facts about the compilers at a path. Raises ToolmatrixError."""
-    fields = family.node.only(
-        f"family `{family.name}`", ("kind", "about", "rolling", "asked"), ("kind", "about")
-    )
+    fields = family.only((), ("rolling", "asked"))
     rolling = {name: node.string(name) for name, node in pieces.entries(fields, "rolling").items()}
     more = {
         option: [name.string("a name") for name in node.several()]

@@ -237,8 +237,7 @@ _OFFERS: Mapping[str, Any] = {
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The facts about the distributions whose package lists are at a path. Raises ToolmatrixError."""
-    known = ("kind", "about", "releases", "rolling", "series", "versions")
-    fields = family.node.only(f"family `{family.name}`", known, known)
+    fields = family.only(("releases", "rolling", "series", "versions"))
     if not context.place:
         raise UsageError(
             f"family `{family.name}` is read from package lists on disk",

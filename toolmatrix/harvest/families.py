@@ -61,6 +61,13 @@ class Family(Value):
         """The keys of the family, each value with its position."""
         return self.node.fields or {}
 
+    def only(
+        self, required: tuple[str, ...], optional: tuple[str, ...] = ()
+    ) -> Mapping[str, YamlNode]:
+        """The keys of the family, after refusing unknown and missing ones."""
+        common = ("kind", "about", *required)
+        return self.node.only(f"family `{self.name}`", (*common, *optional), common)
+
 
 class HarvestContext(Value):
     """What a harvester needs besides its family."""

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The facts of a family of packages. Raises ToolmatrixError."""
-    family.node.only(f"family `{family.name}`", ("kind", "about", "packages"), ("packages",))
-    named = family.fields["packages"].mapping("packages")
+    named = family.only(("packages",))["packages"].mapping("packages")
     packages = [_package(name, node) for name, node in named.items()]
     urls = families.index_urls(context)
     published = families.run_parallel(

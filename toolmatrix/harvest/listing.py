@@ -70,14 +70,10 @@ class _Page(Value):
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The builds of a component by the names of their files. Raises ToolmatrixError."""
-    common = ("kind", "about")
-    fields = family.node.only(
-        f"family `{family.name}`", (*common, *_NEEDED, *_OPTIONAL), (*common, *_NEEDED)
-    )
+    fields = family.only(_NEEDED, _OPTIONAL)
     page = _page(fields)
     listings = list(_listings(family, fields, context))
     builds = complete_builds(_builds(page, listings), pieces.items(fields, "known"))
-    columns = plain_value(fields["columns"])
     table = {
         "id": family.name,
         "about": family.about.splitlines()[0],
@@ -88,7 +84,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         "key": page.component,
         "install": page.install("v{release}"),
         **({"extends": True} if pieces.flag(fields, "extends") else {}),
-        "columns": columns,
+        "columns": plain_value(fields["columns"]),
         "rows": table_rows(family.name, page.component, builds),
     }
     sources = {name: plain_value(node) for name, node in pieces.entries(fields, "sources").items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolmatrix.facts import pieces
 from toolmatrix.harvest import families, project
 from toolmatrix.harvest.families import Family, HarvestContext
 
@@ -13,8 +14,7 @@ COLUMNS = ("component", "package", "releases", "series", "newest")
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The data table `published`, a row for each package of a component. Raises ToolmatrixError."""
-    fields = family.node.only(f"family `{family.name}`", ("kind", "about", "packages"))
-    own = fields["packages"].mapping("packages") if "packages" in fields else {}
+    own = pieces.entries(family.only((), ("packages",)), "packages")
     packages = {
         **context.packages,
         **{name: node.string("a component") for name, node in own.items()},

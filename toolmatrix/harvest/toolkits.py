@@ -427,8 +427,7 @@ def _once(toolkits: Iterable[ToolkitFiles]) -> list[ToolkitFiles]:
 
 
 def _keys(family: Family) -> _Keys:
-    known = ("kind", "about", "wheels", "releases", "glibc")
-    fields = family.node.only(f"family `{family.name}`", known, known)
+    fields = family.only(("wheels", "releases", "glibc"))
     releases: dict[str, list[str]] = {}
     for version, nvcc in families.release_attributes(family, "nvcc").items():
         releases.setdefault(nvcc, []).append(version)

@@ -18,9 +18,6 @@ from toolmatrix.harvest.reading import CellReading, FileReading, GridReading, Un
 from toolmatrix.harvest.source_tree import GitTree, Snapshot, TreeFile, UnpackedTree
 from toolmatrix.value import Value
 
-_FAMILY = (
-    *("kind", "about", "title", "repository", "tags", "branches", "marks", "version", "tables"),
-)
 # The keys that a table of a family and a table of facts share.
 _FACTS = (
     *("id", "about", "where", "evidence", "context", "key", "defines", "stands-for", "note"),
@@ -31,11 +28,6 @@ _KINDS = {"tags": "refs/tags", "branches": "refs/heads"}
 _OWN_CELLS = ("id", "date", "line", "channel", "machine", "abi")
 _MOST_NAMED = 5
 _HELP = "if the project changed it, update the family; the facts harvested before are kept"
-
-
-class _Release(Value):
-    version: str
-    at: Snapshot
 
 
 class _Page(Value):
@@ -60,7 +52,9 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     filled = [table for table in tables if table["rows"]]
     if not filled and reader.releases and not isinstance(reader.tree, UnpackedTree):
         reader.refuse(
-            "no table covers the releases of this tree", "a newer clone", reader.releases[0].version
+            "no table covers the releases of this tree",
+            "a newer clone",
+            next(iter(reader.releases)),
         )
     return {"tables": filled, "sources": reader.sources}
 
@@ -68,7 +62,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
 class _Reader:
     def __init__(self, family: Family, context: HarvestContext) -> None:
         needed = ("title", "repository", "marks", "tables")
-        fields = family.node.only(f"family `{family.name}`", _FAMILY, needed)
+        fields = family.only(needed, ("tags", "branches", "version"))
         self.family, self.context = family, context
         self.repository = fields["repository"].string("repository")
         self.title = fields["title"].string("title")
@@ -84,7 +78,7 @@ class _Reader:
         else:
             self.releases = self._releases(fields, self.tree)
             # An abandoned repository may have an empty tree at HEAD.
-            self._check(self.releases[0].at if self.releases else self.tree.head(), marks)
+            self._check(next(iter(self.releases.values()), None) or self.tree.head(), marks)
 
     def _check(self, at: Snapshot, marks: list[str]) -> None:
         files = self.tree.read([(at, mark) for mark in marks])
@@ -96,11 +90,11 @@ class _Reader:
                 f"no {', '.join(missing)}",
             )
 
-    def _releases(self, fields: Mapping[str, YamlNode], tree: GitTree) -> list[_Release]:
+    def _releases(self, fields: Mapping[str, YamlNode], tree: GitTree) -> dict[str, Snapshot]:
         kinds = [kind for kind in _KINDS if kind in fields]
         if not kinds:
-            return []
-        releases: dict[str, _Release] = {}
+            return {}
+        releases: dict[str, Snapshot] = {}
         names: list[str] = []
         patterns: list[str] = []
         for kind in kinds:
@@ -109,8 +103,7 @@ class _Reader:
             for node in fields[kind].several():
                 patterns.append(node.string("a pattern"))
                 # The first pattern that matches a release wins.
-                for release in self._matching(node, known, fields):
-                    releases.setdefault(release.version, release)
+                releases = {**self._matching(node, known, fields), **releases}
         if not releases:
             self.refuse(
                 f"none of its {' and '.join(kinds)} is a release",
@@ -118,9 +111,8 @@ class _Reader:
                 ", ".join(names[:_MOST_NAMED]) or f"no {' and no '.join(kinds)}",
             )
         try:
-            return [
-                releases[version] for version in sorted(releases, key=versions.key, reverse=True)
-            ]
+            newest_first = sorted(releases, key=versions.key, reverse=True)
+            return {version: releases[version] for version in newest_first}
         except versions.SelectorError as error:
             self.refuse(
                 f"one of its {' and '.join(kinds)} is not a version", "a version", str(error)
@@ -128,37 +120,35 @@ class _Reader:
 
     def _matching(
         self, node: YamlNode, known: list[Snapshot], fields: Mapping[str, YamlNode]
-    ) -> list[_Release]:
+    ) -> dict[str, Snapshot]:
         named = reading.pattern(node)
         matches = [(at, match) for at in known if (match := named.fullmatch(at.name))]
         if "release" in named.groupindex:
-            return [_Release(version=match["release"], at=at) for at, match in matches]
+            return {match["release"]: at for at, match in reversed(matches)}
         if "version" not in fields:
             node.fail("a pattern names no release", expected="`(?P<release>...)` in it")
         return self._releases_in(fields["version"], [at for at, _ in matches])
 
-    def _unpacked(self, fields: Mapping[str, YamlNode], head: Snapshot) -> list[_Release]:
+    def _unpacked(self, fields: Mapping[str, YamlNode], head: Snapshot) -> dict[str, Snapshot]:
         if "version" in fields:
             return self._releases_in(fields["version"], [head])
         if any(kind in fields for kind in _KINDS):
             self.refuse("the release of this tree is unknown", "a clone with its tags")
-        return []
+        return {}
 
-    def _releases_in(self, version: YamlNode, trees: list[Snapshot]) -> list[_Release]:
+    def _releases_in(self, version: YamlNode, trees: list[Snapshot]) -> dict[str, Snapshot]:
         # The release of a tree is in the first of these files that it has.
         files = [reading.file(child) for child in version.several()]
         contents = self.tree.read([(at, file.path) for at in trees for file in files])
-        releases = []
+        releases: dict[str, Snapshot] = {}
         for at in trees:
-            there = [
-                candidate for candidate in files if contents[at, candidate.path].data is not None
-            ]
-            file = there[0] if there else files[-1]
+            known = (file for file in files if contents[at, file.path].data is not None)
+            file = next(known, files[-1])
             page = self._page(at, file.path, contents)
             cells = self._cells(file, "0", page)
             if "release" not in cells:
                 version.fail("no release is read", expected="`cells: {release: ...}`")
-            releases.append(_Release(version=self._version(page, cells["release"]), at=at))
+            releases.setdefault(self._version(page, cells["release"]), at)
         return releases
 
     def table(self, node: YamlNode) -> dict[str, Any]:
@@ -192,7 +182,7 @@ class _Reader:
     def _speaks(self, file: FileReading) -> bool:
         if file.paths or file.grid:
             return True
-        return any(reading.among(release.version, file.releases) for release in self.releases)
+        return any(reading.among(version, file.releases) for version in self.releases)
 
     def _rows(self, file: FileReading, component: str) -> list[dict[str, Any]]:
         rows = []
@@ -223,17 +213,17 @@ class _Reader:
             page = self._page(head, file.path, self.tree.read([(head, file.path)]))
             yield from self._records(file, file.grid, page)
         else:
-            chosen = [
-                release
-                for release in self.releases
-                if reading.among(release.version, file.releases)
-            ]
+            chosen = {
+                version: at
+                for version, at in self.releases.items()
+                if reading.among(version, file.releases)
+            }
             # All releases at once, so that git starts only once.
-            contents = self.tree.read([(release.at, file.path) for release in chosen if file.path])
-            for release in chosen:
+            contents = self.tree.read([(at, file.path) for at in chosen.values() if file.path])
+            for version, at in chosen.items():
                 # An unpacked tree has no tag to read.
-                if file.path or release.at.ref:
-                    yield release.version, self._page(release.at, file.path, contents)
+                if file.path or at.ref:
+                    yield version, self._page(at, file.path, contents)
 
     def _records(
         self, file: FileReading, grid: GridReading, page: _Page

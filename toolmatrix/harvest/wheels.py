@@ -409,7 +409,7 @@ _READERS: Mapping[str, Callable[[Archive, Rule, Sequence[str]], WheelCell | None
 _PATTERNS = ("text", "names", "needed", "compilers")
 
 
-_NEEDED = ("kind", "about", "package", "component", "of", "columns", "inside")
+_NEEDED = ("package", "component", "of", "columns", "inside")
 _OPTIONAL = ("since", "before", "channel", "extends", "machines", "by-name")
 _OF = ("builds", "releases")
 # Digits of a sha256 that name a file.
@@ -418,7 +418,7 @@ _DIGITS = 16
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The facts about the contents of the wheels of a package. Raises ToolmatrixError."""
-    fields = family.node.only(f"family `{family.name}`", (*_NEEDED, *_OPTIONAL), _NEEDED)
+    fields = family.only(_NEEDED, _OPTIONAL)
     package, component = (fields[name].string(name) for name in ("package", "component"))
     wanted = rules(fields["inside"].sequence("rules"))
     urls = families.index_urls(context)
