@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from toolmatrix.facts import pieces, versions
+from toolmatrix.facts import pieces
+from toolmatrix.facts.versions import Scale
 from toolmatrix.harvest import families, package_facts, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.package_facts import BuildLine, Package, PackageRead, ReleaseRead
@@ -82,18 +83,12 @@ def _components(packages: Iterable[Package], context: HarvestContext) -> dict[st
 
 
 def _chosen(releases: Sequence[PublishedRelease], package: Package) -> list[PublishedRelease]:
-    if package.since:
-        oldest = versions.order(versions.key(package.since))
-        releases = [
-            release
-            for release in releases
-            if versions.order(versions.key(release.version)) >= oldest
-        ]
+    releases = project.between(releases, package.since)
     if not package.newest:
-        return list(releases)
+        return releases
     wanted = {release.version for release in releases[: package.newest]}
     if package.besides:
-        scale = versions.Scale("pep440", [release.version for release in reversed(releases)])
+        scale = Scale("pep440", [release.version for release in reversed(releases)])
         wanted |= {*scale.named(scale.select(package.besides))[-package.newest :]}
     return [release for release in releases if release.version in wanted]
 

@@ -12,9 +12,10 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolmatrix.errors import HarvestRefused, IndexFailed, NothingMatched, Position
+from toolmatrix.facts import versions
 from toolmatrix.harvest import missing
 from toolmatrix.harvest.wheel import RemoteFile, RemoteWheel
 from toolmatrix.value import NamedTuple, Value
@@ -123,6 +124,22 @@ def releases(session: Session, indexes: Sequence[str], package: str) -> list[Pub
             help="the index comes from the settings of pip or uv",
         )
     return _releases(page, package)
+
+
+def between(
+    releases: Iterable[PublishedRelease], since: str, before: str = ""
+) -> list[PublishedRelease]:
+    """The releases from one version up to but excluding another; "" is no limit."""
+
+    def order(version: str) -> Any:
+        return versions.order(versions.key(version))
+
+    return [
+        release
+        for release in releases
+        if not since or order(release.version) >= order(since)
+        if not before or order(release.version) < order(before)
+    ]
 
 
 def addresses(session: Session, indexes: Sequence[str], package: str) -> dict[str, str]:
@@ -533,19 +550,19 @@ def joined(specifiers: Iterable[Specifier]) -> str:
     """Specifiers as one selector, lower bounds first; of several bounds of one kind only the strictest."""
     from packaging.version import Version
 
-    versions: dict[str, list[str]] = {}
+    by_operator: dict[str, list[str]] = {}
     for specifier in specifiers:
-        versions.setdefault(specifier.operator, []).append(
+        by_operator.setdefault(specifier.operator, []).append(
             _written(specifier.operator, specifier.version)
         )
     # Several lines may be about one package, and all of them apply.
     for operator, decides in _BOUNDS:
-        if operator in versions:
-            versions[operator] = [decides(versions[operator], key=Version)]
+        if operator in by_operator:
+            by_operator[operator] = [decides(by_operator[operator], key=Version)]
     clauses = (
         f"{operator}{version}"
         for operator in _ORDER
-        for version in sorted(set(versions.get(operator, ())))
+        for version in sorted(set(by_operator.get(operator, ())))
     )
     return ",".join(clauses)
 

@@ -312,7 +312,6 @@ def _printed(program: str) -> str:
 
 
 _SERIES = re.compile(r"\d+\.\d+")
-_MACHINES = ("x86_64", "aarch64")
 _ARCHS: Mapping[str, Any] = {
     "id": "cuda-archs-toolkits",
     "about": "codegen archs each toolkit takes, found by asking its programs",
@@ -412,7 +411,7 @@ def _once(toolkits: Iterable[ToolkitFiles]) -> list[ToolkitFiles]:
         toolkits,
         key=lambda toolkit: (
             _numbers(toolkit.nvcc),
-            _MACHINES.index(toolkit.machine),
+            project.MACHINES.index(toolkit.machine),
             toolkit.name,
         ),
     ):

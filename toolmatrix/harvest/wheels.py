@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolmatrix.errors import HarvestRefused, Position
-from toolmatrix.facts import pieces, variants, versions
+from toolmatrix.facts import pieces, variants
 from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.harvest import families, project
 from toolmatrix.harvest.families import Family, HarvestContext
@@ -422,7 +422,8 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     package, component = (fields[name].string(name) for name in ("package", "component"))
     wanted = rules(fields["inside"].sequence("rules"))
     urls = families.index_urls(context)
-    releases = _between(project.releases(context.session, urls, package), fields)
+    since, before = (pieces.text(fields, name) for name in ("since", "before"))
+    releases = project.between(project.releases(context.session, urls, package), since, before)
     machines = [node.string("a machine") for node in pieces.items(fields, "machines")] or MACHINES
     selected = [
         (release, machine, wheel)
@@ -466,22 +467,6 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         "sources": {source: {"title": title, "at": at, "read": context.day.isoformat()}},
         "tables": [table],
     }
-
-
-def _between(
-    releases: Sequence[PublishedRelease], fields: Mapping[str, YamlNode]
-) -> list[PublishedRelease]:
-    since, before = (pieces.text(fields, name) for name in ("since", "before"))
-
-    def order(version: str) -> Any:
-        return versions.order(versions.key(version))
-
-    return [
-        release
-        for release in releases
-        if not since or order(release.version) >= order(since)
-        if not before or order(release.version) < order(before)
-    ]
 
 
 def _wheel(release: PublishedRelease, machine: str) -> Wheel | None:
