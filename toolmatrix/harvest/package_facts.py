@@ -218,9 +218,7 @@ class _Tables:
         elif entry.package.unread or (
             entry.package.line in self.context.lines and release.version not in self.built
         ):
-            row["wheel-machine" if release.wheels else "from"] = (
-                _machines(record) if release.wheels else "source"
-            )
+            row |= {"wheel-machine": _machines(record)} if release.wheels else {"from": "source"}
         if len(self.read) == 1 and not release.wheels and "from" not in row:
             row["archive"] = "source"
         if entry.package.unreviewed:

@@ -108,28 +108,26 @@ def _plain(node: YamlNode) -> str:
         return node.text
     if node.items is not None:
         return "[" + ", ".join(map(_plain, node.items)) + "]"
-    return (
-        "{"
-        + ", ".join(f"{key}: {_plain(child)}" for key, child in (node.fields or {}).items())
-        + "}"
-    )
+    children = (f"{key}: {_plain(child)}" for key, child in (node.fields or {}).items())
+    return "{" + ", ".join(children) + "}"
 
 
 def differences(path: str, text: str) -> list[FactDifference]:
     """Rows in which a file differs from the text that would replace it; all are new if there is no file."""
     before = rows(yamlfile.read(path)) if os.path.exists(path) else {}
     after = rows(yamlfile.parse(text.encode(), path))
+    changed = [name for name, cells in after.items() if before.get(name) != cells]
+    # New rows first.
+    changed.sort(key=before.__contains__)
     return [
         *(FactDifference(row=name, gone=True) for name in before if name not in after),
         *(
-            FactDifference(row=name, cells=_changed(before.get(name, {}), cells), new=True)
-            for name, cells in after.items()
-            if name not in before
-        ),
-        *(
-            FactDifference(row=name, cells=_changed(before[name], cells))
-            for name, cells in after.items()
-            if name in before and cells != before[name]
+            FactDifference(
+                row=name,
+                cells=_changed(before.get(name, {}), after[name]),
+                new=name not in before,
+            )
+            for name in changed
         ),
     ]
 
