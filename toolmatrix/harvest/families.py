@@ -211,19 +211,19 @@ def release_attributes(family: Family, attribute: str) -> dict[str, str]:
     """An attribute of the releases in the fact file that a family names under `releases`. Raises MatrixError."""
     name = family.fields["releases"].string("releases")
     path = os.path.join(os.path.dirname(family.node.file), name)
-    found = {
+    attributes = {
         version: text
         for group in pieces.items(yamlfile.read(path).mapping("the fact file"), "releases")
         for version, node in pieces.entries(group.mapping("a list"), "versions").items()
         if (text := pieces.text(node.mapping("a release"), attribute))
     }
-    if not found:
+    if not attributes:
         raise MatrixError(
             f"no release has the attribute `{attribute}`",
             where=Position(path),
             expected=f"releases with `{attribute}:`",
         )
-    return found
+    return attributes
 
 
 class Indexes(Value):
