@@ -267,7 +267,7 @@ def test_an_interrupted_audit_goes_on_where_it_was(
     [
         (
             b"import time\ntime.sleep(60)\n",
-            "`python` does not come to an end: an answer within 0.5 seconds",
+            "`python` did not finish: an answer within 0.5 seconds",
         ),
         (b"import os\nos.kill(os.getpid(), 4)\n", "ended with status -4"),
         (
@@ -329,7 +329,11 @@ def test_what_fails_in_the_program_itself_says_nothing_about_packages(
             "error[TM110]: no operation is known for lib\n  expected: one of app\n",
         ),
         (("wish",), 3, "error[TM110]: "),
-        (("app", "--python", "/bin/true"), 2, "error[TM901]: no Python can be started there\n"),
+        (
+            ("app", "--python", "/bin/true"),
+            2,
+            "error[TM901]: the path is not a Python interpreter\n",
+        ),
         (("app", "--online"), 2, "error[TM901]: `--import` and `--online` contradict each other\n"),
     ],
 )
@@ -345,7 +349,7 @@ def test_a_file_of_something_else_is_not_written_to(cli: Cli, shop: Workshop) ->
     shop.written.write_text("schema: toolmatrix.facts/1\nstatements: []\n")
     run = shop.ask(cli, "app==2.0", "--write", str(shop.written))
     assert run.code == 2
-    assert run.err.startswith("error[TM903]: a file of what was run has an unknown key\n")
+    assert run.err.startswith("error[TM903]: a file of runs has an unknown key\n")
     assert shop.written.read_text() == "schema: toolmatrix.facts/1\nstatements: []\n"
 
 

@@ -196,7 +196,7 @@ def test_a_wheel_that_lies_about_itself_is_refused(run: Cli, server: Server, sto
     server.answers[f"/files/{NEW.name}.metadata"] = Reply(body=text)
     outcome = run("resolve", "lib", "--online")
     assert outcome.code == 2
-    assert outcome.err.startswith("error[TM308]: METADATA is not that of the wheel\n")
+    assert outcome.err.startswith("error[TM308]: METADATA belongs to another package\n")
     assert kept(store) == []
 
 

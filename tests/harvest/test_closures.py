@@ -108,7 +108,7 @@ def test_nor_is_another_one_of_the_same_release(server: Server) -> None:
     server.answers["/whl/cpu"] = Reply(headers={"Content-Type": "text/html"}, body=shop.html([CPU]))
     with pytest.raises(Unresolved) as refused:
         packages(server, asked(server, "-f"))
-    assert refused.value.what == "the same release of torch is another build on another index"
+    assert refused.value.what == "two indexes have different builds of the same release of torch"
     assert CPU.name in refused.value.expected
 
 

@@ -101,14 +101,14 @@ def test_series_are_counted_as_the_matrix_does(version: str, series: str, tmp_pa
 def test_a_compiler_that_says_no_version_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(HarvestRefused) as error:
         rows(program(tmp_path / "gcc", text))
-    assert error.value.what == "the compiler does not say its version"
+    assert error.value.what == "the compiler prints no version"
 
 
 def test_a_compiler_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "PATIENCE", 0.5)
     with pytest.raises(ToolMissing) as error:
         rows(program(tmp_path / "gcc", "sleep 60\n"))
-    assert error.value.what == "`gcc` does not come to an end"
+    assert error.value.what == "`gcc` did not finish"
 
 
 def test_a_compiler_that_compiles_nothing_is_refused(tmp_path: Path) -> None:
@@ -118,17 +118,17 @@ def test_a_compiler_that_compiles_nothing_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(HarvestRefused) as error:
         rows(program(tmp_path / "gcc", text))
-    assert error.value.what == "the compiler does not preprocess an empty file"
+    assert error.value.what == "the compiler cannot preprocess an empty file"
     assert error.value.found == "broken"
 
 
 @pytest.mark.parametrize(
     ("release", "what"),
     [
-        (None, "there is no compiler"),
-        ("ID=debian\nVERSION_ID=12\n", "there is no compiler"),
-        ("NAME=x\n", "there is no compiler"),
-        ("ID=arch\n", "the distribution does not say its name and version"),
+        (None, "no compiler found"),
+        ("ID=debian\nVERSION_ID=12\n", "no compiler found"),
+        ("NAME=x\n", "no compiler found"),
+        ("ID=arch\n", "the distribution has no name or no version"),
     ],
 )
 def test_a_directory_without_compilers_is_refused(

@@ -124,7 +124,7 @@ def test_a_list_is_held_against_the_checksums_of_its_archive(place: Path) -> Non
     release.write_text(f"SHA256:\n {digest[::-1]} 20692 main/binary-amd64/Packages\n")
     error = refused(place)
     assert error.what == "the package list is damaged"
-    assert error.found == f"sha256 {digest}, where InRelease says {digest[::-1]}"
+    assert error.found == f"sha256 {digest}, but InRelease lists {digest[::-1]}"
     assert str(error.where) == str(place / MAIN)
 
 
@@ -162,7 +162,7 @@ def test_a_list_that_is_too_large_is_refused(place: Path, monkeypatch: pytest.Mo
 def test_lists_of_other_distributions_are_none(place: Path) -> None:
     (place / "dists/bookworm").rename(place / "dists/unheard")
     (place / "dists/bookworm-updates").rename(place / "dists/bookworm-backports")
-    assert refused(place).what == "there is no package list"
+    assert refused(place).what == "no package list found"
 
 
 def test_a_place_has_to_be_named() -> None:

@@ -153,7 +153,7 @@ def test_metadata_of_another_package_is_refused(server: Server, tmp_path: Path) 
     shop.stock(server, "app", [file])
     text = b"Metadata-Version: 2.1\nName: other\nVersion: 1.0\n"
     server.answers[f"/files/{file.name}.metadata"] = Reply(body=text)
-    with pytest.raises(HarvestRefused, match="METADATA is not that of the wheel") as refused:
+    with pytest.raises(HarvestRefused, match="METADATA belongs to another package") as refused:
         document(tmp_path, "{app: {}}")
     assert (refused.value.expected, refused.value.found) == ("the name app", "`other`")
 

@@ -6,11 +6,14 @@ import os
 import shlex
 import subprocess
 import sys
+from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
 
 from toolmatrix.harvest import families
+from toolmatrix.harvest.families import HarvestContext
+from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,3 +118,10 @@ def test_pip_says_the_same(tmp_path: Path, case: str) -> None:
         keys = [f"{section}.{name}" for section in (":env:", "install", "global")]
         decisive = next((of_pip[key] for key in keys if key in of_pip), [])
         assert own.get(name, "").split() == " ".join(decisive).split()
+
+
+def test_a_saved_index_is_a_directory_or_an_address(tmp_path: Path) -> None:
+    context = HarvestContext(session=Session(), day=date(2026, 11, 23), place=str(tmp_path))
+    assert families.index_urls(context) == (tmp_path.as_uri(),)
+    address = "https://index.example/simple"
+    assert families.index_urls(context.replace(place=address)) == (address,)

@@ -144,7 +144,7 @@ def test_builds_that_belong_to_no_release_are_left_out_by_name(tmp_path: Path) -
     [
         (f"{wheel()} ext-2.9-cp311.whl", "1 unexpected wheel file name for ext", "ext-2.9-cp311.whl"),
         ("<html>moved</html>", "no wheel of ext is listed", "none"),
-        (f"https://elsewhere.example/{wheel()}", "a wheel of ext is at another address", f"https://elsewhere.example/{wheel()}"),
+        (f"https://elsewhere.example/{wheel()}", "a wheel of ext has an unexpected address", f"https://elsewhere.example/{wheel()}"),
     ],
 )  # fmt: skip
 def test_a_page_that_changed_is_refused(tmp_path: Path, text: str, what: str, found: str) -> None:
@@ -162,7 +162,7 @@ def test_without_a_place_it_says_what_it_wants(tmp_path: Path) -> None:
 
 def test_a_place_without_the_listing_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(HarvestRefused, match="the listing of `ext-wheels` is not there") as caught:
+    with pytest.raises(HarvestRefused, match="the listing of `ext-wheels` is missing") as caught:
         harvested(tmp_path, place=str(tmp_path / "empty"))
     assert caught.value.expected == "assets* of keeper/ext-whl"
 

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.process
 
 def test_both_streams_and_the_status_are_told(tmp_path: Path) -> None:
     path = program(tmp_path / "asked", 'echo "$LC_ALL $1"; echo "two words" >&2; cat; exit 3\n')
-    assert programs.ask([path, "a  b"]) == programs.Said(status=3, text="C a  b\ntwo words\n")
+    assert programs.ask([path, "a  b"]) == programs.ProgramOutput(
+        status=3, text="C a  b\ntwo words\n"
+    )
 
 
 def test_bytes_that_are_no_text_are_no_error(tmp_path: Path) -> None:
@@ -36,7 +38,7 @@ def test_a_program_that_hangs_is_ended_and_so_is_what_it_started(
     with pytest.raises(ToolMissing) as refused:
         programs.ask([program(tmp_path / "gcc", text)])
     assert time.monotonic() - began < 30
-    assert refused.value.what == "`gcc` does not come to an end"
+    assert refused.value.what == "`gcc` did not finish"
     assert refused.value.expected == "an answer within 0.5 seconds"
 
 

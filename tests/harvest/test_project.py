@@ -110,12 +110,12 @@ def test_an_index_without_the_package_and_one_without_files_are_errors(tmp_path:
 def test_json_that_is_no_index_is_one_error(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "index.json").write_bytes(text)
-    with pytest.raises(IndexFailed, match="does not answer like one"):
+    with pytest.raises(IndexFailed, match="sent an unexpected answer"):
         project.releases(Session(), [tmp_path.as_uri()], "app")
 
 
 def test_html_that_is_not_text_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "index.html").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(IndexFailed, match="does not answer like one"):
+    with pytest.raises(IndexFailed, match="sent an unexpected answer"):
         project.releases(Session(), [tmp_path.as_uri()], "app")

@@ -43,7 +43,7 @@ def asked(
         ("3.10-3.12", NOT_FOUND, "3.12"),
         ("12.4.1 12.5.0", NOT_FOUND, "12.5.0"),
         ("ubuntu22.04", FOUND, "ubuntu22.04"),
-        ("ubuntu22.04 ubi9", CANNOT_SAY, "ubi9 may be written otherwise"),
+        ("ubuntu22.04 ubi9", CANNOT_SAY, "ubi9 may be spelled differently"),
         ("*", CANNOT_SAY, "the value names no version"),
         ("absent", CANNOT_SAY, "the value names no version"),
     ],

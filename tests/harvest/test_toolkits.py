@@ -161,7 +161,7 @@ def test_an_nvcc_of_no_known_release_is_one_of_its_series(place: Path) -> None:
     toolkit(place, "13.5.40")
     with pytest.raises(HarvestRefused) as refused:
         read(place)
-    assert refused.value.what == "no release is known that has nvcc 13.5.40"
+    assert refused.value.what == "no known release has nvcc 13.5.40"
 
 
 def test_a_toolkit_in_two_wheels_is_read_once(place: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_toolkit_in_two_wheels_is_read_once(place: Path) -> None:
     toolkit(place, "12.8.93", host_config=header("__GNUC__ > 14"))
     with pytest.raises(HarvestRefused) as refused:
         read(place)
-    assert refused.value.what == "the headers of one toolkit differ"
+    assert refused.value.what == "copies of one toolkit have different headers"
 
 
 def test_a_second_harvest_is_the_same(place: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_second_harvest_is_the_same(place: Path) -> None:
 @pytest.mark.parametrize(
     ("host_config", "what"),
     [
-        (b"int main;\n", "the header is not a guard against host compilers"),
+        (b"int main;\n", "the header does not check host compilers"),
         (header("__GNUC__ > 9", before='#include "crt/gone.h"'), "the header cannot be read"),
     ],
 )
@@ -205,7 +205,7 @@ def test_wheels_of_something_else_are_no_toolkit(place: Path) -> None:
     )
     with pytest.raises(HarvestRefused) as refused:
         read(place)
-    assert refused.value.what == "there is no CUDA toolkit"
+    assert refused.value.what == "no CUDA toolkit found"
 
 
 def test_a_damaged_wheel_is_refused(place: Path) -> None:
@@ -222,7 +222,7 @@ def test_releases_without_nvcc_are_refused(place: Path) -> None:
     (place.parent / "releases.yaml").write_text("schema: toolmatrix.facts/1\nreleases: []\n")
     with pytest.raises(MatrixError) as refused:
         read(place)
-    assert refused.value.what == "no release says which nvcc it has"
+    assert refused.value.what == "no release has the attribute `nvcc`"
 
 
 def test_the_driver_says_what_it_lists() -> None:
@@ -230,14 +230,14 @@ def test_the_driver_says_what_it_lists() -> None:
     files = {"ptxas": PTXAS, "nvcc": nvcc, "nvcc.profile": ""}
     found = toolkits.known_archs({name: text.encode() for name, text in files.items()}, "")
     assert found == KnownArchs(
-        archs=("sm_75", "sm_90", "sm_90a", "sm_100", "compute_90"), listed=("sm_90", "sm_75")
+        archs=("sm_75", "sm_90", "sm_90a", "sm_100", "compute_90"), gpu_codes=("sm_90", "sm_75")
     )
 
 
 def test_programs_that_cannot_be_asked_are_refused() -> None:
     with pytest.raises(HarvestRefused) as refused:
         toolkits.known_archs({"ptxas": b"#!/bin/sh\necho nothing\n"}, "the wheel")
-    assert refused.value.what == "ptxas takes no arch that it names"
+    assert refused.value.what == "ptxas accepts none of the archs that it lists"
     with pytest.raises(ToolMissing):
         toolkits.known_archs({"ptxas": b"\x7fELF of nothing"}, "the wheel")
 

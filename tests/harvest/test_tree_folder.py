@@ -52,7 +52,7 @@ def test_the_tree_tells_its_release(folder: Path) -> None:
 
 def test_a_tree_that_does_not_tell_its_release_is_refused(folder: Path) -> None:
     assert refusal(folder) == (
-        f"this tree does not show its release; at {folder}; expected a clone with its tags"
+        f"the release of this tree is unknown; at {folder}; expected a clone with its tags"
     )
     (folder / "version.py").write_text("_version = f'{1}.9.0'\n")
     assert refusal(folder, UNPACKED) == (

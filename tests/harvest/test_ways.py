@@ -60,8 +60,8 @@ def test_what_is_found_instead_is_told(written: str, texts: list[str], found: st
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("{is: x}", "a cell is read in one way"),
-        ("{key: a, assignment: b}", "a cell is read in one way"),
+        ("{is: x}", "a cell needs exactly one way to read it"),
+        ("{key: a, assignment: b}", "a cell needs exactly one way to read it"),
         ("{match: '('}", "a pattern cannot be read"),
         ("{match: x, is: '{y}'}", "`match` has no group `y`"),
         ("{match: x, releases: '>=x'}", "a selector cannot be read"),
@@ -89,7 +89,7 @@ def test_a_key_of_each_format(path: str, text: str) -> None:
     assert reading.key(text, path, node("[project, requires]")) == [">=3", "<4"]
     with pytest.raises(Unread, match="no key `wants`"):
         reading.key(text, path, node("[project, wants]"))
-    with pytest.raises(Unread, match="something else than text"):
+    with pytest.raises(Unread, match="neither text nor numbers"):
         reading.key(text, path, node("project"))
 
 

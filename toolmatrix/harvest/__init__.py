@@ -10,9 +10,9 @@ from toolmatrix.errors import ToolMissing
 
 
 def missing(package: str) -> ToolMissing:
-    """The error for a library that reading an index takes and that is not installed."""
+    """The error for a missing library that reading an index needs."""
     return ToolMissing(
         f"`{package}` is not installed",
-        expected="the libraries that an index is read with",
+        expected="the libraries of the extra `harvest`",
         help="pip install 'toolmatrix[harvest]'",
     )

@@ -1,4 +1,4 @@
-"""What a harvest takes from the matrix that its files are for, also where some of its files are damaged or missing."""
+"""What a harvest needs of the matrix that it writes to, even if some files of the matrix are damaged or missing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from toolmatrix.value import Value
 
 if TYPE_CHECKING:
     Lines = dict[tuple[str, str], tuple[str, str]]
-    """The line of each build on the default channel and what it computes on, by release and machine."""
+    """The line and the accelerator of each build on the default channel, by release and machine."""
 
 
 class BaseMatrix(Value):
-    """The components of a matrix, its Pythons and the lines of builds; `damage` says what of it cannot be read."""
+    """The components of a matrix, its Pythons and the lines of builds; `damage` has the errors of unreadable files."""
 
     components: frozenset[str]
     # The oldest first.
@@ -27,11 +27,10 @@ class BaseMatrix(Value):
 
 
 def read(index: Callable[[], Index], paths: Sequence[str], matched: Collection[str]) -> BaseMatrix:
-    """Those of a matrix at these paths, with the lines of the builds of some components.
+    """The base of the matrix at these paths, with the lines of the builds of the `matched` components.
 
-    What a harvest is to write anew may be why the matrix cannot be read. Its files are read without those that are
-    damaged, and without those that name what these had; the matrix is not judged. Raises the MatrixError of `index`
-    where that is of no use either.
+    The file that a harvest is about to rewrite may be the one that breaks the matrix. So damaged files, and files that
+    depend on them, are left out, and the matrix is not checked. Raises the MatrixError of `index` if that fails too.
     """
     try:
         return _of_index(index(), matched)
@@ -47,8 +46,8 @@ def _of_index(index: Index, matched: Iterable[str]) -> BaseMatrix:
         lines={
             name: _lines(
                 [
-                    index.release(number).attributes
-                    for number in index.component(variants.name(name)).releases
+                    index.release(release).attributes
+                    for release in index.component(variants.name(name)).releases
                 ],
                 {channel for channel in index.channels() if index.channel(channel).default},
             )
@@ -70,39 +69,41 @@ def _of_files(paths: Sequence[str], matched: Iterable[str], error: MatrixError) 
         try:
             matrix = load.load(paths, left_out=damage)
             break
-        except MatrixError as found:
-            place = found.where.path if found.where else ""
-            if place not in known or place in damage:
+        except MatrixError as failure:
+            damaged = failure.where.path if failure.where else ""
+            if damaged not in known or damaged in damage:
                 raise error from None
-            damage[place] = found
-    held: dict[str, list[str]] = {}
+            damage[damaged] = failure
+    component_versions: dict[str, list[str]] = {}
     builds: dict[str, list[Mapping[str, str]]] = {}
     for (component, version), release in matrix.releases.items():
-        held.setdefault(component, []).append(version)
+        component_versions.setdefault(component, []).append(version)
         builds.setdefault(component, []).append(release.attributes)
-    if "python" not in held:
+    if "python" not in component_versions:
         raise error
     default = {name for name, channel in matrix.channels.items() if channel.default}
     return BaseMatrix(
         components=frozenset(matrix.components),
         pythons=tuple(
-            versions.sort(matrix.components["python"].scheme, dict.fromkeys(held["python"], 0))
+            versions.sort(
+                matrix.components["python"].scheme, dict.fromkeys(component_versions["python"], 0)
+            )
         ),
         lines={
             name: _lines(builds.get(variants.name(name), ()), default)
             for name in matched
             if variants.name(name) in matrix.components
         },
-        # Of a file that says something impossible of what stands in another nothing was left out.
+        # If two files contradict each other, both were loaded.
         damage=tuple(damage.values()) or (error,),
     )
 
 
 def _lines(builds: Iterable[Mapping[str, str]], default: Collection[str]) -> Lines:
-    found: Lines = {}
-    for told in builds:
-        place = told["release"], told["machine"]
-        # Of several builds the one that computes on something: who wants the other one asks for it.
-        if told["channel"] in default and found.get(place, ("", "none"))[1] == "none":
-            found[place] = told["line"], told["accelerator"]
-    return found
+    lines: Lines = {}
+    for build in builds:
+        key = build["release"], build["machine"]
+        # Prefer the build with an accelerator: one without has to be requested.
+        if build["channel"] in default and lines.get(key, ("", "none"))[1] == "none":
+            lines[key] = build["line"], build["accelerator"]
+    return lines

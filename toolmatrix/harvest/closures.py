@@ -1,4 +1,4 @@
-"""Every Python package that some requirements take on a machine, as uv resolves them and writes them down (PEP 751)."""
+"""The full set of Python packages for some requirements on a machine, as uv resolves and locks it (PEP 751)."""
 
 from __future__ import annotations
 
@@ -23,158 +23,163 @@ if TYPE_CHECKING:
     Packages = Mapping[str, LockedPackage]
 
 _WRITTEN = "pylock.toml"
-# pip's words for an index in the place of the user's own.
+# pip's options that replace the default index.
 _INDEX = ("--index-url", "-i")
-# An index that has a package at other releases alone would hide those of the next one, which pip looks at as well.
+# By default uv stops at the first index that has a package; pip looks at all of them.
 _EVERY_INDEX = ("--index-strategy", "unsafe-best-match")
-# What builds a source archive that names nothing (PEP 518), and what pip asks of a setup.py without pyproject.toml.
+# The build requirements of a source archive that names none (PEP 518).
 _BUILDERS = ("setuptools", "wheel")
-# How uv says which packages have a source archive alone.
+# How uv reports packages that have only a source archive.
 _LACKS = re.compile(r"([\w.-]+==\S+) has no (?:usable )?wheels|Wheels are required for `([^`]+)`")
 _NOTHING = "nothing was written"
-# Letters of what uv says: of packages with hundreds of releases it lists them all.
+# Characters of a message of uv, which lists every release of a package.
 _LONGEST = 2000
 
 
 def closure(
     uv: Uv,
     session: Session,
-    asked: PackageQuestion,
-    held: LockedClosure | None = None,
+    question: PackageQuestion,
+    previous: LockedClosure | None = None,
     day: str = "",
 ) -> LockedClosure:
-    """All packages with the files that fit, of those `held` the same release where it still goes.
+    """All packages with their matching files; releases of the `previous` closure are kept if they still fit.
 
-    Of what has no wheel the source archive is taken, with what builds it. With a `day` no file counts that came later.
-    Raises Unresolved where requirements do not go together or cannot be had, ToolMissing, IndexFailed.
+    A package without a wheel comes as source archive, with its build requirements. With a `day`, later files are
+    ignored. Raises Unresolved if the requirements conflict or a package is missing, ToolMissing, IndexFailed.
     """
-    where = ["--python-version", asked.python, "--python-platform", asked.platform]
+    where = ["--python-version", question.python, "--python-platform", question.platform]
     if day:
         where += ["--exclude-newer", f"{day}T23:59:59Z"]
     any_index, elsewhere = [*where], dict[str, LockedPackage]()
-    if asked.options:
-        # By the user's own index the same release may be another build, so theirs are asked by themselves before all.
-        alone = [*_only(asked.options), "--no-deps", *where]
-        elsewhere, _ = _resolved(uv, asked, asked.builds, alone, {}, alone=True)
-        where += [*_beside(asked.options), *_EVERY_INDEX]
-    exactly = [_exactly(name, part) for name, part in elsewhere.items()] or [*asked.builds]
-    wanted = [*asked.requirements, *asked.builds, *exactly]
-    found, sources = _resolved(uv, asked, wanted, where, held.packages if held else {})
-    for name, part in elsewhere.items():
-        if found[name] != part:
+    if question.options:
+        # The user's index may have another build of the same release, so it is resolved on its own first.
+        alone = [*_exclusive_options(question.options), "--no-deps", *where]
+        elsewhere, _ = _resolve(uv, question, question.builds, alone, {}, alone=True)
+        where += ["--index" if option in _INDEX else option for option in question.options]
+        where += _EVERY_INDEX
+    exactly = [_pin(name, package) for name, package in elsewhere.items()] or [*question.builds]
+    wanted = [*question.requirements, *question.builds, *exactly]
+    packages, sources = _resolve(uv, question, wanted, where, previous.packages if previous else {})
+    for name, package in elsewhere.items():
+        if packages[name] != package:
             raise Unresolved(
-                f"the same release of {name} is another build on another index",
-                expected=", ".join(part.files),
-                found=", ".join(found[name].files),
+                f"two indexes have different builds of the same release of {name}",
+                expected=", ".join(package.files),
+                found=", ".join(packages[name].files),
                 help=f"leave that index out of uv's settings; {_NOTHING}",
             )
-    wanted = sorted({one for source in sources for one in _building(session, *source)})
-    builders, _ = _resolved(uv, asked, wanted, any_index, held.builders if held else {})
-    return LockedClosure(asked=asked, packages=found, builders=builders)
+    wanted = sorted(
+        {requirement for source in sources for requirement in _build_requirements(session, *source)}
+    )
+    builders, _ = _resolve(uv, question, wanted, any_index, previous.builders if previous else {})
+    return LockedClosure(asked=question, packages=packages, builders=builders)
 
 
-def _building(session: Session, name: str, url: str, sha256: str) -> Sequence[str]:
+def _build_requirements(session: Session, name: str, url: str, sha256: str) -> Sequence[str]:
     text = project.of_source(session, name, url, sha256, "pyproject.toml").decode(errors="replace")
     body = toml.parse(text, name, Unresolved, "a source archive")
     return [*map(str, body.get("build-system", {}).get("requires", _BUILDERS))]
 
 
-def _only(options: Sequence[str]) -> list[str]:
-    words, named = [], False
-    for word in options:
-        words.append("--default-index" if word in _INDEX and not named else word)
-        named = named or word in _INDEX
-    return words if named else ["--no-index", *words]
+def _exclusive_options(options: Sequence[str]) -> list[str]:
+    arguments, named = [], False
+    for option in options:
+        arguments.append("--default-index" if option in _INDEX and not named else option)
+        named = named or option in _INDEX
+    return arguments if named else ["--no-index", *arguments]
 
 
-def _beside(options: Iterable[str]) -> list[str]:
-    return ["--index" if word in _INDEX else word for word in options]
-
-
-def _exactly(name: str, package: LockedPackage) -> str:
+def _pin(name: str, package: LockedPackage) -> str:
     return f"{name} @ {package.url}" if package.url else f"{name}=={package.version}"
 
 
-def _resolved(
+def _resolve(
     uv: Uv,
-    asked: PackageQuestion,
+    question: PackageQuestion,
     requirements: Sequence[str],
     where: Sequence[str],
-    held: Packages,
+    previous: Packages,
     *,
     alone: bool = False,
 ) -> tuple[dict[str, LockedPackage], list[tuple[str, str, str]]]:
-    """The packages, and of each source archive among them name, address and SHA-256."""
+    """The packages, and the name, address and SHA-256 of each source archive among them."""
     if not requirements:
         return {}, []
     with tempfile.TemporaryDirectory(prefix="toolmatrix-packages-") as folder:
         path = os.path.join(folder, _WRITTEN)
-        if held:
-            # What stands in the file that uv shall write is what it prefers.
+        if previous:
+            # uv prefers the versions in an existing output file.
             with open(path, "w", encoding="utf-8") as file:
-                file.write(_preferred(held))
+                file.write(_preferences(previous))
         sources: dict[str, str] = {}
-        # It names what lacks a wheel one after the other.
-        while said := uv.lock(requirements, path, where, alone, tuple(sources)):
-            lacking = _lacking(said)
+        # uv reports packages without a wheel one at a time.
+        while message := uv.lock(requirements, path, where, alone, tuple(sources)):
+            lacking = _without_wheels(message)
             if not lacking.keys() - sources.keys():
-                raise _refused(asked, requirements, said[:_LONGEST], {**sources, **lacking})
+                raise _refusal(question, requirements, message[:_LONGEST], {**sources, **lacking})
             sources |= lacking
         with open(path, encoding="utf-8") as file:
-            body = toml.parse(file.read(), _WRITTEN, ToolMissing, "what uv wrote")
+            body = toml.parse(file.read(), _WRITTEN, ToolMissing, "the output of uv")
     entries = body.get("packages", ())
-    found = {entry["name"]: _package(entry, asked) for entry in entries}
-    return found, [_source(entry["sdist"]) for entry in entries if found[entry["name"]].is_source]
+    packages = {entry["name"]: _package(entry, question) for entry in entries}
+    return packages, [
+        _source(entry["sdist"]) for entry in entries if packages[entry["name"]].is_source
+    ]
 
 
-def _preferred(held: Packages) -> str:
+def _preferences(packages: Packages) -> str:
     return 'lock-version = "1.0"\ncreated-by = "toolmatrix"\n' + "".join(
-        f"[[packages]]\nname = {string(name)}\nversion = {string(part.version)}\n"
-        for name, part in sorted(held.items())
+        f"[[packages]]\nname = {string(name)}\nversion = {string(package.version)}\n"
+        for name, package in sorted(packages.items())
     )
 
 
-def _lacking(said: str) -> dict[str, str]:
-    """By its name what has no wheel, with its release where it is said."""
-    # The hint has the name alone of what the reason before it has with its release.
-    found = sorted(
-        (one or other for one, other in _LACKS.findall(said)), key=lambda one: "==" in one
+def _without_wheels(message: str) -> dict[str, str]:
+    """Packages without a wheel by name, each with its release if uv reports one."""
+    # uv's reason has name and release; the hint after it has only the name.
+    pins = sorted(
+        (pin or name for pin, name in _LACKS.findall(message)), key=lambda pin: "==" in pin
     )
-    return {one.partition("==")[0]: one for one in found}
+    return {pin.partition("==")[0]: pin for pin in pins}
 
 
-def _refused(
-    asked: PackageQuestion, requirements: Iterable[str], said: str, lacking: Mapping[str, str]
+def _refusal(
+    question: PackageQuestion, requirements: Iterable[str], message: str, lacking: Mapping[str, str]
 ) -> Unresolved:
-    named = [one for one in lacking.values() if "==" in one] or [*lacking]
+    named = [pin for pin in lacking.values() if "==" in pin] or [*lacking]
     if named:
         return Unresolved(
-            f"no wheel of {', '.join(named)} is on the index for {_place(asked)}",
-            expected="wheels, or source archives that say what they require",
-            found=said,
+            f"no wheel of {', '.join(named)} is on the index for {_target(question)}",
+            expected="wheels, or source archives with their requirements",
+            found=message,
             help=f"another release that has wheels (`--with NAME==VERSION`), or another Python; {_NOTHING}",
         )
     return Unresolved(
         "the Python packages of the answer conflict",
-        expected=f"packages for {' '.join(requirements)} on {_place(asked)}",
-        found=said,
+        expected=f"packages for {' '.join(requirements)} on {_target(question)}",
+        found=message,
         help=f"`--with NAME==VERSION` chooses another release; {_NOTHING}",
     )
 
 
-def _place(asked: PackageQuestion) -> str:
-    return f"Python {asked.python} on {asked.platform}"
+def _target(question: PackageQuestion) -> str:
+    return f"Python {question.python} on {question.platform}"
 
 
-def _package(entry: Mapping[str, Any], asked: PackageQuestion) -> LockedPackage:
+def _package(entry: Mapping[str, Any], question: PackageQuestion) -> LockedPackage:
     name, archive = entry["name"], entry.get("archive")
-    # Of what has wheels uv names the source archive as well.
-    found = [archive] if archive else entry.get("wheels") or [*filter(None, [entry.get("sdist")])]
-    files = {_file(one): one.get("hashes", {}).get("sha256", "") for one in found}
-    # What stands at an address of its own, or in a repository, is asked for by name.
+    # uv also lists the source archive of a package that has wheels.
+    candidates = (
+        [archive] if archive else entry.get("wheels") or [*filter(None, [entry.get("sdist")])]
+    )
+    files = {
+        _file(candidate): candidate.get("hashes", {}).get("sha256", "") for candidate in candidates
+    }
+    # A package from a URL or a repository has no other file.
     if not files or (archive and not all(file.endswith(".whl") for file in files)):
         raise Unresolved(
-            f"{name} comes as source for {_place(asked)}",
+            f"{name} is available only as source for {_target(question)}",
             expected="a wheel",
             found=", ".join(files) or ", ".join(sorted(entry)),
             help=_NOTHING,
@@ -187,7 +192,7 @@ def _package(entry: Mapping[str, Any], asked: PackageQuestion) -> LockedPackage:
             help=_NOTHING,
         )
     return LockedPackage(
-        # A file at an address of its own says its release by its name alone (PEP 427).
+        # A wheel from a URL has its version only in its name (PEP 427).
         version=entry.get("version") or next(iter(files)).split("-")[1],
         files=files,
         url=archive["url"] if archive else "",
@@ -200,5 +205,5 @@ def _source(entry: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _file(entry: Mapping[str, Any]) -> str:
-    place = entry.get("name") or urlsplit(entry.get("url") or entry.get("path", "")).path
-    return unquote(place).rpartition("/")[2]
+    path = entry.get("name") or urlsplit(entry.get("url") or entry.get("path", "")).path
+    return unquote(path).rpartition("/")[2]

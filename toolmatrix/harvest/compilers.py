@@ -1,7 +1,7 @@
-"""Families of kind `compilers`: what compilers take and define, found by running them.
+"""Families of kind `compilers`: names that compilers accept and macros that they define, found by running them.
 
-A place is one compiler, the root of a distribution, or a directory of such roots; docs/harvest-tools.md describes the
-keys. Series alone do not tell: a distribution packages one point release of each, and names came late into some.
+The path is one compiler, the root of a distribution, or a directory of such roots; docs/harvest-tools.md describes the
+keys. A series is not enough: distributions package point releases, and some names were added in a later one.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
 from toolmatrix.errors import HarvestRefused, Position, UsageError
 from toolmatrix.facts import pieces
 from toolmatrix.harvest import programs
-from toolmatrix.harvest.families import Family, HarvestContext
+from toolmatrix.harvest.families import Family, HarvestContext, run_parallel
 from toolmatrix.harvest.series import series
 from toolmatrix.process import processors
 from toolmatrix.value import Value
@@ -24,15 +23,15 @@ from toolmatrix.value import Value
 _NAME = re.compile(
     r"(?:(?P<machine>aarch64|x86_64)-linux-gnu-)?(?P<compiler>gcc|clang)(?:-[\d.]+)?"
 )
-# Three numbers, as distributions put their own in front: `gcc-16 (Ubuntu 16-20260322-1ubuntu1) 16.0.1 20260322`.
+# Three numbers, as distributions print their own version first: `gcc-16 (Ubuntu 16-20260322-1ubuntu1) 16.0.1 20260322`.
 _VERSION = re.compile(r"^[^\n]*?(?:version )?(\d+)\.(\d+)\.(\d+)\b[^\n]*", re.MULTILINE)
 _TARGET = re.compile(r"(x86_64|aarch64)\S*linux\S*")
 _OS_RELEASE = re.compile(r"^(ID|VERSION_ID)=[\"']?([^\"'\n]*)", re.MULTILINE)
-_LISTED = re.compile(r"note: valid arguments (?:to '-march=' switch )?are:([^;\n]*)")
+_VALID_ARGUMENTS = re.compile(r"note: valid arguments (?:to '-march=' switch )?are:([^;\n]*)")
 _CPU = re.compile(r"^\t(\S+)$", re.MULTILINE)
 _FOLDERS = ("usr/bin", "usr/local/bin", "bin")
 _NO_NAME = "no-such-name"
-# The option that takes the name of a CPU, and the macro that says that CRC32 instructions may be used.
+# The options that take the name of a CPU, and the macro for CRC32 instructions.
 _MACHINES = {
     "x86_64": (("march",), "__SSE4_2__"),
     "aarch64": (("mcpu", "march"), "__ARM_FEATURE_CRC32"),
@@ -41,25 +40,16 @@ _COLUMNS: Mapping[str, Any] = {
     "machine": {"as": "when"},
     **{
         name: {"as": "attribute"}
-        for name in (
-            "compiler",
-            "series",
-            "version",
-            "printed",
-            "char",
-            "crc32",
-            "mcpu",
-            "march",
-        )
+        for name in ("compiler", "series", "version", "printed", "char", "crc32", "mcpu", "march")
     },
 }
 
 
 class _Program(Value):
-    """A compiler that makes code for one machine."""
+    """A compiler that compiles for one machine."""
 
     distro: str
-    # What it is started with, the way into the root of its distribution in front.
+    # The command line, with the command that enters the root of its distribution first.
     argv: tuple[str, ...]
     compiler: str
     machine: str
@@ -67,44 +57,42 @@ class _Program(Value):
     printed: str
 
     @property
-    def shown(self) -> str:
+    def command(self) -> str:
         return " ".join(self.argv)
 
-    def asked(self, *words: str) -> programs.Said:
-        # Preprocessing is enough: a name that is not known is refused before anything is read, and macros are set.
+    def preprocess(self, *words: str) -> programs.ProgramOutput:
+        # Preprocessing is enough: it sets the macros and refuses unknown names.
         return programs.ask([*self.argv, *words, "-E", "-dM", "-x", "c", os.devnull])
 
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
-    """The document of facts about the compilers of a place. Raises ToolmatrixError."""
-    fields = family.node.only(
-        f"family `{family.name}`", ("kind", "about", "rolling", "asked"), ("kind", "about")
-    )
+    """The facts about the compilers at a path. Raises ToolmatrixError."""
+    fields = family.only((), ("rolling", "asked"))
     rolling = {name: node.string(name) for name, node in pieces.entries(fields, "rolling").items()}
     more = {
-        option: [one.string("a name") for one in node.several()]
+        option: [name.string("a name") for name in node.several()]
         for option, node in pieces.entries(fields, "asked").items()
     }
     if not context.place:
         raise UsageError(
-            f"family `{family.name}` is read from compilers on the disk",
+            f"family `{family.name}` is read from compilers on disk",
             expected="`--from PATH` of a compiler, or of a distribution's root (`/` for this machine)",
         )
-    found = list(_programs(context.place, rolling))
-    if not found:
+    compilers = list(_programs(context.place, rolling))
+    if not compilers:
         raise HarvestRefused(
-            "there is no compiler",
+            "no compiler found",
             where=Position(context.place),
             expected="a program gcc or clang, a distribution's root with one, or a directory of roots",
         )
-    # The same rows come in the same order, whatever the directories are called.
-    found.sort(key=lambda one: (one.distro, one.machine, one.compiler, one.version))
-    names = _names(found, more)
-    rows = []
-    with ThreadPoolExecutor(processors()) as pool:
-        for row in pool.map(lambda one: _row(one, names), found):
-            rows.append(row)
-            context.progress(len(rows), len(found))
+    # The order of rows must not depend on the names of directories.
+    compilers.sort(
+        key=lambda program: (program.distro, program.machine, program.compiler, program.version)
+    )
+    names = _names(compilers, more)
+    rows = run_parallel(
+        lambda program: _row(program, names), compilers, context.progress, processors()
+    )
     return {
         "sources": {
             f"compilers-{distro}": {
@@ -112,7 +100,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
                 "at": f"packages of {distro}, as each compiler prints them with --version",
                 "read": context.day,
             }
-            for distro in sorted({one.distro for one in found})
+            for distro in sorted({program.distro for program in compilers})
         },
         "tables": [
             {
@@ -129,36 +117,36 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     }
 
 
-def _programs(place: str, rolling: Mapping[str, str]) -> Iterator[_Program]:
-    if os.path.isfile(place):
-        yield from _targets([place], _distro("/", rolling), os.path.basename(place))
+def _programs(path: str, rolling: Mapping[str, str]) -> Iterator[_Program]:
+    if os.path.isfile(path):
+        yield from _targets([path], _distro("/", rolling), os.path.basename(path))
         return
-    roots = [place] if _release(place) else _roots(place)
+    roots = [path] if _release(path) else _roots(path)
     for root in roots:
         distro = _distro(root, rolling)
-        seen = set()
+        known = set()
         for name in _named(root):
-            inside = [] if os.path.realpath(root) == "/" else _entered(root)
-            for program in _targets([*inside, name], distro, name):
-                # One program has several names.
+            prefix = [] if os.path.realpath(root) == "/" else _change_root(root)
+            for program in _targets([*prefix, name], distro, name):
+                # One program may have several names.
                 key = (program.compiler, program.machine, program.version)
-                if key not in seen:
-                    seen.add(key)
+                if key not in known:
+                    known.add(key)
                     yield program
 
 
-def _roots(place: str) -> list[str]:
+def _roots(folder: str) -> list[str]:
     try:
-        below = sorted(entry.path for entry in os.scandir(place) if entry.is_dir())
+        below = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir())
     except OSError as error:
         raise HarvestRefused(
-            "the compilers cannot be read", where=Position(place), found=error.strerror or ""
+            "the compilers cannot be read", where=Position(folder), found=error.strerror or ""
         ) from None
     return [path for path in below if _release(path)]
 
 
 def _release(root: str) -> dict[str, str]:
-    # The link in etc is often absolute, and would lead to this machine's own.
+    # The link in etc is often absolute, and would lead to the file of this machine.
     for path in ("usr/lib/os-release", "etc/os-release"):
         with suppress(OSError), open(os.path.join(root, path), "rb") as file:
             return dict(_OS_RELEASE.findall(file.read(1 << 16).decode("utf-8", "replace")))
@@ -166,13 +154,13 @@ def _release(root: str) -> dict[str, str]:
 
 
 def _distro(root: str, rolling: Mapping[str, str]) -> str:
-    """The distribution of a root as the matrix calls it. One without a version is the rolling one of its family."""
+    """The matrix's name of the distribution of a root; one without a version is the rolling one of its family."""
     fields = _release(root)
-    # Debian's unstable has no number, and takes that of the release to come when it becomes one.
+    # Debian unstable has no number until it becomes a release.
     name, version = fields.get("ID", ""), fields.get("VERSION_ID", "")
     if not name or (not version and name not in rolling):
         raise HarvestRefused(
-            "the distribution does not say its name and version",
+            "the distribution has no name or no version",
             where=Position(os.path.join(root, "usr/lib/os-release")),
             expected="ID= and VERSION_ID=",
         )
@@ -180,110 +168,106 @@ def _distro(root: str, rolling: Mapping[str, str]) -> str:
 
 
 def _named(root: str) -> list[str]:
-    """The names of programs below a root that compilers have."""
-    found: set[str] = set()
+    """The names of compilers below a root."""
+    names: set[str] = set()
     for folder in _FOLDERS:
         with suppress(OSError):
-            found.update(os.listdir(os.path.join(root, folder)))
-    return sorted(name for name in found if _NAME.fullmatch(name))
+            names.update(os.listdir(os.path.join(root, folder)))
+    return sorted(name for name in names if _NAME.fullmatch(name))
 
 
-def _entered(root: str) -> list[str]:
-    """How a program below a root is started, so that it finds its own libraries and not this machine's."""
-    # chroot is for root alone, which anybody is in a namespace of users of their own.
-    way = ["chroot", root]
-    return way if os.geteuid() == 0 else ["unshare", "--map-root-user", *way]
+def _change_root(root: str) -> list[str]:
+    """The command that starts a program below a root with that root's libraries."""
+    # chroot needs root, which every user is in a user namespace of their own.
+    command = ["chroot", root]
+    return command if os.geteuid() == 0 else ["unshare", "--map-root-user", *command]
 
 
 def _targets(argv: Sequence[str], distro: str, name: str) -> Iterator[_Program]:
-    """The machines that a compiler makes code for: GCC for one, Clang for all."""
-    said = programs.ask([*argv, "--version"])
-    version = _VERSION.search(said.text)
-    if said.status or version is None:
+    """A program for each machine that a compiler targets: one for GCC, all for Clang."""
+    output = programs.ask([*argv, "--version"])
+    version = _VERSION.search(output.text)
+    if output.status or version is None:
         raise HarvestRefused(
-            "the compiler does not say its version",
+            "the compiler prints no version",
             where=Position(" ".join(argv)),
-            expected="`--version` that prints three numbers",
-            found=said.text.strip().partition("\n")[0][:120] or f"status {said.status}",
+            expected="`--version` output with three numbers",
+            found=output.text.strip().partition("\n")[0][:120] or f"status {output.status}",
         )
-    # A file that is named with --from may be called anything, and is known by what it prints.
-    compiler = "clang" if "clang" in name or "clang version" in said.text else "gcc"
-    numbers = (int(version[1]), int(version[2]), int(version[3]))
-    printed = version[0].strip()
-
-    def program(machine: str, *words: str) -> _Program:
-        return _Program(
-            distro=distro,
-            argv=(*argv, *words),
-            compiler=compiler,
-            machine=machine,
-            version=numbers,
-            printed=printed,
-        )
-
+    # A file of `--from` may have any name, so its output decides.
+    compiler = "clang" if "clang" in name or "clang version" in output.text else "gcc"
+    program = _Program(
+        distro=distro,
+        argv=tuple(argv),
+        compiler=compiler,
+        machine="",
+        version=(int(version[1]), int(version[2]), int(version[3])),
+        printed=version[0].strip(),
+    )
     if compiler == "clang":
         for machine in _MACHINES:
-            yield program(machine, f"--target={machine}-linux-gnu")
-        return
-    target = _TARGET.search(programs.ask([*argv, "-dumpmachine"]).text)
-    if target:
-        yield program(target[1])
+            target = (*argv, f"--target={machine}-linux-gnu")
+            yield program.replace(machine=machine, argv=target)
+    elif match := _TARGET.search(programs.ask([*argv, "-dumpmachine"]).text):
+        yield program.replace(machine=match[1])
 
 
 def _names(
-    found: Iterable[_Program], more: Mapping[str, Sequence[str]]
+    compilers: Iterable[_Program], more: Mapping[str, Sequence[str]]
 ) -> dict[tuple[str, str], list[str]]:
-    """The names for each machine and option that some of the compilers lists, and those that are asked for besides."""
+    """The names to try for each machine and option: those that any compiler lists, and those of the family."""
     names: dict[tuple[str, str], set[str]] = {}
-    # Old compilers list none, and point releases of one series differ: what one of them lists is put to all.
-    for one in found:
-        for option in _MACHINES[one.machine][0]:
-            listed = names.setdefault((one.machine, option), set())
-            listed.update(_listed(one, option))
-            # With an extension behind (`generic+crc`) a name is in no list, and names of x86 have none.
-            if one.machine == "aarch64":
-                listed.update(more.get(option, ()))
-    return {key: sorted(listed) for key, listed in names.items()}
+    # Old compilers list none, and point releases of one series differ: each name is tried with every compiler.
+    for program in compilers:
+        for option in _MACHINES[program.machine][0]:
+            candidates = names.setdefault((program.machine, option), set())
+            candidates.update(_printed_names(program, option))
+            # Lists lack names with an extension (`generic+crc`), which only ARM has.
+            if program.machine == "aarch64":
+                candidates.update(more.get(option, ()))
+    return {key: sorted(candidates) for key, candidates in names.items()}
 
 
-def _listed(one: _Program, option: str) -> list[str]:
-    """The names that a compiler lists, which old ones do not."""
-    if one.compiler == "clang":
-        # What Clang lists are CPUs: of x86 by -march, of ARM by -mcpu.
-        cpus = option == _MACHINES[one.machine][0][0]
-        return _CPU.findall(one.asked("--print-supported-cpus").text) if cpus else []
-    listed = _LISTED.search(one.asked(f"-{option}={_NO_NAME}").text)
-    # `native` is the machine that happens to be asked, and rows are about all.
-    return [name for name in listed[1].split() if name != "native"] if listed else []
+def _printed_names(program: _Program, option: str) -> list[str]:
+    """The names that a compiler lists; none for an old one."""
+    if program.compiler == "clang":
+        # Clang lists CPUs: names for -march on x86, for -mcpu on ARM.
+        cpus = option == _MACHINES[program.machine][0][0]
+        return _CPU.findall(program.preprocess("--print-supported-cpus").text) if cpus else []
+    match = _VALID_ARGUMENTS.search(program.preprocess(f"-{option}={_NO_NAME}").text)
+    # `native` depends on this machine; rows must not.
+    return [name for name in match[1].split() if name != "native"] if match else []
 
 
-def _row(one: _Program, names: Mapping[tuple[str, str], Sequence[str]]) -> dict[str, Any]:
-    options, macro = _MACHINES[one.machine]
-    said = one.asked()
-    if said.status:
+def _row(program: _Program, names: Mapping[tuple[str, str], Sequence[str]]) -> dict[str, Any]:
+    options, macro = _MACHINES[program.machine]
+    output = program.preprocess()
+    if output.status:
         raise HarvestRefused(
-            "the compiler does not preprocess an empty file",
-            where=Position(one.shown),
-            found=said.text.strip().partition("\n")[0][:120],
+            "the compiler cannot preprocess an empty file",
+            where=Position(program.command),
+            found=output.text.strip().partition("\n")[0][:120],
         )
-    defined = {line.split()[1] for line in said.text.splitlines() if line.startswith("#define ")}
-    taken = {
+    defined = {line.split()[1] for line in output.text.splitlines() if line.startswith("#define ")}
+    accepted = {
         option: [
-            name for name in names[one.machine, option] if not one.asked(f"-{option}={name}").status
+            name
+            for name in names[program.machine, option]
+            if not program.preprocess(f"-{option}={name}").status
         ]
         for option in options
     }
-    which = series(one.compiler, *one.version[:2])
+    release_series = series(program.compiler, *program.version[:2])
     return {
-        "id": f"compiler-names/{one.distro}/{one.compiler}-{which}/{one.machine}",
-        "distro": one.distro,
-        "machine": one.machine,
-        "compiler": one.compiler,
-        "series": which,
-        "version": ".".join(map(str, one.version)),
-        "printed": one.printed,
+        "id": f"compiler-names/{program.distro}/{program.compiler}-{release_series}/{program.machine}",
+        "distro": program.distro,
+        "machine": program.machine,
+        "compiler": program.compiler,
+        "series": release_series,
+        "version": ".".join(map(str, program.version)),
+        "printed": program.printed,
         "char": "unsigned" if "__CHAR_UNSIGNED__" in defined else "signed",
         "crc32": macro in defined,
-        **{option: " ".join(found) for option, found in taken.items() if found},
-        "source": f"compilers-{one.distro}",
+        **{option: " ".join(cpus) for option, cpus in accepted.items() if cpus},
+        "source": f"compilers-{program.distro}",
     }

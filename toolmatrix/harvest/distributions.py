@@ -1,7 +1,6 @@
-"""Families of kind `distributions`: what Debian and Ubuntu package, by their package lists.
+"""Families of kind `distributions`: packages of Debian and Ubuntu, by their package lists.
 
-The lists are on the disk, as apt keeps them, or as an archive has them below `dists`; docs/harvest-tools.md describes
-the keys.
+The lists are on disk, in the layout of apt or of an archive (`dists`); docs/harvest-tools.md describes the keys.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from toolmatrix.errors import HarvestRefused, MatrixError, Position, UsageError
-from toolmatrix.facts import pieces, yamlfile
+from toolmatrix.errors import HarvestRefused, Position, UsageError
+from toolmatrix.facts import pieces
 from toolmatrix.harvest import missing
-from toolmatrix.harvest.families import Family, HarvestContext
+from toolmatrix.harvest.families import Family, HarvestContext, release_attributes
 from toolmatrix.harvest.series import SINGLE, series
 from toolmatrix.value import Value
 
 # apt writes `/` as `_` in the names of its lists.
-_PLACE = re.compile(
+_LIST_PATH = re.compile(
     r"dists[_/](?P<codename>[a-z]+)(?P<pocket>-updates|-security)?[_/](?P<component>[\w-]+)[_/]"
     r"binary-(?P<arch>amd64|arm64)[_/]Packages(?P<packed>\.xz|\.gz|\.lz4)?"
 )
@@ -37,72 +36,72 @@ _NEEDED = ("Package", "Version", "Architecture", "Filename")
 
 
 class PackageList(Value):
-    """One list, with the versions of the packages that were asked for."""
+    """One list, with the versions of the wanted packages."""
 
     path: str
     codename: str
     machine: str
-    # How the archive calls it, and the sha256 of it unpacked.
+    # Its path in the archive, and its sha256 unpacked.
     name: str
     sha256: str
     versions: Mapping[str, str]
 
 
-def lists(place: str, codenames: Sequence[str], wanted: re.Pattern[str]) -> list[PackageList]:
-    """The lists below a place of distributions with these codenames, with the packages whose names match.
+def lists(root: str, codenames: Sequence[str], wanted: re.Pattern[str]) -> list[PackageList]:
+    """The lists of these codenames below a path, with the packages whose names match.
 
-    Raises HarvestRefused where there is none, or one is damaged or cut off.
+    Raises HarvestRefused if there is none, or one is damaged or truncated.
     """
-    found = [
-        _read(path, named, wanted)
-        for path in _files(place)
-        if (named := _PLACE.search(path)) is not None
-        and named["codename"] in codenames
-        and not path[named.end() :]
+    package_lists = [
+        _read(path, match, wanted)
+        for path in _files(root)
+        if (match := _LIST_PATH.search(path)) is not None
+        and match["codename"] in codenames
+        and not path[match.end() :]
     ]
-    if not found:
+    if not package_lists:
         raise HarvestRefused(
-            "there is no package list",
-            where=Position(place),
+            "no package list found",
+            where=Position(root),
             expected="dists/CODENAME/COMPONENT/binary-ARCH/Packages of a known distribution, or lists of apt",
         )
-    return sorted(found, key=lambda one: (one.name, one.path))
+    return sorted(package_lists, key=lambda package_list: (package_list.name, package_list.path))
 
 
-def _files(place: str) -> Iterator[str]:
-    if os.path.isfile(place):
-        yield os.path.abspath(place)
+def _files(root: str) -> Iterator[str]:
+    if os.path.isfile(root):
+        yield os.path.abspath(root)
         return
     count = 0
-    for folder, _, names in os.walk(place):
+    for folder, _, names in os.walk(root):
         for name in sorted(names):
             yield os.path.abspath(os.path.join(folder, name))
         count += len(names)
         if count > _MOST_FILES:
             raise HarvestRefused(
-                "the directory is too large for package lists",
-                where=Position(place),
+                "the directory has too many files to search for package lists",
+                where=Position(root),
                 expected=f"at most {_MOST_FILES} files",
             )
 
 
-def _read(path: str, named: re.Match[str], wanted: re.Pattern[str]) -> PackageList:
-    data = _unpacked(path, named["packed"] or "")
+def _read(path: str, match: re.Match[str], wanted: re.Pattern[str]) -> PackageList:
+    data = _unpack(path, match["packed"] or "")
     sha256 = hashlib.sha256(data).hexdigest()
-    suite = named["codename"] + (named["pocket"] or "")
-    inside = f"{named['component']}/binary-{named['arch']}/Packages"
-    _compare(path, named, inside, sha256)
+    suite = match["codename"] + (match["pocket"] or "")
+    name = f"{match['component']}/binary-{match['arch']}/Packages"
+    _verify_checksum(path, match, name, sha256)
     return PackageList(
         path=path,
-        codename=named["codename"],
-        machine=_MACHINES[named["arch"]],
-        name=f"dists/{suite}/{inside}",
+        codename=match["codename"],
+        machine=_MACHINES[match["arch"]],
+        name=f"dists/{suite}/{name}",
         sha256=sha256,
         versions=_versions(data, path, wanted),
     )
 
 
-def _unpacked(path: str, packed: str) -> bytes:
+def _unpack(path: str, packed: str) -> bytes:
     try:
         with open(path, "rb") as file:
             if packed == ".lz4":
@@ -129,25 +128,27 @@ def _lz4(data: bytes) -> bytes:
         raise missing("lz4") from None
     frame = lz4.frame.LZ4FrameDecompressor()
     unpacked: bytes = frame.decompress(data, _LARGEST + 1)
-    # Of a frame that was cut off lz4 unpacks what there is and says nothing.
+    # lz4 unpacks a truncated frame without an error.
     if not frame.eof and len(unpacked) <= _LARGEST:
         raise EOFError("it ends early")
     return unpacked
 
 
-def _compare(path: str, named: re.Match[str], inside: str, sha256: str) -> None:
-    """Hold a list against the checksums of its archive, where they lie beside it."""
-    # What stands behind the suite separates all parts of this path: `/` in an archive, `_` where apt keeps lists.
-    slash = path[named.end("codename") + len(named["pocket"] or "")]
-    start = path[: named.end("codename") + len(named["pocket"] or "")]
+def _verify_checksum(path: str, match: re.Match[str], list_name: str, sha256: str) -> None:
+    """Compare a list with the checksums of its archive, if they are beside it."""
+    # The separator after the suite: `/` in an archive, `_` in the lists of apt.
+    slash = path[match.end("codename") + len(match["pocket"] or "")]
+    start = path[: match.end("codename") + len(match["pocket"] or "")]
     for release in _RELEASES:
         try:
             with open(f"{start}{slash}{release}", encoding="utf-8", errors="replace") as file:
-                said = {name: digest for digest, _, name in _CHECKSUM.findall(file.read(_LARGEST))}
+                checksums = {
+                    name: digest for digest, _, name in _CHECKSUM.findall(file.read(_LARGEST))
+                }
         except OSError:
             continue
-        if said.get(inside, sha256) != sha256:
-            raise _damaged(path, f"sha256 {sha256}, where {release} says {said[inside]}")
+        if checksums.get(list_name, sha256) != sha256:
+            raise _damaged(path, f"sha256 {sha256}, but {release} lists {checksums[list_name]}")
         return
 
 
@@ -157,14 +158,14 @@ def _versions(data: bytes, path: str, wanted: re.Pattern[str]) -> dict[str, str]
         from debian.debian_support import Version
     except ImportError:
         raise missing("python-debian") from None
-    found: dict[str, str] = {}
+    newest: dict[str, str] = {}
     end = 0
     whole = len(data.rstrip(b"\n"))
-    # Most paragraphs are of other packages, and reading one takes long.
+    # Most paragraphs are of other packages, and parsing one is slow.
     for match in _PARAGRAPH.finditer(data):
         end = match.end()
         name = match[1].decode("utf-8", "replace")
-        # The last one tells whether the list was cut off.
+        # The last one shows whether the list is truncated.
         if end < whole and not wanted.fullmatch(name):
             continue
         fields = Packages(match[0].decode("utf-8", "replace"))
@@ -173,18 +174,18 @@ def _versions(data: bytes, path: str, wanted: re.Pattern[str]) -> dict[str, str]
             raise _damaged(path, f"{name} without {absent[0]}")
         version = str(fields["Version"])
         # A list may have one package in several versions; `0~` sorts before any of them.
-        if wanted.fullmatch(name) and Version(found.get(name, "0~")) < Version(version):
-            found[name] = version
+        if wanted.fullmatch(name) and Version(newest.get(name, "0~")) < Version(version):
+            newest[name] = version
     if data[end:].strip():
-        raise _damaged(path, "what is no paragraph of a package")
-    return found
+        raise _damaged(path, "data that is not a paragraph of a package")
+    return newest
 
 
 def _damaged(path: str, found: str) -> HarvestRefused:
     return HarvestRefused(
         "the package list is damaged",
         where=Position(path),
-        expected="paragraphs of packages, whole",
+        expected="complete paragraphs of packages",
         found=found,
         help="fetch it again: `apt-get update`",
     )
@@ -192,8 +193,8 @@ def _damaged(path: str, found: str) -> HarvestRefused:
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 _TWO = re.compile(r"\d+\.\d+")
-# A snapshot of GCC has its day in the version of upstream (`16-20260322-1ubuntu1`), and a candidate its `~rc`; what
-# else stands behind a dash is the distribution's.
+# An upstream version may end with the day of a snapshot (`16-20260322-1ubuntu1`) or with `~rc`; the rest after a dash
+# is the distribution's.
 _UPSTREAM = re.compile(r"(?:\d+:)?(\d[\w.]*(?:-\d{8}|~rc\d+|~beta\d+)?)")
 _OFFERS: Mapping[str, Any] = {
     "id": "distro-packages",
@@ -235,26 +236,36 @@ _OFFERS: Mapping[str, Any] = {
 
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
-    """The document of facts about the distributions whose package lists lie at a place. Raises ToolmatrixError."""
-    known = ("kind", "about", "releases", "rolling", "series", "versions")
-    fields = family.node.only(f"family `{family.name}`", known, known)
+    """The facts about the distributions whose package lists are at a path. Raises ToolmatrixError."""
+    fields = family.only(("releases", "rolling", "series", "versions"))
     if not context.place:
         raise UsageError(
-            f"family `{family.name}` is read from package lists on the disk",
+            f"family `{family.name}` is read from package lists on disk",
             expected="`--from DIR` with Packages files, such as /var/lib/apt/lists",
         )
-    names = _codenames(fields, family)
-    wanted = {
-        column: _pattern(column, node.string(column)) for column, node in _of(fields, "series")
+    names = {
+        **{
+            name: node.string("a distribution")
+            for name, node in pieces.entries(fields, "rolling").items()
+        },
+        **{name: distro for distro, name in release_attributes(family, "codename").items()},
     }
-    columns = {column: node.string(column) for column, node in _of(fields, "versions")}
+    wanted = {
+        column: _pattern(column, node.string(column))
+        for column, node in pieces.entries(fields, "series").items()
+    }
+    columns = {
+        column: node.string(column) for column, node in pieces.entries(fields, "versions").items()
+    }
     every = "|".join(
-        [*(one.pattern for one in wanted.values()), *map(re.escape, columns.values()), "libc6"]
+        [*(regex.pattern for regex in wanted.values()), *map(re.escape, columns.values()), "libc6"]
     )
-    found = lists(context.place, tuple(names), re.compile(every))
+    package_lists = lists(context.place, tuple(names), re.compile(every))
     grouped: dict[tuple[str, str], list[PackageList]] = {}
-    for one in found:
-        grouped.setdefault((names[one.codename], one.machine), []).append(one)
+    for package_list in package_lists:
+        grouped.setdefault((names[package_list.codename], package_list.machine), []).append(
+            package_list
+        )
     rows = [
         _row(distro, machine, several, wanted, columns)
         for (distro, machine), several in sorted(grouped.items())
@@ -264,11 +275,11 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         "sources": {
             f"packages-{distro}": {
                 "title": f"package lists of {distro}",
-                "at": f"Packages of {_suites(found, codename)}, each with its sha256 in the row",
+                "at": f"Packages of {_suites(package_lists, codename)}, each with its sha256 in the row",
                 "read": context.day,
             }
             for codename, distro in sorted(names.items())
-            if any(one.codename == codename for one in found)
+            if any(package_list.codename == codename for package_list in package_lists)
         },
         "tables": [
             {
@@ -276,66 +287,48 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
                 "source": rows[0]["source"],
                 "columns": {**_OFFERS["columns"], **attributes},
                 "rows": rows,
-            },
+            }
         ],
     }
 
 
-def _suites(found: Iterable[PackageList], codename: str) -> str:
-    """Where an archive has the lists of a distribution."""
-    places = {"/".join(one.name.split("/")[:2]) for one in found if one.codename == codename}
-    return " and ".join(sorted(places))
-
-
-def _of(fields: Mapping[str, yamlfile.YamlNode], name: str) -> list[tuple[str, yamlfile.YamlNode]]:
-    return list(pieces.entries(fields, name).items())
-
-
-def _codenames(fields: Mapping[str, yamlfile.YamlNode], family: Family) -> dict[str, str]:
-    """The releases of the distributions by codename: those that a fact file has, and those that roll."""
-    path = os.path.join(os.path.dirname(family.node.file), fields["releases"].string("releases"))
-    found = {codename: node.string("a distribution") for codename, node in _of(fields, "rolling")}
-    for group in pieces.items(yamlfile.read(path).mapping("the fact file"), "releases"):
-        for name, node in _of(group.mapping("a list of releases"), "versions"):
-            codename = pieces.text(node.mapping("a release"), "codename")
-            if codename:
-                found[codename] = name
-    if not found:
-        raise MatrixError(
-            "no release of a distribution has a codename",
-            where=Position(path),
-            expected="releases with the attribute `codename`",
-        )
-    return found
+def _suites(package_lists: Iterable[PackageList], codename: str) -> str:
+    """The paths of the suites of a distribution in its archive."""
+    suites = {
+        "/".join(package_list.name.split("/")[:2])
+        for package_list in package_lists
+        if package_list.codename == codename
+    }
+    return " and ".join(sorted(suites))
 
 
 def _pattern(component: str, name: str) -> re.Pattern[str]:
-    """The names of packages of which there is one for each series, `{}` standing for the series."""
+    """A pattern for the packages of each series; `{}` in the name is the series."""
     before, _, after = name.partition("{}")
-    # python3 is a package of all series, g++-12 of one.
-    number = _NUMBERS if component in SINGLE else _TWO
-    return re.compile(f"{re.escape(before)}{number.pattern}{re.escape(after)}")
+    # `g++-12` is the package of one series, `python3` of none.
+    digits = _NUMBERS if component in SINGLE else _TWO
+    return re.compile(f"{re.escape(before)}{digits.pattern}{re.escape(after)}")
 
 
 def _row(
     distro: str,
     machine: str,
-    found: Sequence[PackageList],
+    package_lists: Sequence[PackageList],
     wanted: Mapping[str, re.Pattern[str]],
     columns: Mapping[str, str],
 ) -> dict[str, Any]:
-    versions, codename = _newest(found)
-    offered = {column: _offered(column, one, versions) for column, one in wanted.items()}
+    versions = _newest(package_lists)
+    offered = {column: _offered(column, pattern, versions) for column, pattern in wanted.items()}
     points = offered.get("gcc", {}).values()
     glibc = _NUMBERS.search(versions.get("libc6", ""))
     cells = {
-        "codename": codename,
-        **{column: " ".join(one) for column, one in offered.items()},
+        "codename": package_lists[-1].codename,
+        **{column: " ".join(offers) for column, offers in offered.items()},
         "glibc": glibc[0] if glibc else "",
-        "gcc_points": [_upstream(one) for one in points],
+        "gcc_points": [_upstream(version) for version in points],
         "gcc_packages": list(points),
         **{column: versions.get(package, "") for column, package in columns.items()},
-        "lists": [f"{one.name} {one.sha256}" for one in found],
+        "lists": [f"{package_list.name} {package_list.sha256}" for package_list in package_lists],
     }
     return {
         "id": f"distro-offers/{distro}" + ("" if machine == "x86_64" else f"/{machine}"),
@@ -347,34 +340,32 @@ def _row(
     }
 
 
-def _newest(found: Iterable[PackageList]) -> tuple[dict[str, str], str]:
-    try:
-        from debian.debian_support import Version
-    except ImportError:
-        raise missing("python-debian") from None
+def _newest(package_lists: Iterable[PackageList]) -> dict[str, str]:
+    from debian.debian_support import Version
+
+    # In the order of dpkg, with `~rc1` before the release: it installs the newest.
     versions: dict[str, str] = {}
-    codename = ""
-    for one in found:
-        codename = one.codename
-        for name, version in one.versions.items():
-            # In dpkg's order, where `~rc1` comes before the release: it decides which of two packages is installed.
+    for package_list in package_lists:
+        for name, version in package_list.versions.items():
             if name not in versions or Version(versions[name]) < Version(version):
                 versions[name] = version
-    return versions, codename
+    return versions
 
 
 def _offered(column: str, pattern: re.Pattern[str], versions: Mapping[str, str]) -> dict[str, str]:
     """The series of a component that are packaged, the oldest first, each with the version of its package."""
-    found = {}
+    offers = {}
     for name, version in versions.items():
         if pattern.fullmatch(name):
             numbers = [*map(int, _NUMBERS.findall(name)[-1].split(".")), 0]
-            which = series(column, *numbers[:2])
-            found[which] = version
-    return dict(sorted(found.items(), key=lambda pair: [int(part) for part in pair[0].split(".")]))
+            release_series = series(column, *numbers[:2])
+            offers[release_series] = version
+    return dict(
+        sorted(offers.items(), key=lambda pair: [int(digits) for digits in pair[0].split(".")])
+    )
 
 
 def _upstream(version: str) -> str:
-    """The version that a package is made of, without the distribution's own numbers."""
-    found = _UPSTREAM.match(version)
-    return found[1] if found else version
+    """The upstream version of a package."""
+    match = _UPSTREAM.match(version)
+    return match[1] if match else version

@@ -1,7 +1,7 @@
-"""Environments of pins, each made clean and removed again, and what came of a program that was run there.
+"""Temporary environments of pinned packages, and the outcome of a program that runs in one.
 
-Outcomes are kept by pins, Python and program, so that what was run once is not run again, and an interrupted audit
-goes on where it was. What failed for the machine's sake (a library that is missing, time that ran out) is not kept.
+Outcomes are saved by pins, Python and program, so that nothing runs twice and an interrupted audit resumes. A failure
+of the machine (a missing system library, a timeout) is not saved.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 RAN, RAISED, FAILED = "ran", "raised", "failed"
 PATIENCE = 300
-"""Seconds for one program: an import of gigabytes from a disk that is busy."""
-# What is raised by the system, or by whoever ends a program.
+"""Seconds for one program: enough to import gigabytes from a busy disk."""
+# Exceptions of the system, or of a program that is ended.
 _SYSTEM = frozenset(("OSError", "MemoryError", "KeyboardInterrupt", "SystemExit"))
-# Otherwise other packages, settings and GPUs of whoever runs it would take part.
+# Everything else could bring in packages, settings and GPUs of the user.
 _PASSED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
 
 
 class ImportOutcome(Document):
-    """What came of a program in an environment.
+    """The outcome of a program in an environment.
 
-    `state` is `ran`, `raised` (by the packages, which `said` so) or `failed` (for the machine's sake: it says nothing
-    about packages). `frames` are the packages that an exception went through, the innermost first, "" for what is of
-    none; `loaded` are those that were imported. `day` is when it was run.
+    `state` is `ran`, `raised` (the packages raised an exception, with the message `said`) or `failed` (because of the
+    machine: no statement about packages). `frames` are the packages in the traceback, the innermost first, "" for code
+    outside of packages; `loaded` are the imported packages. `day` is the day of the run.
     """
 
     state: str
@@ -51,50 +51,50 @@ class ImportOutcome(Document):
     day: str = ""
 
     def culprit(self, other: str) -> str:
-        """The package whose code met what `other` does not have: the innermost that is neither that nor none."""
+        """The package that used something which `other` lacks: the innermost package in the traceback but `other`."""
         return next((name for name in self.frames if name not in ("", other)), "")
 
 
 class Bench:
-    """Where environments are made: uv, the programs, the folder of outcomes ("" for none) and this machine."""
+    """What environments share: uv, the programs, the folder of outcomes ("" for none) and this machine."""
 
-    def __init__(self, uv: Uv, operations: Operations, kept: str, day: str) -> None:
+    def __init__(self, uv: Uv, operations: Operations, folder: str, day: str) -> None:
         self.uv = uv
         self.operations = operations
-        self.kept = kept
+        self.folder = folder
         self.day = day
-        # Set where nobody waits for outcomes any more.
+        # Set when outcomes are no longer needed.
         self.stopped = Event()
         self.machine = platform.machine()
-        # What else decides on an outcome: it is part of the name under which that is kept.
+        # The outcome depends on it as well, so it is part of the file name.
         with open(resources.isolated_path(), encoding="utf-8") as file:
             self.runner = file.read()
         self.system = " ".join((_distribution(), *platform.libc_ver())).strip()
 
-    def place(self, pins: Sequence[str], python: Interpreter, operation: Operation) -> str:
-        """The path at which an outcome is kept, "" where none is."""
+    def outcome_path(self, pins: Sequence[str], python: Interpreter, operation: Operation) -> str:
+        """The path of the file of an outcome, "" if outcomes are not saved."""
         run = (operation.program, self.runner)
-        asked = [python.version, self.machine, self.system, *run, *pins]
-        name = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
-        return os.path.join(self.kept, f"{name}.json") if self.kept else ""
+        inputs = [python.version, self.machine, self.system, *run, *pins]
+        name = hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
+        return os.path.join(self.folder, f"{name}.json") if self.folder else ""
 
     def read(self, path: str) -> ImportOutcome | None:
-        """The outcome at a path; None where there is none, or half of one."""
+        """The outcome at a path; None if it is missing or incomplete."""
         try:
             with open(path, encoding="utf-8") as file:
-                held = json.load(file)
+                fields = json.load(file)
             return ImportOutcome(
-                state=str(held["state"]),
-                said=str(held["said"]),
-                frames=tuple(map(str, held["frames"])),
-                loaded=tuple(map(str, held["loaded"])),
-                day=str(held["day"]),
+                state=str(fields["state"]),
+                said=str(fields["said"]),
+                frames=tuple(map(str, fields["frames"])),
+                loaded=tuple(map(str, fields["loaded"])),
+                day=str(fields["day"]),
             )
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
     def keep(self, path: str, outcome: ImportOutcome) -> None:
-        """Keep an outcome, if there is where to."""
+        """Save an outcome, unless it is a failure of the machine."""
         if not path or outcome.state == FAILED:
             return
         try:
@@ -106,7 +106,7 @@ class Bench:
 
 
 class Environment:
-    """One environment for one Python and program, made when it is first needed and removed at the end."""
+    """One environment for one Python and program, created when it is first needed and removed at the end."""
 
     def __init__(self, bench: Bench, python: Interpreter, operation: Operation) -> None:
         self.bench = bench
@@ -122,27 +122,27 @@ class Environment:
             self.folder.cleanup()
 
     def attempt(self, pins: Sequence[str]) -> ImportOutcome:
-        """What comes of the program with these packages and no others."""
+        """The outcome of the program with exactly these packages."""
         bench = self.bench
         if bench.stopped.is_set():
             raise KeyboardInterrupt
-        path = bench.place(pins, self.python, self.operation)
-        held = bench.read(path)
-        if held:
-            return held
+        path = bench.outcome_path(pins, self.python, self.operation)
+        saved = bench.read(path)
+        if saved:
+            return saved
         try:
-            made = self._run(pins)
+            outcome = self._run(pins)
         # uv could not fetch or unpack, the disk is full, or time ran out.
         except (ToolMissing, OSError) as error:
-            told = (
+            reason = (
                 f"{error}: {error.expected or error.found}"
                 if isinstance(error, ToolMissing)
                 else str(error)
             )
-            made = ImportOutcome(state=FAILED, said=told)
-        made = made.replace(day=bench.day)
-        bench.keep(path, made)
-        return made
+            outcome = ImportOutcome(state=FAILED, said=reason)
+        outcome = outcome.replace(day=bench.day)
+        bench.keep(path, outcome)
+        return outcome
 
     def _run(self, pins: Sequence[str]) -> ImportOutcome:
         if not self.folder:
@@ -151,7 +151,7 @@ class Environment:
             )
             self.bench.uv.environment(self._path("env"), self.python)
         self.bench.uv.fill(self._path("env"), pins)
-        # Of an answer before this one nothing is left.
+        # Overwrite the answer of an earlier run.
         for name, text in (("program.py", self.operation.program), ("answer.json", "")):
             with open(self._path(name), "w", encoding="utf-8") as file:
                 file.write(text)
@@ -159,7 +159,7 @@ class Environment:
         home = self._path("home")
         os.makedirs(home, exist_ok=True)
         env = {name: self.bench.uv.env[name] for name in _PASSED if name in self.bench.uv.env}
-        said = programs.ask(
+        output = programs.ask(
             [
                 *(self._path("env", "bin", "python"), "-I", resources.isolated_path()),
                 *(self._path("program.py"), self._path("answer.json")),
@@ -171,45 +171,45 @@ class Environment:
         with open(self._path("answer.json"), encoding="utf-8") as file:
             text = file.read()
         # A signal ended it: an instruction that this processor does not have, or memory that ran out.
-        if said.status or not text:
-            return ImportOutcome(state=FAILED, said=f"ended with status {said.status}")
+        if output.status or not text:
+            return ImportOutcome(state=FAILED, said=f"ended with status {output.status}")
         return judge_environment(json.loads(text), self.bench.operations)
 
     def _path(self, *names: str) -> str:
         return os.path.join(self.folder.name if self.folder else "", *names)
 
 
-def judge_environment(told: Mapping[str, Any], operations: Operations) -> ImportOutcome:
-    """What the program's own answer amounts to."""
-    loaded = tuple(told["loaded"])
-    if "said" not in told:
+def judge_environment(answer: Mapping[str, Any], operations: Operations) -> ImportOutcome:
+    """The outcome that an answer of `isolated.py` stands for."""
+    loaded = tuple(answer["loaded"])
+    if "said" not in answer:
         return ImportOutcome(state=RAN, loaded=loaded)
-    # Whatever may be the machine's is taken for it: a wrong fact is worse than none.
-    own = _SYSTEM.intersection(told["kinds"]) or operations.machine.search(told["text"])
+    # If in doubt, blame the machine: a wrong fact is worse than none.
+    own = _SYSTEM.intersection(answer["kinds"]) or operations.machine.search(answer["text"])
     return ImportOutcome(
-        state=FAILED if own or told["lacks"] else RAISED,
-        said=told["said"],
-        frames=tuple(told["frames"]),
+        state=FAILED if own or answer["lacks"] else RAISED,
+        said=answer["said"],
+        frames=tuple(answer["frames"]),
         loaded=loaded,
     )
 
 
 def _distribution() -> str:
     try:
-        held = platform.freedesktop_os_release()
+        release = platform.freedesktop_os_release()
     except OSError:
         return platform.system()
-    return f"{held.get('ID', '')} {held.get('VERSION_ID', '')}".strip()
+    return f"{release.get('ID', '')} {release.get('VERSION_ID', '')}".strip()
 
 
-# As most number them; of others the file says it.
+# Most components have series of two numbers; operations.yaml names the others.
 _SERIES = 2
 
 
 class Operation(Value):
-    """A program that imports a component and does one thing with it; `series` numbers of a version make a series.
+    """A program that imports a component and uses it once; the first `series` numbers of a version are its series.
 
-    What else there is of one is for the checks of images (`render.python_packages`).
+    The other keys in operations.yaml are for the checks of images (`render.python_packages`).
     """
 
     program: str
@@ -217,34 +217,34 @@ class Operation(Value):
 
     @property
     def digest(self) -> str:
-        """The first letters of its sha256, by which a fact names it."""
+        """The first digits of its sha256, which facts name."""
         return hashlib.sha256(self.program.encode()).hexdigest()[:12]
 
     @property
     def widens(self) -> bool:
-        """True if a series is what the matrix takes for a minor series as well."""
+        """True if a series is also a minor series of the matrix."""
         return self.series == _SERIES
 
     def newest(self, versions: Iterable[str]) -> list[str]:
-        """The last release of each series of versions that are in order."""
-        found = {tuple(one.split(".")[: self.series]): one for one in versions}
-        return list(found.values())
+        """The last release of each series of sorted versions."""
+        last = {tuple(version.split(".")[: self.series]): version for version in versions}
+        return list(last.values())
 
 
 class Operations(Value):
-    """The operation of each component, and what an exception says where it tells of the machine."""
+    """The operation of each component, and a pattern for messages that point to the machine."""
 
     of: Mapping[str, Operation]
     machine: re.Pattern[str]
 
 
 def operations() -> Operations:
-    """Those of this package."""
-    held = resources.load_yaml(resources.operations_path())
+    """The operations of this package."""
+    document = resources.load_yaml(resources.operations_path())
     return Operations(
         of={
-            name: Operation(**{key: one[key] for key in Operation._fields if key in one})
-            for name, one in held["operations"].items()
+            name: Operation(**{key: fields[key] for key in Operation._fields if key in fields})
+            for name, fields in document["operations"].items()
         },
-        machine=re.compile("|".join(held["machine"])),
+        machine=re.compile("|".join(document["machine"])),
     )

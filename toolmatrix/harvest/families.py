@@ -1,4 +1,4 @@
-"""The families that harvesters write facts of (matrix/families.yaml), and the indexes that they ask."""
+"""The families of harvested facts (matrix/families.yaml), and the package indexes that they read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import date
 from typing import Any
 
-from toolmatrix.errors import MatrixError, NothingMatched
+from toolmatrix.errors import MatrixError, NothingMatched, Position
 from toolmatrix.facts import pieces, yamlfile
 from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.harvest import missing
@@ -20,16 +20,24 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypeVar
+
     from toolmatrix.harvest.transport import Session
 
-SCHEMA = "toolmatrix.families/1"
+    _Item = TypeVar("_Item")
+    _Result = TypeVar("_Result")
 
-# The modules of this package that read a kind of source.
+SCHEMA = "toolmatrix.families/1"
+THREADS = 8
+"""Requests to an index at a time."""
+
+# The modules of this package that each read one kind of source.
 KINDS = (
     *("compilers", "distributions", "index", "listing"),
     *("published", "toolkits", "tree", "wheels"),
 )
-# Those of them that are read at a place which somebody names.
+# The kinds that are read at a path of the user.
 PLACED = ("compilers", "distributions", "listing", "tree")
 
 FAMILIES = yamlfile.NodeKind(
@@ -41,7 +49,7 @@ FAMILIES = yamlfile.NodeKind(
 
 
 class Family(Value):
-    """One family: what it is called, the kind of its source, and the keys that this kind reads."""
+    """One family: its name, the kind of its source, and the keys that this kind reads."""
 
     name: str
     kind: str
@@ -50,65 +58,72 @@ class Family(Value):
 
     @property
     def fields(self) -> Mapping[str, YamlNode]:
-        """The keys of the family, each value with its place."""
+        """The keys of the family, each value with its position."""
         return self.node.fields or {}
+
+    def only(
+        self, required: tuple[str, ...], optional: tuple[str, ...] = ()
+    ) -> Mapping[str, YamlNode]:
+        """The keys of the family, after refusing unknown and missing ones."""
+        common = ("kind", "about", *required)
+        return self.node.only(f"family `{self.name}`", (*common, *optional), common)
 
 
 class HarvestContext(Value):
-    """What a harvester is given besides its family."""
+    """What a harvester needs besides its family."""
 
     session: Session
     day: date
     # The component for each package of an index, by its normalized name (PEP 503).
     packages: Mapping[str, str] = {}
-    # Those of them that are programs, which a machine may have in another way.
+    # The components among them that are programs, which may also come from elsewhere.
     programs: frozenset[str] = frozenset()
-    # Components of the matrix, None where a file needs to declare none.
+    # Components of the matrix, None if the file need not declare its own.
     components: frozenset[str] | None = None
     # The Python series of the matrix, the oldest first.
     pythons: Sequence[str] = ()
-    # Of components in builds on the default channel: their line, and what they compute on, by release and machine.
+    # The line and accelerator of each build on the default channel by release and machine, for each component.
     lines: Mapping[str, Mapping[tuple[str, str], tuple[str, str]]] = {}
-    # A path that is read in the place of the source itself, "" for none.
+    # A path to read instead of the source itself, "" for none.
     place: str = ""
     env: Mapping[str, str] = {}
-    # Told how much of how much is read.
+    # Called with how many are read, and the total.
     progress: Callable[[int, int], None] = lambda _done, _total: None
 
 
 def families(path: str = "") -> dict[str, Family]:
     """All families by name. Raises MatrixError."""
     fields = _read(path)
-    found = {}
+    known = {}
     for name, node in fields["families"].mapping("families").items():
         keys = node.mapping(f"family `{name}`")
         for needed in ("kind", "about"):
             if needed not in keys:
                 node.fail(f"family `{name}` has no `{needed}`", expected=f"`{needed}:`")
-        found[name] = Family(
+        known[name] = Family(
             name=name,
             kind=keys["kind"].choice("kind", KINDS),
             about=pieces.text(keys, "about"),
             node=node,
         )
-    return found
+    return known
 
 
 def packages(path: str = "") -> dict[str, str]:
     """The component for each package of an index that a requirement may name. Raises MatrixError."""
     fields = _read(path)
-    found = {
+    components = {
         name: node.string("a component")
         for key in ("packages", "programs")
         for name, node in pieces.entries(fields, key).items()
     }
     for family in fields["families"].mapping("families").values():
         own = family.fields or {}
-        # Of other kinds packages are what they read, and no component's own.
+        # In other kinds, packages are sources and not components.
         if "kind" in own and own["kind"].text == "index":
             for name, node in pieces.entries(own, "packages").items():
-                found[name] = pieces.text(node.fields or {}, "component", name)
-    return found
+                components[name] = pieces.text(node.fields or {}, "component", name)
+    return components
 
 
 def programs(path: str = "") -> frozenset[str]:
@@ -127,7 +142,7 @@ def _read(path: str) -> dict[str, YamlNode]:
 
 
 def chosen(known: Mapping[str, Family], names: Sequence[str]) -> list[Family]:
-    """The families that are named; where none is, all that need no place and no such call. Raises NothingMatched."""
+    """The named families; without names, all that need no path and are not `by-name`. Raises NothingMatched."""
     for name in names:
         if name not in known:
             raise NothingMatched(
@@ -136,18 +151,18 @@ def chosen(known: Mapping[str, Family], names: Sequence[str]) -> list[Family]:
     if names:
         return [known[name] for name in names]
     return [
-        one
-        for one in known.values()
-        if one.kind not in PLACED and not pieces.flag(one.fields, "by-name")
+        family
+        for family in known.values()
+        if family.kind not in PLACED and not pieces.flag(family.fields, "by-name")
     ]
 
 
 def matched(families: Sequence[Family]) -> set[str]:
-    """The components whose builds those of packages go with."""
+    """The components whose lines the builds of packages follow."""
     return {
         line.text or ""
         for family in families
-        # Of other kinds packages are what they read.
+        # In other kinds, packages are sources.
         if family.kind == "index"
         for package in pieces.entries(family.fields, "packages").values()
         if (line := (package.fields or {}).get("line")) is not None
@@ -155,16 +170,64 @@ def matched(families: Sequence[Family]) -> set[str]:
 
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
-    """The document of facts of one family. Raises ToolmatrixError."""
-    name = f"toolmatrix.harvest.{family.kind}"
-    # Only what is asked for is imported. `kind` is one of KINDS, so that a file of families can name nothing else.
-    module = __import__(name, fromlist=["harvest"])
+    """The facts of one family. Raises ToolmatrixError."""
+    # Import only the module that is needed. `kind` is one of KINDS, so a file of families cannot name another.
+    module = __import__(f"toolmatrix.harvest.{family.kind}", fromlist=["harvest"])
     document: dict[str, Any] = module.harvest(family, context)
     return document
 
 
+def run_parallel(
+    function: Callable[[_Item], _Result],
+    items: Iterable[_Item],
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    threads: int = THREADS,
+) -> list[_Result]:
+    """The results of a function for each item, in order, from several threads."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    items = list(items)
+    results = []
+    with ThreadPoolExecutor(threads) as workers:
+        try:
+            for result in workers.map(function, items):
+                results.append(result)
+                progress(len(results), len(items))
+        except BaseException:
+            # Finished downloads stay in the cache; the others are not started.
+            workers.shutdown(wait=False, cancel_futures=True)
+            raise
+    return results
+
+
+def plain_value(node: YamlNode) -> Any:
+    """A value of a family as in a fact file: text, lists and mappings."""
+    if node.fields is not None:
+        return {name: plain_value(child) for name, child in node.fields.items()}
+    return node.text if node.items is None else [plain_value(child) for child in node.items]
+
+
+def release_attributes(family: Family, attribute: str) -> dict[str, str]:
+    """An attribute of the releases in the fact file that a family names under `releases`. Raises MatrixError."""
+    name = family.fields["releases"].string("releases")
+    path = os.path.join(os.path.dirname(family.node.file), name)
+    attributes = {
+        version: text
+        for group in pieces.items(yamlfile.read(path).mapping("the fact file"), "releases")
+        for version, node in pieces.entries(group.mapping("a list"), "versions").items()
+        if (text := pieces.text(node.mapping("a release"), attribute))
+    }
+    if not attributes:
+        raise MatrixError(
+            f"no release has the attribute `{attribute}`",
+            where=Position(path),
+            expected=f"releases with `{attribute}:`",
+        )
+    return attributes
+
+
 class Indexes(Value):
-    """Addresses of package indexes, the one that is asked first in front."""
+    """Addresses of package indexes, in the order in which they are read."""
 
     urls: tuple[str, ...]
     # A file of certificates, "" for those of the environment.
@@ -189,42 +252,51 @@ def indexes(env: Mapping[str, str]) -> Indexes:
     more = " ".join(
         (env.get("UV_INDEX", ""), env.get("UV_EXTRA_INDEX_URL", ""), pip.get("extra-index-url", ""))
     )
-    # uv may give an index a name.
-    named = [word.partition("=")[2] if _is_named(word) else word for word in (first, *more.split())]
+    # An index of uv may have a name; an address may also have `=` in its query.
+    urls = [
+        url.partition("=")[2] if "=" in url.partition("://")[0] else url
+        for url in (first, *more.split())
+    ]
     certificates = pip.get("cert", "") or env.get("SSL_CERT_FILE", "")
     return Indexes(
-        urls=tuple(dict.fromkeys(named)),
+        urls=tuple(dict.fromkeys(urls)),
         certificates=certificates if os.path.exists(certificates) else "",
         proxy=pip.get("proxy", ""),
     )
 
 
-def _is_named(word: str) -> bool:
-    # Behind it an address may have `=` in its query without being named.
-    return "=" in word.partition("://")[0]
+def index_urls(context: HarvestContext) -> tuple[str, ...]:
+    """The addresses of the package indexes of a harvest, for which its session is set up."""
+    from pathlib import Path
+
+    where = indexes(context.env)
+    context.session.trust(where.certificates, where.proxy)
+    if not context.place:
+        return where.urls
+    return (context.place if "://" in context.place else Path(context.place).absolute().as_uri(),)
 
 
 def _pip(env: Mapping[str, str]) -> dict[str, str]:
     """The settings of pip by their long names, its variables before its files.
 
-    Read as pip's documentation has it (Configuration: location, precedence, naming), and not by pip: it takes a third
-    of a second to start, and environments of uv have none.
+    Read as pip documents it (Configuration: location, precedence, naming), but without pip: it takes a third of a
+    second to start, and environments of uv lack it.
     """
     files = RawConfigParser()
     for path in _pip_files(env):
         with suppress(OSError, ConfigParserError, UnicodeDecodeError):
             files.read(path, encoding="utf-8")
-    found: dict[str, str] = {}
-    # What is for `pip install` alone decides.
+    settings: dict[str, str] = {}
+    # The section of `pip install` has precedence.
     for section in ("global", "install"):
         if files.has_section(section):
-            found |= {name.replace("_", "-"): text for name, text in files.items(section)}
+            settings |= {name.replace("_", "-"): text for name, text in files.items(section)}
     variables = {name[4:]: text for name, text in env.items() if name.startswith("PIP_") and text}
-    return found | {name.lower().replace("_", "-"): text for name, text in variables.items()}
+    return settings | {name.lower().replace("_", "-"): text for name, text in variables.items()}
 
 
 def _pip_files(env: Mapping[str, str]) -> list[str]:
-    """The files of settings that pip reads on Linux, a later one before an earlier."""
+    """The files of settings that pip reads on Linux; later ones have precedence."""
     named = env.get("PIP_CONFIG_FILE", "")
     if named == os.devnull:
         return []

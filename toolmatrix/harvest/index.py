@@ -1,13 +1,12 @@
-"""Packages of an index: their file lists, and METADATA of as few wheels as say what all require."""
+"""Packages of an index: their file lists, and METADATA of as few wheels as possible."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolmatrix.facts import pieces, versions
+from toolmatrix.facts import pieces
+from toolmatrix.facts.versions import Scale
 from toolmatrix.harvest import families, package_facts, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.package_facts import BuildLine, Package, PackageRead, ReleaseRead
@@ -17,41 +16,24 @@ if TYPE_CHECKING:
     from toolmatrix.facts.yamlfile import YamlNode
     from toolmatrix.harvest.package_facts import Served
 
-THREADS = 8
-
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
-    """The document of facts of a family of packages. Raises ToolmatrixError."""
-    family.node.only(f"family `{family.name}`", ("kind", "about", "packages"), ("packages",))
-    named = family.fields["packages"].mapping("packages")
+    """The facts of a family of packages. Raises ToolmatrixError."""
+    named = family.only(("packages",))["packages"].mapping("packages")
     packages = [_package(name, node) for name, node in named.items()]
-    urls = _urls(context)
-    with ThreadPoolExecutor(THREADS) as workers:
-        try:
-            listed = [
-                *workers.map(
-                    lambda one: project.releases(context.session, urls, one.name), packages
-                )
-            ]
-            chosen = [_chosen(found, one) for found, one in zip(listed, packages, strict=True)]
-            reader = _Reader(context, workers, _components(packages, context))
-            read = [
-                one.replace(listed=len(found))
-                for one, found in zip(reader.all(packages, chosen), listed, strict=True)
-            ]
-        except BaseException:
-            # What was read is kept; what was not begun is not begun.
-            workers.shutdown(wait=False, cancel_futures=True)
-            raise
+    urls = families.index_urls(context)
+    published = families.run_parallel(
+        lambda package: project.releases(context.session, urls, package.name), packages
+    )
+    chosen = [
+        _chosen(releases, package) for releases, package in zip(published, packages, strict=True)
+    ]
+    reader = _Reader(context, _components(packages, context))
+    read = [
+        package.replace(published=len(releases))
+        for package, releases in zip(reader.all(packages, chosen), published, strict=True)
+    ]
     return package_facts.document(read, context)
-
-
-def _urls(context: HarvestContext) -> tuple[str, ...]:
-    if context.place:
-        return (Path(context.place).absolute().as_uri(),)
-    where = families.indexes(context.env)
-    context.session.trust(where.certificates, where.proxy)
-    return where.urls
 
 
 def _package(name: str, node: YamlNode) -> Package:
@@ -86,8 +68,10 @@ def _package(name: str, node: YamlNode) -> Package:
 
 def _line(node: YamlNode) -> BuildLine:
     keys = "releases", "machine", "line"
-    told = {key: pieces.text(node.only("the line of some builds", keys, keys), key) for key in keys}
-    return BuildLine(**told)
+    fields = {
+        key: pieces.text(node.only("the line of some builds", keys, keys), key) for key in keys
+    }
+    return BuildLine(**fields)
 
 
 def _names(node: YamlNode) -> tuple[str, ...]:
@@ -95,57 +79,54 @@ def _names(node: YamlNode) -> tuple[str, ...]:
 
 
 def _components(packages: Iterable[Package], context: HarvestContext) -> dict[str, str]:
-    return {**context.packages, **{one.name: one.component for one in packages}}
+    return {**context.packages, **{package.name: package.component for package in packages}}
 
 
-def _chosen(found: Sequence[PublishedRelease], package: Package) -> list[PublishedRelease]:
-    if package.since:
-        oldest = versions.order(versions.key(package.since))
-        found = [one for one in found if versions.order(versions.key(one.version)) >= oldest]
+def _chosen(releases: Sequence[PublishedRelease], package: Package) -> list[PublishedRelease]:
+    releases = project.between(releases, package.since)
     if not package.newest:
-        return list(found)
-    wanted = {one.version for one in found[: package.newest]}
+        return releases
+    wanted = {release.version for release in releases[: package.newest]}
     if package.besides:
-        scale = versions.Scale("pep440", [one.version for one in reversed(found)])
+        scale = Scale("pep440", [release.version for release in reversed(releases)])
         wanted |= {*scale.named(scale.select(package.besides))[-package.newest :]}
-    return [one for one in found if one.version in wanted]
+    return [release for release in releases if release.version in wanted]
 
 
 class _Reader:
-    """Reads METADATA, the wheels of the highest and the lowest Python of each release and machine before all others."""
+    """Reads METADATA, first of the wheels for the lowest and the highest Python of each release and machine."""
 
-    def __init__(
-        self, context: HarvestContext, workers: ThreadPoolExecutor, components: dict[str, str]
-    ) -> None:
+    def __init__(self, context: HarvestContext, components: dict[str, str]) -> None:
         self.context = context
-        self.workers = workers
         self.components = components
         self.known: dict[str, Metadata] = {}
 
     def all(
         self, packages: Sequence[Package], chosen: Sequence[Sequence[PublishedRelease]]
     ) -> list[PackageRead]:
-        served = [[_served(one, self.context.pythons) for one in several] for several in chosen]
-        asked = [
-            by_place
+        served = [
+            [_served(release, self.context.pythons) for release in several] for several in chosen
+        ]
+        pending = [
+            by_target
             for package, several in zip(packages, served, strict=True)
             if package.requires != ()
-            for by_place in several
+            for by_target in several
         ]
-        # METADATA hardly differs between the Pythons of a release, so that two of its wheels mostly speak for all.
-        # Those of all packages are asked for in one go, or threads would wait for the last wheel of each.
+        # METADATA rarely differs between the Pythons of a release, so that two of its wheels are mostly enough.
+        # The wheels of all packages are one batch, or threads would wait for the last wheel of each package.
         self.read(
             wheel
-            for one in asked
-            for wheels in _ladders(one)
-            # This step takes the first and the last, or the only one.
+            for by_target in pending
+            for wheels in _ladders(by_target)
+            # The first and the last, or the only one.
             for wheel in wheels[:: len(wheels) - 1 or 1]
         )
-        # What two ends have in common holds between them; where they differ every wheel is read.
+        # If both ends agree, so do the wheels between them; otherwise every wheel is read.
         self.read(
             wheel
-            for one in asked
-            for wheels in _ladders(one)
+            for by_target in pending
+            for wheels in _ladders(by_target)
             if self.known[wheels[0].name].lines != self.known[wheels[-1].name].lines
             for wheel in wheels
         )
@@ -153,8 +134,10 @@ class _Reader:
             PackageRead(
                 package=package,
                 releases=tuple(
-                    ReleaseRead(release=release, served=by_place, metadata=self._metadata(by_place))
-                    for release, by_place in zip(releases, several, strict=True)
+                    ReleaseRead(
+                        release=release, served=by_target, metadata=self._metadata(by_target)
+                    )
+                    for release, by_target in zip(releases, several, strict=True)
                 ),
             )
             for package, releases, several in zip(packages, chosen, served, strict=True)
@@ -162,48 +145,53 @@ class _Reader:
 
     def read(self, wheels: Iterable[Wheel]) -> None:
         wanted = {wheel.name: wheel for wheel in wheels if wheel.name not in self.known}
-        told = self.workers.map(
+        read = families.run_parallel(
             lambda wheel: project.read_metadata(self.context.session, wheel, self.components),
             wanted.values(),
+            self.context.progress,
         )
-        for done, one in enumerate(told, 1):
-            self.known[one.wheel.name] = one
-            self.context.progress(done, len(wanted))
+        self.known |= zip(wanted, read, strict=True)
 
     def _metadata(self, served: Served) -> dict[tuple[str, str], Metadata]:
-        """What holds of each machine and Python: METADATA of its wheel, or of the next lower one that was read."""
-        found = {}
+        """METADATA for each machine and Python: of its wheel, or of the next lower one that was read."""
+        metadata = {}
         for machine in MACHINES:
             last: Metadata | None = None
-            for (held, python), wheel in served.items():
-                if held == machine:
+            for (wheel_machine, python), wheel in served.items():
+                if wheel_machine == machine:
                     last = self.known.get(wheel.name, last)
                     if last is not None:
-                        found[machine, python] = last
-        return found
+                        metadata[machine, python] = last
+        return metadata
 
 
 def _served(release: PublishedRelease, pythons: Sequence[str]) -> Served:
-    """The wheel that is installed on each machine and Python, the oldest Python first."""
-    found = {}
+    """The wheel that installers choose for each machine and Python, the oldest Python first."""
+    served = {}
     for machine in MACHINES:
         for python in pythons:
-            # Requires-Python counts beside the tags: `py3` and abi3 also name Pythons that their release left behind.
+            # Requires-Python counts as well: `py3` and abi3 also cover Pythons that the release no longer supports.
             fit = [
                 (best, wheel)
                 for wheel in release.files
                 if wheel.allows(python) and (best := wheel.best(machine, python)) is not None
             ]
             if fit:
-                found[machine, python] = min(fit, key=lambda one: (one[0].order, one[1].name))[1]
-    return found
+                served[machine, python] = min(
+                    fit, key=lambda candidate: (candidate[0].order, candidate[1].name)
+                )[1]
+    return served
 
 
 def _ladders(served: Served) -> list[list[Wheel]]:
-    """The wheels of each machine, that of the oldest Python first."""
-    found = []
+    """The wheels of each machine, the one for the oldest Python first."""
+    ladders = []
     for machine in MACHINES:
-        wheels = {wheel.name: wheel for (held, _), wheel in served.items() if held == machine}
+        wheels = {
+            wheel.name: wheel
+            for (wheel_machine, _), wheel in served.items()
+            if wheel_machine == machine
+        }
         if wheels:
-            found.append(list(wheels.values()))
-    return found
+            ladders.append(list(wheels.values()))
+    return ladders

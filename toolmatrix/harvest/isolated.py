@@ -1,6 +1,6 @@
-"""Runs a program as the Python of an environment and says what came of it: `PYTHON -I isolated.py PROGRAM ANSWER`.
+"""Runs a program with the Python of an environment and writes its outcome: `PYTHON -I isolated.py PROGRAM ANSWER`.
 
-It is started by its path, in an environment that has nothing of this package, by any Python from 3.8 on.
+It is started by path, in an environment without this package, by any Python from 3.8 on.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os.path
 import re
 import sys
 from importlib import metadata
+from traceback import walk_tb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,80 +18,73 @@ if TYPE_CHECKING:
     from typing import Any
 
 _LONGEST = 300
-"""Characters of what an exception says."""
+"""Characters of the message of an exception."""
 
 
 def answer(path: str) -> dict[str, Any]:
-    """Run the program of a file: what it raised, if anything, and which distributions it loaded."""
+    """Run the program in a file: the exception that it raised, if any, and the distributions that it loaded."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     raised: BaseException | None = None
     try:
-        # It is a file of this package, which no matrix can bring.
+        # The program is part of this package, and never of a matrix.
         exec(compile(text, "<program>", "exec"), {"__name__": "__main__"})  # noqa: S102
-    except BaseException as error:  # noqa: BLE001 - whatever a package raises is the answer
+    except BaseException as error:  # noqa: BLE001 - any exception of a package is an outcome
         raised = error
     owners = dict(_owners())
     files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     loaded = {owners[file] for file in files if isinstance(file, str) and file in owners}
-    told: dict[str, Any] = {"loaded": sorted(loaded)}
+    report: dict[str, Any] = {"loaded": sorted(loaded)}
     if raised is not None:
         several = list(_chain(raised))
-        told["said"] = _last_line(raised)
-        told["kinds"] = sorted({kind.__name__ for one in several for kind in type(one).__mro__})
-        told["text"] = "\n".join(map(str, several))
-        told["frames"] = [owners.get(file, "") for file in _frames(raised)]
-        told["lacks"] = next(filter(None, map(_lacking, several)), "")
-    return told
+        report["said"] = _last_line(raised)
+        report["kinds"] = sorted(
+            {kind.__name__ for exception in several for kind in type(exception).__mro__}
+        )
+        report["text"] = "\n".join(map(str, several))
+        frames = [frame.f_code.co_filename for frame, _ in walk_tb(raised.__traceback__)]
+        report["frames"] = [owners.get(file, "") for file in reversed(frames)]
+        report["lacks"] = next(filter(None, map(_lacking, several)), "")
+    return report
 
 
 def _owners() -> Iterator[tuple[str, str]]:
-    for found in metadata.distributions():
-        root = str(found.locate_file(""))
-        name = re.sub(r"[-_.]+", "-", found.metadata["Name"]).lower()
-        for line in (found.read_text("RECORD") or "").splitlines():
-            # What `found.files` reads as well, in a tenth of the time.
+    for distribution in metadata.distributions():
+        root = str(distribution.locate_file(""))
+        name = re.sub(r"[-_.]+", "-", distribution.metadata["Name"]).lower()
+        for line in (distribution.read_text("RECORD") or "").splitlines():
+            # Ten times as fast as `distribution.files`.
             yield os.path.join(root, line.rsplit(",", 2)[0].strip('"')), name
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    one: BaseException | None = error
-    while one is not None and id(one) not in seen:
-        seen.add(id(one))
-        yield one
-        one = one.__cause__ or one.__context__
-
-
-def _frames(error: BaseException) -> list[str]:
-    """The files that it went through, the innermost first."""
-    found = []
-    at = error.__traceback__
-    while at is not None:
-        found.append(at.tb_frame.f_code.co_filename)
-        at = at.tb_next
-    return found[::-1]
+    ids: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in ids:
+        ids.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__
 
 
 def _last_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
-    # Some packages put a whole traceback into what they say.
+    # The message of some packages contains a whole traceback.
     line = lines[-1] if lines[0].startswith("Traceback ") else lines[0]
-    # An environment is called otherwise each time.
+    # The path of the environment differs each time.
     line = line.replace(sys.prefix + os.sep, "")
     return f"{type(error).__name__}: {line}"[:_LONGEST].strip(": ")
 
 
 def _lacking(error: BaseException) -> str:
-    """The module of the standard library that this Python was built without."""
+    """The module of the standard library that this Python lacks."""
     name = getattr(error, "name", None) if isinstance(error, ImportError) else None
     known = getattr(sys, "stdlib_module_names", ())
-    # Before 3.10 there is no such list: those that are built or not, by what is installed, begin so.
+    # Python before 3.10 has no such list, but optional extension modules start with `_`.
     own = name in known if known else str(name).startswith("_")
     return str(name) if name and own else ""
 
 
 if __name__ == "__main__":
-    made = answer(sys.argv[1])
+    outcome = answer(sys.argv[1])
     with open(sys.argv[2], "w", encoding="utf-8") as out:
-        json.dump(made, out)
+        json.dump(outcome, out)

@@ -1,7 +1,7 @@
-"""Kind `listing`: builds by the names of the wheels that a release page publishes, as a stored listing has them.
+"""Kind `listing`: builds by the names of the wheels on a release page, read from a stored listing.
 
-Any text will do, such as a page, a table, or what a release API answered: a name or an address of a wheel is found in
-each alike. A listing is a file of a repository, read from a clone of it or by itself.
+Any text will do, such as a page, a table, or the answer of a release API: it is searched for names and addresses of
+wheels. A listing is a file of a repository, read from a clone or on its own.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from toolmatrix.errors import HarvestRefused, Position, UsageError
 from toolmatrix.facts import pieces, versions
 from toolmatrix.facts.versions import Scale
 from toolmatrix.facts.yamlfile import YamlNode
-from toolmatrix.harvest.families import Family, HarvestContext
+from toolmatrix.harvest import reading, source_tree
+from toolmatrix.harvest.families import Family, HarvestContext, plain_value
 from toolmatrix.value import Value
-from toolmatrix.wording import plural
+from toolmatrix.wording import plural, some
 
 LARGEST = 64 << 20
-"""Bytes of one listing; that of the largest release page known has one."""
-MOST_FILES = 10_000
+"""Bytes of one listing; the largest known has 1 MiB."""
 _NEEDED = ("component", "listings", "channel", "file", "line", "columns", "cells")
 _OPTIONAL = ("address", "install", "skip", "known", "sources", "extends", "accelerator", "by-name")
-_SHOWN = 5
-# The places of a file name, with what may stand there.
-_PLACES = {
+_MOST_NAMED = 5
+# The fields of a file name, with a pattern for each.
+_FIELDS = {
     "release": r"(?P<release>\d[0-9a-z.]*)",
     "python": r"(?P<python>cp3\d+)",
-    # CPython 3.7 and those before it had an `m` there.
+    # CPython up to 3.7 has an `m` here.
     "abitag": r"(?P<abitag>(?P=python)m?)",
     "machine": r"(?P<machine>x86_64|aarch64)",
-    # Tags of several platforms stand with dots between them (PEP 425).
+    # Dots separate the tags of several platforms (PEP 425).
     "platform": r"(?:manylinux\w*\.)*(?:manylinux\w*|linux)_(?P<machine>x86_64|aarch64)",
 }
 
@@ -49,13 +49,13 @@ class Listing(Value):
 
 
 class _Page(Value):
-    # How the files of a family are called, and what their names tell.
+    # The pattern of the file names of a family, and the cells that they fill.
     component: str
     channel: str
     title: str
     accelerator: str
     file: str
-    # Where one lies, or what installs it from an index.
+    # The address of a file, or the requirement that installs it from an index.
     address: str
     requirement: str
     line: str
@@ -63,23 +63,17 @@ class _Page(Value):
     cells: Mapping[str, str]
 
     def install(self, tag: str) -> str:
-        """The requirement that installs a build of a release with that tag, of which places are left."""
+        """The requirement that installs a build of the release with this tag, with its other fields left open."""
         address = self.address.replace("{tag}", tag).replace("{file}", self.file)
         return self.requirement or f"{self.component}@{address}"
 
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The builds of a component by the names of their files. Raises ToolmatrixError."""
-    common = ("kind", "about")
-    fields = family.node.only(
-        f"family `{family.name}`", (*common, *_NEEDED, *_OPTIONAL), (*common, *_NEEDED)
-    )
+    fields = family.only(_NEEDED, _OPTIONAL)
     page = _page(fields)
     listings = list(_listings(family, fields, context))
-    builds = complete_builds(
-        _builds(page, listings), read_known_builds(pieces.items(fields, "known"))
-    )
-    columns = plain_value(fields["columns"])
+    builds = complete_builds(_builds(page, listings), pieces.items(fields, "known"))
     table = {
         "id": family.name,
         "about": family.about.splitlines()[0],
@@ -90,16 +84,17 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         "key": page.component,
         "install": page.install("v{release}"),
         **({"extends": True} if pieces.flag(fields, "extends") else {}),
-        "columns": columns,
-        "rows": table_rows(family.name, page.component, map(_shown, builds)),
+        "columns": plain_value(fields["columns"]),
+        "rows": table_rows(family.name, page.component, builds),
     }
-    said = {name: plain_value(one) for name, one in pieces.entries(fields, "sources").items()}
+    sources = {name: plain_value(node) for name, node in pieces.entries(fields, "sources").items()}
     read = {
-        one.source: {"title": one.title, "at": one.at, "read": f"{context.day}"} for one in listings
+        listing.source: {"title": listing.title, "at": listing.at, "read": f"{context.day}"}
+        for listing in listings
     }
     return {
-        "sources": {**said, **read},
-        # One without a title is another file's.
+        "sources": {**sources, **read},
+        # Another file declares a channel without a title.
         "channels": [_channel(page, listings[0].source, builds)] if page.title else [],
         "tables": [table],
     }
@@ -121,21 +116,12 @@ def _page(fields: Mapping[str, YamlNode]) -> _Page:
         file=pieces.text(fields, "file"),
         address=pieces.text(fields, "address"),
         requirement=pieces.text(fields, "install"),
-        line=_pattern(fields["line"]),
-        skip=[_pattern(one) for one in pieces.items(fields, "skip")],
+        line=reading.pattern(fields["line"]).pattern,
+        skip=[reading.pattern(node).pattern for node in pieces.items(fields, "skip")],
         cells={
-            name: one.string("a cell") for name, one in fields["cells"].mapping("cells").items()
+            name: node.string("a cell") for name, node in fields["cells"].mapping("cells").items()
         },
     )
-
-
-def _pattern(node: YamlNode) -> str:
-    text = node.string("a pattern")
-    try:
-        re.compile(text)
-    except re.error as error:
-        node.fail("a pattern cannot be read", expected="a regular expression", found=str(error))
-    return text
 
 
 def _listings(
@@ -149,76 +135,43 @@ def _listings(
         )
     for node in fields["listings"].sequence("listings"):
         keys = ("source", "repository", "path", "title")
-        one = {name: part.string(name) for name, part in node.only("a listing", keys, keys).items()}
-        place, commit = context.place, ""
+        entry = {
+            name: field.string(name) for name, field in node.only("a listing", keys, keys).items()
+        }
+        path, commit = context.place, ""
         text = []
-        if os.path.isdir(place):
-            clone = os.path.join(place, one["repository"].rpartition("/")[2])
-            clone = clone if os.path.isdir(clone) else place
-            files, commit = _tree(clone, one["path"])
-            text = [_decoded(data, name) for name, data in files]
-        elif os.path.isfile(place):
-            with open(place, "rb") as file:
-                text = [_decoded(file.read(LARGEST + 1), place)]
+        if os.path.isdir(path):
+            clone = os.path.join(path, entry["repository"].rpartition("/")[2])
+            clone = clone if os.path.isdir(clone) else path
+            tree = source_tree.open_tree(clone, context.env, LARGEST)
+            head = tree.head()
+            commit = head.commit
+            names = [name for name in tree.paths(head) if fnmatchcase(name, entry["path"])]
+            files = tree.read((head, name) for name in names)
+            text = [_decoded(files[head, name].data, name) for name in names]
+        elif os.path.isfile(path):
+            with open(path, "rb") as file:
+                data = file.read(LARGEST + 1)
+            text = [_decoded(data if len(data) <= LARGEST else None, path)]
         if not text:
             raise HarvestRefused(
-                f"the listing of `{family.name}` is not there",
-                where=Position(place),
-                expected=f"{one['path']} of {one['repository']}",
+                f"the listing of `{family.name}` is missing",
+                where=Position(path),
+                expected=f"{entry['path']} of {entry['repository']}",
                 found="no such file",
             )
-        at = f"{one['repository']}:{one['path']}" + (f"@{commit[:12]}" if commit else "")
-        yield Listing(source=one["source"], title=one["title"], at=at, text="\n".join(text))
+        at = f"{entry['repository']}:{entry['path']}" + (f"@{commit[:12]}" if commit else "")
+        yield Listing(source=entry["source"], title=entry["title"], at=at, text="\n".join(text))
 
 
-def _decoded(data: bytes, name: str) -> str:
-    if len(data) > LARGEST:
+def _decoded(data: bytes | None, name: str) -> str:
+    if data is None:
         raise HarvestRefused(
-            "a listing is too large",
+            "a listing cannot be read",
             where=Position(name),
-            expected=f"at most {LARGEST} bytes",
-            found="more than that",
+            expected=f"a file of at most {LARGEST} bytes",
         )
     return data.decode("utf-8", "replace")
-
-
-def _tree(place: str, pattern: str) -> tuple[list[tuple[str, bytes]], str]:
-    """The files of a clone, or of any directory, whose paths fit a pattern, and the commit."""
-    # A directory without them may lie in a repository that has nothing to do with it.
-    cloned = any(os.path.exists(os.path.join(place, name)) for name in (".git", "objects"))
-    commit = _git(place, "rev-parse", "--verify", "HEAD").decode().strip() if cloned else ""
-    if commit:
-        # Not the files that are checked out: they may have been changed, and the source will name the commit.
-        names = _git(place, "ls-tree", "-r", "--name-only", "-z", commit).decode().split("\0")
-        fitting = [name for name in names if fnmatchcase(name, pattern)]
-        return [(name, _git(place, "show", f"{commit}:{name}")) for name in fitting], commit
-    found: list[tuple[str, bytes]] = []
-    for folder, _, names in os.walk(place):
-        for name in sorted(names):
-            path = os.path.join(folder, name)
-            if fnmatchcase(os.path.relpath(path, place), pattern) and len(found) < MOST_FILES:
-                with open(path, "rb") as file:
-                    found.append((path, file.read(LARGEST + 1)))
-    return found, ""
-
-
-def _git(place: str, *words: str) -> bytes:
-    import subprocess
-
-    # Settings of the user or of the clone may name programs, which reading needs none of.
-    quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-    try:
-        ended = subprocess.run(  # noqa: S603 - git alone, no shell, its words are of this module
-            ["git", "-C", place, *quiet, *words],  # noqa: S607 - the git that the user has
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=60,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return b""
-    return ended.stdout if ended.returncode == 0 else b""
 
 
 def _builds(page: _Page, listings: Sequence[Listing]) -> Iterator[Build]:
@@ -229,61 +182,63 @@ def _builds(page: _Page, listings: Sequence[Listing]) -> Iterator[Build]:
     )
     tags: dict[tuple[str, str, str], dict[str, str]] = {}
     odd: dict[str, None] = {}
-    told: dict[tuple[str, str, str], dict[str, str]] = {}
+    fields: dict[tuple[str, str, str], dict[str, str]] = {}
     for listing in listings:
-        for found in wheels.finditer(listing.text):
-            # An address has `%2B` where the name has the `+` of a local version.
-            file = unquote(found["file"])
+        for link in wheels.finditer(listing.text):
+            # An address has `%2B` for the `+` of a local version.
+            file = unquote(link["file"])
             match = name.fullmatch(file)
             if match is None:
-                if not any(re.search(one, file) for one in page.skip):
+                if not any(re.search(pattern, file) for pattern in page.skip):
                     odd[file] = None
                 continue
             build = match["release"], match["line"], match["machine"]
             tag = f"v{match['release']}"
-            if found["address"] and page.address:
-                tag = _tag(page, listing, unquote(found[0]), file)
-            told[build] = {**match.groupdict(), "tag": tag}
-            # What two listings name is known by the first of them.
+            if link["address"] and page.address:
+                tag = _tag(page, listing, unquote(link[0]), file)
+            fields[build] = {**match.groupdict(), "tag": tag}
+            # The first listing of a build is its source.
             tags.setdefault(build, {}).setdefault(match["python"], listing.source)
     if odd or not tags:
         _refuse(page, listings, list(odd))
     for (release, line, machine), pythons in tags.items():
         cells: dict[str, Any] = {
-            # Names say `cxx11abiTRUE`, and the matrix `true`.
-            column: template.format_map(told[release, line, machine]).lower()
+            # Names have `cxx11abiTRUE`, the matrix has `true`.
+            column: template.format_map(fields[release, line, machine]).lower()
             for column, template in page.cells.items()
         }
         cells["python"] = python_selector(pythons)
-        tag = told[release, line, machine]["tag"]
+        tag = fields[release, line, machine]["tag"]
         if tag != f"v{release}":
             cells["install"] = page.install(tag)
-        cells["source"] = [one.source for one in listings if one.source in pythons.values()][-1]
+        cells["source"] = [
+            listing.source for listing in listings if listing.source in pythons.values()
+        ][-1]
         yield Build(release=release, line=line, channel=page.channel, machine=machine, cells=cells)
 
 
 def _name_pattern(page: _Page) -> re.Pattern[str]:
-    places = {**_PLACES, "line": f"(?P<line>{page.line})"}
-    parts = re.split(r"\{(\w+)\}", page.file)
+    fields = {**_FIELDS, "line": f"(?P<line>{page.line})"}
+    segments = re.split(r"\{(\w+)\}", page.file)
     text = ""
-    seen = set()
-    for place, part in enumerate(parts):
-        if place % 2 == 0:
-            text += re.escape(part)
+    used = set()
+    for index, segment in enumerate(segments):
+        if index % 2 == 0:
+            text += re.escape(segment)
         else:
-            # A place that stands twice holds the same both times.
-            text += f"(?P={part})" if part in seen else places[part]
-            seen.add(part)
+            # A field that occurs twice has the same text both times.
+            text += f"(?P={segment})" if segment in used else fields[segment]
+            used.add(segment)
     return re.compile(text)
 
 
 def _tag(page: _Page, listing: Listing, address: str, file: str) -> str:
-    """The tag of the release page that a wheel lies on."""
+    """The tag of the release page of a wheel."""
     start, _, end = page.address.replace("{file}", file).partition("{tag}")
     tag = address.removeprefix(start).removesuffix(end)
     if address != f"{start}{tag}{end}" or "/" in tag:
         raise HarvestRefused(
-            f"a wheel of {page.component} is at another address",
+            f"a wheel of {page.component} has an unexpected address",
             where=Position(listing.at),
             expected=f"{start}TAG{end}",
             found=address,
@@ -292,21 +247,15 @@ def _tag(page: _Page, listing: Listing, address: str, file: str) -> str:
 
 
 def _refuse(page: _Page, listings: Sequence[Listing], odd: list[str]) -> NoReturn:
-    more = f" and {len(odd) - _SHOWN} more" if len(odd) > _SHOWN else ""
     raise HarvestRefused(
         f"{plural(len(odd), 'unexpected wheel file name')} for {page.component}"
         if odd
         else f"no wheel of {page.component} is listed",
         where=Position(listings[0].at),
-        expected=f"names as `{page.file}`",
-        found=", ".join(odd[:_SHOWN]) + more if odd else "none",
+        expected=f"names like `{page.file}`",
+        found=some(odd, _MOST_NAMED) or "none",
         help="list files that are not builds of a release under `skip:` of the family",
     )
-
-
-def _shown(build: Build) -> Build:
-    # People ask first what a build runs on: where nobody read it, that is said.
-    return build.replace(cells={**build.cells, "archs": build.cells.get("archs", "unknown")})
 
 
 def _channel(page: _Page, source: str, builds: Sequence[Build]) -> dict[str, Any]:
@@ -324,7 +273,7 @@ def _channel(page: _Page, source: str, builds: Sequence[Build]) -> dict[str, Any
 
 
 class Build(Value):
-    """One published build: what tells it from others, and its cells by column."""
+    """One published build: what distinguishes it from others, and its cells by column."""
 
     release: str
     line: str
@@ -333,72 +282,49 @@ class Build(Value):
     cells: Mapping[str, Any]
 
 
-class Known(Value):
-    """Cells that a family says of some of its builds: those of `releases`, and of lines that fit a pattern."""
-
-    releases: str
-    line: str
-    cells: Mapping[str, Any]
-
-
-def plain_value(node: YamlNode) -> Any:
-    """A value of a family as it goes into a fact file: text, lists and mappings."""
-    if node.fields is not None:
-        return {name: plain_value(part) for name, part in node.fields.items()}
-    if node.items is not None:
-        return [plain_value(part) for part in node.items]
-    return node.text or ""
-
-
-def read_known_builds(nodes: Iterable[YamlNode]) -> list[Known]:
-    """The cells under `known:` of a family. Raises MatrixError."""
-    found = []
-    for node in nodes:
-        cells = {name: plain_value(part) for name, part in node.mapping("cells of builds").items()}
-        found.append(
-            Known(
-                releases=cells.pop("releases", "*"),
-                line=cells.pop("lines", "*"),
-                cells=cells,
-            )
-        )
-    return found
-
-
-def complete_builds(builds: Iterable[Build], said: Sequence[Known]) -> list[Build]:
-    """The builds with what a family says of them, which stands before what their names tell; of that the first."""
-    found = list(builds)
-    scale = Scale("pep440", order_releases(one.release for one in found))
-    masks = [scale.select(one.releases) for one in said]
-    for place, build in enumerate(found):
+def complete_builds(builds: Iterable[Build], nodes: Iterable[YamlNode]) -> list[Build]:
+    """The builds with the cells under `known:` of a family, which override those of names; the first entry wins."""
+    completed = list(builds)
+    scale = Scale("pep440", order_releases(build.release for build in completed))
+    known = [
+        {name: plain_value(child) for name, child in node.mapping("cells of builds").items()}
+        for node in nodes
+    ]
+    entries = [
+        (scale.select(cells.pop("releases", "*")), cells.pop("lines", "*"), cells)
+        for cells in reversed(known)
+    ]
+    for index, build in enumerate(completed):
         bit = scale.bit(build.release)
-        cells: dict[str, Any] = {}
-        for one, mask in zip(said, masks, strict=True):
-            if mask & bit and fnmatchcase(build.line, one.line):
-                cells = {**one.cells, **cells}
-        found[place] = build.replace(cells={**build.cells, **cells})
-    return found
+        cells = dict(build.cells)
+        for mask, line, more in entries:
+            if mask & bit and fnmatchcase(build.line, line):
+                cells |= more
+        # Users look first for what a build runs on, so rows show explicitly that it is unknown.
+        cells.setdefault("archs", "unknown")
+        completed[index] = build.replace(cells=cells)
+    return completed
 
 
 def order_releases(releases: Iterable[str]) -> list[str]:
-    """Releases without repetitions, the oldest first."""
+    """Distinct releases, the oldest first."""
     return versions.sort("pep440", dict.fromkeys(releases, 0))
 
 
 def table_rows(table: str, key: str, builds: Iterable[Build]) -> list[dict[str, Any]]:
-    """The rows of a table of variants: releases whose builds for a line are alike share one, named by the first."""
+    """The rows of a table of variants; releases whose builds for a line are equal share one."""
     alike: dict[tuple[str, ...], list[Build]] = {}
     for build in builds:
         # By `repr`, as a cell may be a mapping.
         name = build.line, build.channel, build.machine, repr(sorted(build.cells.items()))
         alike.setdefault(name, []).append(build)
-    found = []
+    rows = []
     for group in alike.values():
-        releases = order_releases(one.release for one in group)
+        releases = order_releases(build.release for build in group)
         first = group[0]
-        # By the oldest release, so that a row keeps its name when a later one joins it and is not taken for lost.
+        # Named after the oldest release, so that a row keeps its id when a later release joins it.
         identity = f"{table}/{releases[0]}+{first.line}@{first.channel}/{first.machine}"
-        found.append(
+        rows.append(
             {
                 "id": identity,
                 key: " ".join(releases),
@@ -408,18 +334,18 @@ def table_rows(table: str, key: str, builds: Iterable[Build]) -> list[dict[str, 
                 **first.cells,
             }
         )
-    return sorted(found, key=lambda row: _place(row, key))
+    return sorted(rows, key=lambda row: _row_order(row, key))
 
 
-def _place(row: Mapping[str, Any], key: str) -> tuple[Any, ...]:
-    # The newest release first, as in tables that people write.
+def _row_order(row: Mapping[str, Any], key: str) -> tuple[Any, ...]:
+    # The newest release first, as in tables written by hand.
     first = versions.key(row[key].split()[0])
     numbers = tuple(-number for number in first[0])
     return numbers, row[key], row["line"], row["machine"]
 
 
 def python_selector(tags: Iterable[str]) -> str:
-    """Python tags of wheels (`cp39`, `cp310`) as a selector: `3.9-3.10`, or one by one where some are left out."""
+    """Python tags of wheels (`cp39`, `cp310`) as a selector: `3.9-3.10`, or a list if there are gaps."""
     minors = sorted({int(tag.removeprefix("cp3")) for tag in tags})
     if len(minors) > 1 and minors == [*range(minors[0], minors[-1] + 1)]:
         return f"3.{minors[0]}-3.{minors[-1]}"
@@ -428,8 +354,6 @@ def python_selector(tags: Iterable[str]) -> str:
 
 def line_order(line: str) -> tuple[tuple[int, str], ...]:
     """A sort key of lines: CUDA 11.8 before 12 (`cu118`, `cu12`), torch 2.9 before 2.10."""
-    import re
-
-    # As numbers 118 would come behind 12: the digits of `cu` are compared as text.
+    # As a number 118 would follow 12, so the digits of `cu` are compared as text.
     parts = re.findall(r"(cu\d+|\D+)|(\d+)", line)
-    return tuple((int(number or -1), word) for word, number in parts)
+    return tuple((int(digits or -1), text) for text, digits in parts)

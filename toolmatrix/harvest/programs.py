@@ -1,4 +1,4 @@
-"""Programs that harvesters ask: run with a list of arguments, bounded in time and in what they print."""
+"""Runs the programs that harvesters need, with limits for time and output."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from toolmatrix.stages.drivers.dry_run import end_group, start_group
 from toolmatrix.value import Value
 
 PATIENCE: float = 20
-"""Seconds that one question may take."""
+"""Seconds that a program may run."""
 LONGEST = 4 << 20
-"""Bytes that one answer may have."""
+"""Bytes that a program may print."""
 
 
-class Said(Value):
-    """How a program ended, and all that it printed."""
+class ProgramOutput(Value):
+    """The exit status of a program, and its output."""
 
     status: int
     text: str
@@ -28,10 +28,10 @@ def ask(
     folder: str = "",
     env: Mapping[str, str] = os.environ,
     patience: float | None = None,
-) -> Said:
-    """What a program says, stderr among it; it gets no input and speaks English.
+) -> ProgramOutput:
+    """The output of a program, stderr included; it gets no input and the C locale.
 
-    Raises ToolMissing where it cannot be started, takes longer than `patience` seconds or prints more than `LONGEST`.
+    Raises ToolMissing if it cannot be started, runs longer than `patience` seconds or prints more than `LONGEST`.
     """
     patience = PATIENCE if patience is None else patience
     name = os.path.basename(argv[0])
@@ -41,8 +41,8 @@ def ask(
         raise ToolMissing(
             f"`{name}` cannot be started", found=f"{argv[0]}: {error.strerror}"
         ) from None
-    # Not `communicate`, which keeps whatever comes. A plain read knows no time, so a timer ends the program and all
-    # that it started, any of which would hold the pipe open.
+    # Not `communicate`, which has no limit of size. `read` has no timeout, so a timer ends the program and its
+    # children, any of which would keep the pipe open.
     late = threading.Event()
 
     def end() -> None:
@@ -56,7 +56,7 @@ def ask(
             data = child.stdout.read(LONGEST + 1) if child.stdout else b""
             if len(data) > LONGEST:
                 end_group(child)
-            # A program may close its output and go on.
+            # A program may close its output and keep running.
             child.wait()
         except BaseException:
             end_group(child)
@@ -65,5 +65,5 @@ def ask(
             timer.cancel()
     if late.is_set() or len(data) > LONGEST:
         bound = f"{patience:g} seconds" if late.is_set() else f"{LONGEST >> 20} MiB"
-        raise ToolMissing(f"`{name}` does not come to an end", expected=f"an answer within {bound}")
-    return Said(status=child.returncode, text=data.decode("utf-8", "replace"))
+        raise ToolMissing(f"`{name}` did not finish", expected=f"an answer within {bound}")
+    return ProgramOutput(status=child.returncode, text=data.decode("utf-8", "replace"))

@@ -1,8 +1,8 @@
-"""A package at an index: its files, what their names and the index say of them, and METADATA of its wheels.
+"""A package at an index: its files, with the data of their names and of the index, and METADATA of its wheels.
 
-METADATA is read without the wheel where the index has it apart. Raises IndexFailed for an answer that is not that of an
-index, NothingMatched for a package that it does not have, ToolMissing where a library is not installed, and
-HarvestRefused for a wheel that is damaged or is not the one that it is called.
+METADATA is read without the wheel if the index serves it separately. Raises IndexFailed for an invalid answer of the
+index, NothingMatched for an unknown package, ToolMissing if a library is not installed, and HarvestRefused for a wheel
+that is damaged or belongs to another package.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolmatrix.errors import HarvestRefused, IndexFailed, NothingMatched, Position
+from toolmatrix.facts import versions
 from toolmatrix.harvest import missing
 from toolmatrix.harvest.wheel import RemoteFile, RemoteWheel
 from toolmatrix.value import NamedTuple, Value
@@ -32,29 +33,29 @@ if TYPE_CHECKING:
 LARGEST_PAGE = 64 << 20
 """Bytes; the longest pages of the public index have 20 MiB."""
 MACHINES = ("x86_64", "aarch64")
-# Requires-Python may begin or end within a series (`>=3.8.1`): what takes its first or its last release serves it.
+# Requires-Python may begin or end within a series (`>=3.8.1`): the first or the last release has to match.
 _LAST_PATCH = 99
-# musllinux (PEP 656) is left out: it is another C library, whose version says nothing about glibc.
+# Without musllinux (PEP 656), which is another C library than glibc.
 _PLATFORM = re.compile(rf"(?P<policy>manylinux\w*|linux)_(?P<machine>{'|'.join(MACHINES)})")
 _INTERPRETER = re.compile(r"(?P<kind>cp|py)(?P<major>\d)(?P<minor>\d*)")
 _GLIBC = re.compile(r"manylinux_(\d+)_(\d+)")
-# The floors of names from before PEP 600, by PEPs 513, 571 and 599.
+# The minimum glibc of tags older than PEP 600, by PEPs 513, 571 and 599.
 _NAMED_GLIBC = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
 
 
 class Serves(NamedTuple):
-    """What one tag of a wheel serves: a machine ("" for any), Pythons, and the glibc it wants at least."""
+    """What one tag of a wheel serves: a machine ("" for any), Pythons, and the minimum glibc."""
 
     machine: str
     major: int
     minor: int
-    # Every later minor of the same major as well.
+    # Later minor versions of the same major version as well.
     later: bool
     glibc: tuple[int, int]
 
     @property
     def order(self) -> tuple[bool, bool, int, tuple[int, int]]:
-        """What installers go by: one for the machine, for this Python, for a late one, and what asks for least."""
+        """The preference of installers: for this machine, for this Python, for a late Python, for an old glibc."""
         return not self.machine, self.later, -self.minor, self.glibc
 
 
@@ -69,18 +70,18 @@ class Wheel(Value):
     package: str
 
     def best(self, machine: str, python: str) -> Serves | None:
-        """What of it serves a machine and a Python series best, None where nothing does."""
+        """The best tag for a machine and a Python series, None if there is none."""
         major, minor = map(int, python.split("."))
         fit = [
-            one
-            for one in self.serves
-            if one.machine in ("", machine) and one.major == major
-            if one.minor == minor or (one.later and one.minor <= minor)
+            tag
+            for tag in self.serves
+            if tag.machine in ("", machine) and tag.major == major
+            if tag.minor == minor or (tag.later and tag.minor <= minor)
         ]
-        return min(fit, key=lambda one: one.order, default=None)
+        return min(fit, key=lambda tag: tag.order, default=None)
 
     def allows(self, python: str) -> bool:
-        """Whether its Requires-Python takes a release of a series, the first or the last."""
+        """Whether its Requires-Python matches the first or the last release of a series."""
         from packaging.specifiers import SpecifierSet
 
         wanted = SpecifierSet(self.requires_python)
@@ -91,14 +92,14 @@ class PublishedRelease(Value):
     """One final release."""
 
     version: str
-    # The day of the first upload, "" where the index does not say.
+    # The day of the first upload, "" if the index has none.
     date: str
     yanked: bool
     requires_python: str
     wheels: tuple[Wheel, ...]
     # The source of a release that has no wheel for Linux.
     source: Wheel | None = None
-    # Wheels or not, a source archive is there.
+    # It has a source archive, with or without wheels.
     buildable: bool = False
 
     @property
@@ -109,40 +110,56 @@ class PublishedRelease(Value):
     @property
     def portable(self) -> bool:
         """Whether a wheel serves any machine."""
-        return any(not one.machine for wheel in self.files for one in wheel.serves)
+        return any(not tag.machine for wheel in self.files for tag in wheel.serves)
 
 
 def releases(session: Session, indexes: Sequence[str], package: str) -> list[PublishedRelease]:
-    """The final releases of a package, newest first, from the first of some indexes that has it."""
-    try:
-        from pypi_simple import ACCEPT_ANY
-    except ImportError:
-        raise missing("pypi-simple") from None
-    for index in indexes:
-        reply = session.whole(f"{index.rstrip('/')}/{package}/", LARGEST_PAGE, ACCEPT_ANY)
-        if reply is not None:
-            return _releases(_page(package, reply), package)
-    raise NothingMatched(
-        f"the package index has no `{package}`",
-        where=Position(package),
-        expected="the name of a package",
-        help="the index is that of pip's or uv's settings",
-    )
+    """The final releases of a package, newest first, from the first index that has it."""
+    page = next(_pages(session, indexes, package), None)
+    if page is None:
+        raise NothingMatched(
+            f"the package index has no `{package}`",
+            where=Position(package),
+            expected="the name of a package",
+            help="the index comes from the settings of pip or uv",
+        )
+    return _releases(page, package)
+
+
+def between(
+    releases: Iterable[PublishedRelease], since: str, before: str = ""
+) -> list[PublishedRelease]:
+    """The releases from one version up to but excluding another; "" is no limit."""
+
+    def order(version: str) -> Any:
+        return versions.order(versions.key(version))
+
+    return [
+        release
+        for release in releases
+        if not since or order(release.version) >= order(since)
+        if not before or order(release.version) < order(before)
+    ]
 
 
 def addresses(session: Session, indexes: Sequence[str], package: str) -> dict[str, str]:
-    """Where each file of a package lies, by its name; of a file that several indexes have, at the first of them."""
+    """The address of each file of a package by name, at the first index that has the file."""
+    urls: dict[str, str] = {}
+    for page in _pages(session, indexes, package):
+        for file in page.packages:
+            urls.setdefault(file.filename, file.url)
+    return urls
+
+
+def _pages(session: Session, indexes: Sequence[str], package: str) -> Iterator[ProjectPage]:
     try:
         from pypi_simple import ACCEPT_ANY
     except ImportError:
         raise missing("pypi-simple") from None
-    found: dict[str, str] = {}
     for index in indexes:
         reply = session.whole(f"{index.rstrip('/')}/{package}/", LARGEST_PAGE, ACCEPT_ANY)
         if reply is not None:
-            for file in _page(package, reply).packages:
-                found.setdefault(file.filename, file.url)
-    return found
+            yield _page(package, reply)
 
 
 def _page(package: str, reply: Reply) -> ProjectPage:
@@ -154,12 +171,12 @@ def _page(package: str, reply: Reply) -> ProjectPage:
             return ProjectPage.from_json_data(json.loads(reply.data), reply.url)
         return ProjectPage.from_html(package, reply.data.decode(), reply.url)
     except (
-        # JSON of another shape is found out wherever pypi-simple happens to look something up in it.
+        # pypi-simple does not validate JSON: any lookup in it may fail.
         *(ValueError, TypeError, KeyError, AttributeError, RecursionError),
         UnsupportedRepoVersionError,
     ) as error:
         raise IndexFailed(
-            "the package index does not answer like one",
+            "the package index sent an unexpected answer",
             where=Position(package),
             expected="the files of a project, as JSON (PEP 691) or HTML (PEP 503)",
             found=f"{kind or 'no type'}: {str(error).partition(chr(10))[0][:120]}",
@@ -172,12 +189,12 @@ def _releases(page: ProjectPage, package: str) -> list[PublishedRelease]:
     grouped: dict[Version, list[DistributionPackage]] = {}
     for file in page.packages:
         try:
-            # An index may list anything beside releases, and versions from before PEP 440: neither can be asked for.
+            # An index may list other files, and versions older than PEP 440: neither can be requested.
             version = Version(file.version or "")
         except InvalidVersion:
             continue
-        # A local version stands for one of several builds, which an index of its own has. Versions of the matrix have
-        # no epoch, without which the order would be another one.
+        # Local versions are builds for an index of their own. Versions of the matrix have no epoch, which would change
+        # their order.
         if not (version.is_prerelease or version.local or version.epoch):
             grouped.setdefault(version, []).append(file)
     if not grouped:
@@ -191,14 +208,14 @@ def _releases(page: ProjectPage, package: str) -> list[PublishedRelease]:
 
 
 def _release(version: str, files: list[DistributionPackage]) -> PublishedRelease:
-    wheels = tuple(sorted(_wheels(files), key=lambda one: one.name))
+    wheels = tuple(sorted(_wheels(files), key=lambda wheel: wheel.name))
     days = [file.upload_time.date().isoformat() for file in files if file.upload_time is not None]
-    # Of files that disagree nothing is said of all; each wheel keeps its own.
+    # The release has none if its files disagree; each wheel keeps its own.
     wanted = {_plain(file.requires_python) for file in files}
     return PublishedRelease(
         version=version,
         date=min(days, default=""),
-        # Files are yanked one by one (PEP 592): a release is withdrawn when none of them is left.
+        # Files are yanked one by one (PEP 592): a release is withdrawn when all of them are.
         yanked=all(file.is_yanked for file in files),
         requires_python=wanted.pop() if len(wanted) == 1 else "",
         wheels=wheels,
@@ -208,10 +225,10 @@ def _release(version: str, files: list[DistributionPackage]) -> PublishedRelease
 
 
 def _source(files: list[DistributionPackage]) -> Wheel | None:
-    """The source archive of a release, as what serves every machine and Python that it allows."""
-    for file in sorted(files, key=lambda one: one.filename):
+    """The source archive of a release, which serves every machine and every Python that it allows."""
+    for file in sorted(files, key=lambda file: file.filename):
         if file.package_type == "sdist" and file.filename.endswith(".tar.gz"):
-            # No tag says what a source is for: it serves every Python that its Requires-Python allows.
+            # A source has no tags: its Requires-Python decides.
             anything = tuple(
                 Serves(machine="", major=major, minor=0, later=True, glibc=(0, 0))
                 for major in (2, 3)
@@ -230,7 +247,7 @@ def _wheels(files: list[DistributionPackage]) -> Iterator[Wheel]:
             tags = parse_wheel_filename(file.filename)[3]
         except InvalidWheelFilename:
             continue
-        serves = tuple(sorted(one for tag in tags if (one := _serves(tag)) is not None))
+        serves = tuple(sorted(served for tag in tags if (served := _serves(tag)) is not None))
         if serves:
             yield _file(file, serves)
 
@@ -239,7 +256,7 @@ def _file(file: DistributionPackage, serves: tuple[Serves, ...]) -> Wheel:
     return Wheel(
         name=file.filename,
         package=file.project or "",
-        # Behind it stands the digest (PEP 503), which is no part of the address of METADATA beside the file.
+        # The fragment is the digest (PEP 503), which is not part of the address of METADATA.
         url=file.url.partition("#")[0],
         sha256=file.digests.get("sha256", ""),
         requires_python=_plain(file.requires_python),
@@ -248,7 +265,7 @@ def _file(file: DistributionPackage, serves: tuple[Serves, ...]) -> Wheel:
 
 
 def _plain(specifier: str | None) -> str:
-    """A specifier without blanks, "" for one that is none."""
+    """A specifier without blanks, "" for an invalid one."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     text = "".join((specifier or "").split())
@@ -260,10 +277,10 @@ def _plain(specifier: str | None) -> str:
 
 
 def _serves(tag: Tag) -> Serves | None:
-    """What a tag of a wheel serves, None for what is not for CPython on Linux, or free-threaded."""
+    """What a tag of a wheel serves, None if it is not for CPython on Linux, or is free-threaded."""
     interpreter = _INTERPRETER.fullmatch(tag.interpreter)
     platform = _PLATFORM.fullmatch(tag.platform)
-    # `cp313t` is the ABI of the free-threaded interpreter, which wheels of that name serve and no other one.
+    # `cp313t` is the ABI of the free-threaded interpreter.
     if interpreter is None or tag.abi.endswith("t") or (platform is None and tag.platform != "any"):
         return None
     glibc = (0, 0)
@@ -281,13 +298,13 @@ def _serves(tag: Tag) -> Serves | None:
 
 
 LARGEST = 4 << 20
-"""Bytes; the longest descriptions take some hundred KiB."""
+"""Bytes of METADATA; the longest descriptions take some hundred KiB."""
 LARGEST_SOURCE = 64 << 20
-"""Bytes of a packed source archive that are read to find what it says of itself."""
+"""Bytes of a packed source archive that are read to find its metadata."""
 _SOURCE = ".tar.gz"
-# The version of metadata in which sources say what may change when they are built (PEP 643).
+# The version of metadata from which sources declare the fields that a build may change (PEP 643).
 _SETTLED = (2, 2)
-# Lower bounds before upper ones, as people read them.
+# Lower bounds before upper ones, for readability.
 _ORDER = (">=", ">", "===", "==", "~=", "<=", "<", "!=")
 _EXACT = ("==", "!=")
 _BOUNDS: tuple[tuple[str, Callable[..., str]], ...] = (
@@ -296,15 +313,14 @@ _BOUNDS: tuple[tuple[str, Callable[..., str]], ...] = (
     ("<=", min),
     ("<", min),
 )
-# `==2.4` of PEP 440 is 2.4.0 alone, and that of a selector every 2.4.x: numbers that are left out are zeros.
+# `==2.4` is only 2.4.0 in PEP 440, and every 2.4.x in a selector, so missing numbers are filled with zeros.
 _NUMBERS = 3
 
 
 class Metadata(Value):
-    """What a wheel requires of packages that somebody asks about: lines of Requires-Dist, with their components.
+    """The requirements of a wheel: lines of Requires-Dist about components, each with its component.
 
-    `others` are the lines about packages that stand for no component, and those that nobody can read. `whole`: it says
-    everything that is required.
+    `others` are the lines about other packages, and those that cannot be parsed. `whole`: it has all requirements.
     """
 
     wheel: Wheel
@@ -314,34 +330,33 @@ class Metadata(Value):
 
     @property
     def lines(self) -> tuple[object, ...]:
-        """Everything that it says."""
+        """All lines."""
         return self.requires, self.others
 
 
 def read_metadata(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metadata:
-    """The requirements of a wheel on packages that stand for components."""
+    """The requirements of a wheel, with the component of each package that has one."""
     from packaging.metadata import parse_email
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
 
     text = _text(session, wheel)
     if not text and wheel.name.endswith(_SOURCE):
-        # It fetches a wheel from elsewhere when it is built, or is older than PKG-INFO.
+        # Its build fetches a wheel from elsewhere, or it is older than PKG-INFO.
         return Metadata(wheel=wheel, requires=(), whole=False)
-    told, _ = parse_email(text)
+    raw, _ = parse_email(text)
     named = canonicalize_name(wheel.package)
-    # METADATA that was read apart from its wheel has no digest here to be held against: its name is all that tells
-    # whether it is the right file.
-    if canonicalize_name(told.get("name", "")) != named:
+    # METADATA without its wheel has no digest to compare, so only the name shows whether it is the right file.
+    if canonicalize_name(raw.get("name", "")) != named:
         raise HarvestRefused(
-            "METADATA is not that of the wheel",
+            "METADATA belongs to another package",
             where=Position(wheel.name),
             expected=f"the name {named}",
-            found=f"`{told.get('name', '')}`",
+            found=f"`{raw.get('name', '')}`",
         )
     requires, others = [], []
-    whole = not wheel.name.endswith(_SOURCE) or _is_settled(told)
-    for line in told.get("requires_dist", []):
+    whole = not wheel.name.endswith(_SOURCE) or _is_settled(raw)
+    for line in raw.get("requires_dist", []):
         try:
             requirement = Requirement(line)
         except InvalidRequirement:
@@ -350,7 +365,7 @@ def read_metadata(session: Session, wheel: Wheel, components: Mapping[str, str])
             continue
         package = canonicalize_name(requirement.name)
         if package == named and requirement.extras:
-            # An extra that is made of others.
+            # An extra that consists of others.
             requires.append(("", line))
         elif package in components and package != named:
             requires.append((components[package], line))
@@ -361,25 +376,25 @@ def read_metadata(session: Session, wheel: Wheel, components: Mapping[str, str])
     )
 
 
-def _is_settled(told: RawMetadata) -> bool:
-    """Whether PKG-INFO of a source says all that it requires."""
-    # Tools that leave requirements to the build leave out all of them. Since PEP 643 none may mean that there is none.
+def _is_settled(raw: RawMetadata) -> bool:
+    """Whether PKG-INFO of a source has all requirements."""
+    # Tools list all requirements, or none if the build decides. Since PEP 643 the list may be empty for good.
     form = tuple(
-        int(part) for part in told.get("metadata_version", "").split(".") if part.isdigit()
+        int(digits) for digits in raw.get("metadata_version", "").split(".") if digits.isdigit()
     )
-    dynamic = [name.lower() for name in told.get("dynamic", ())]
-    return bool(told.get("requires_dist")) or (form >= _SETTLED and "requires-dist" not in dynamic)
+    dynamic = [name.lower() for name in raw.get("dynamic", ())]
+    return bool(raw.get("requires_dist")) or (form >= _SETTLED and "requires-dist" not in dynamic)
 
 
 def _text(session: Session, wheel: Wheel) -> bytes:
-    # Kept beside the pieces of the wheel, as that of a file that never changes.
-    kept = session.kept(wheel.sha256, "METADATA")
-    if kept:
-        return kept
-    # Indexes that have it do not always say so.
+    # Cached with the pieces of the wheel, which never changes.
+    cached = session.cached(wheel.sha256, "METADATA")
+    if cached:
+        return cached
+    # Try it always: some indexes serve it without declaring it.
     reply = session.whole(f"{wheel.url}.metadata", LARGEST)
     data = reply.data if reply is not None else b""
-    # A page to sign in is an answer too, and comes with status 200.
+    # The answer may also be a login page with status 200.
     if not data.startswith(b"Metadata-Version:"):
         if wheel.name.endswith(_SOURCE):
             data = of_source(session, wheel.name, wheel.url, wheel.sha256, "PKG-INFO")
@@ -391,7 +406,8 @@ def _text(session: Session, wheel: Wheel) -> bytes:
 
 def _of_wheel(session: Session, wheel: Wheel) -> bytes:
     remote = RemoteWheel(session, wheel.url, wheel.sha256)
-    members = [name for name in remote.names() if _is_metadata(name)]
+    # Only at the top: vendored packages have a .dist-info further down.
+    members = [name for name in remote.names() if re.fullmatch(r"[^/]*\.dist-info/METADATA", name)]
     if len(members) != 1:
         raise HarvestRefused(
             "the wheel has no METADATA",
@@ -403,7 +419,7 @@ def _of_wheel(session: Session, wheel: Wheel) -> bytes:
 
 
 def of_source(session: Session, name: str, url: str, sha256: str, wanted: str) -> bytes:
-    """A file of the top folder of a source archive, of which no more is read than stands before it; "" without it."""
+    """A file in the top folder of a source archive, which is read only up to that file; "" if it is missing."""
     archive = RemoteFile(session, url, sha256)
     archive.rewind()
     try:
@@ -411,8 +427,8 @@ def of_source(session: Session, name: str, url: str, sha256: str, wanted: str) -
             for member in opened:
                 folder, _, last = member.name.partition("/")
                 if folder and last == wanted and member.size <= LARGEST:
-                    held = opened.extractfile(member)
-                    return held.read() if held is not None else b""
+                    file = opened.extractfile(member)
+                    return file.read() if file is not None else b""
                 if archive.tell() > LARGEST_SOURCE:
                     break
     except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
@@ -426,80 +442,77 @@ def of_source(session: Session, name: str, url: str, sha256: str, wanted: str) -
     return b""
 
 
-def _is_metadata(name: str) -> bool:
-    folder, _, last = name.partition("/")
-    # At the top alone: what a wheel carries along has a .dist-info of its own further down.
-    return folder.endswith(".dist-info") and last == "METADATA"
-
-
 def required(
     metadata: Metadata, machine: str, python: str, extras: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The selector for each component that is required on Linux, without extras but these."""
-    from packaging.requirements import Requirement
-
-    environment = _environment(machine, python)
-    wanted = _wanted(metadata, environment, extras)
-    found: dict[str, list[Requirement]] = {}
-    for component, line in metadata.requires:
-        requirement = Requirement(line)
-        if component and _holds(requirement, environment, wanted):
-            found.setdefault(component, []).append(requirement)
-    return {component: _selector(several) for component, several in found.items()}
+    """The selector for each component that is required on Linux with these extras."""
+    specifiers: dict[str, list[Specifier]] = {}
+    lines = [entry for entry in metadata.requires if entry[0]]
+    for component, _, requirement in _applicable(metadata, lines, machine, python, extras):
+        if requirement:
+            specifiers.setdefault(component, []).extend(requirement.specifier)
+    return {component: joined(several) or "*" for component, several in specifiers.items()}
 
 
-def named(
+def required_packages(
     metadata: Metadata, machine: str, python: str, extras: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The packages that are required on Linux, without extras but these, each with its component, "" where it has none.
+    """The packages that are required on Linux with these extras, each with its component, "" for none.
 
-    Lines that nobody can read name nothing.
+    Lines that cannot be parsed are skipped.
     """
-    from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
+
+    lines = [entry for entry in metadata.requires if entry[0]]
+    lines += [("", line) for line in metadata.others]
+    return {
+        canonicalize_name(requirement.name): component
+        for component, _, requirement in _applicable(metadata, lines, machine, python, extras)
+        if requirement
+    }
+
+
+def other_requirements(metadata: Metadata, machine: str, python: str) -> set[str]:
+    """The requirements on Linux that are not components, without extras; lines that cannot be parsed are unchanged."""
+    lines = set()
+    others = [("", line) for line in metadata.others]
+    for _, line, requirement in _applicable(metadata, others, machine, python):
+        if requirement:
+            requirement.marker = None
+        lines.add(str(requirement or line))
+    return lines
+
+
+def _applicable(
+    metadata: Metadata,
+    lines: Iterable[tuple[str, str]],
+    machine: str,
+    python: str,
+    extras: Sequence[str] = (),
+) -> Iterator[tuple[str, str, Requirement | None]]:
+    """The lines that apply on Linux with these extras, each also parsed, or None if that is not possible."""
+    from packaging.requirements import InvalidRequirement, Requirement
 
     environment = _environment(machine, python)
     wanted = _wanted(metadata, environment, extras)
-    found: dict[str, str] = {}
-    for component, line in (
-        *(one for one in metadata.requires if one[0]),
-        *(("", line) for line in metadata.others),
-    ):
+    for component, line in lines:
         try:
             requirement = Requirement(line)
         except InvalidRequirement:
+            yield component, line, None
             continue
         if _holds(requirement, environment, wanted):
-            found[canonicalize_name(requirement.name)] = component
-    return found
-
-
-def besides(metadata: Metadata, machine: str, python: str) -> set[str]:
-    """What is required on Linux beside components, without extras; a line that nobody can read is as it stands."""
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    environment = _environment(machine, python)
-    found = set()
-    for line in metadata.others:
-        try:
-            requirement = Requirement(line)
-        except InvalidRequirement:
-            found.add(line)
-            continue
-        if _holds(requirement, environment, ()):
-            requirement.marker = None
-            found.add(str(requirement))
-    return found
+            yield component, line, requirement
 
 
 def _wanted(metadata: Metadata, environment: Mapping[str, str], extras: Iterable[str]) -> set[str]:
-    """Some extras, with those that they are made of."""
+    """Some extras, with the extras that they consist of."""
     from packaging.requirements import Requirement
 
     own = [Requirement(line) for component, line in metadata.requires if not component]
     wanted = set(extras)
     while True:
-        # An extra may be made of others (`app[more]; extra == "all"`), and these again, so that one pass is not enough.
+        # An extra may consist of others (`app[more]; extra == "all"`), and these of more, so one pass is not enough.
         more = {
             extra
             for requirement in own
@@ -512,7 +525,7 @@ def _wanted(metadata: Metadata, environment: Mapping[str, str], extras: Iterable
 
 
 def _holds(requirement: Requirement, environment: Mapping[str, str], extras: Iterable[str]) -> bool:
-    # A marker compares `extra` with one name (PEP 508): each is put to it alone, and none for what always holds.
+    # A marker compares `extra` with one name (PEP 508): try each, and "" for lines that do not depend on one.
     marker = requirement.marker
     return marker is None or any(
         marker.evaluate({**environment, "extra": extra}) for extra in ("", *extras)
@@ -520,7 +533,7 @@ def _holds(requirement: Requirement, environment: Mapping[str, str], extras: Ite
 
 
 def _environment(machine: str, python: str) -> dict[str, str]:
-    # The last patch of a series: what only its first ones take is not what people have.
+    # The last patch of a series, which is what users have.
     return {
         "implementation_name": "cpython",
         "os_name": "posix",
@@ -533,25 +546,23 @@ def _environment(machine: str, python: str) -> dict[str, str]:
     }
 
 
-def _selector(requirements: Iterable[Requirement]) -> str:
-    return joined(one for requirement in requirements for one in requirement.specifier) or "*"
-
-
 def joined(specifiers: Iterable[Specifier]) -> str:
-    """Specifiers as one selector, lower bounds first; of several bounds of one kind the one that decides."""
+    """Specifiers as one selector, lower bounds first; of several bounds of one kind only the strictest."""
     from packaging.version import Version
 
-    found: dict[str, list[str]] = {}
-    for one in specifiers:
-        found.setdefault(one.operator, []).append(_written(one.operator, one.version))
-    # Several lines may be about one package, and all of them hold.
+    by_operator: dict[str, list[str]] = {}
+    for specifier in specifiers:
+        by_operator.setdefault(specifier.operator, []).append(
+            _written(specifier.operator, specifier.version)
+        )
+    # Several lines may be about one package, and all of them apply.
     for operator, decides in _BOUNDS:
-        if operator in found:
-            found[operator] = [decides(found[operator], key=Version)]
+        if operator in by_operator:
+            by_operator[operator] = [decides(by_operator[operator], key=Version)]
     clauses = (
         f"{operator}{version}"
         for operator in _ORDER
-        for version in sorted(set(found.get(operator, ())))
+        for version in sorted(set(by_operator.get(operator, ())))
     )
     return ",".join(clauses)
 
@@ -560,11 +571,10 @@ def ordered(specifier: str) -> str:
     """A specifier of Requires-Python, lower bounds first."""
     from packaging.specifiers import SpecifierSet
 
-    return ",".join(sorted(map(str, SpecifierSet(specifier)), key=_place))
-
-
-def _place(clause: str) -> tuple[int, str]:
-    return next(place for place, sign in enumerate(_ORDER) if clause.startswith(sign)), clause
+    clauses = SpecifierSet(specifier)
+    return ",".join(
+        map(str, sorted(clauses, key=lambda clause: (_ORDER.index(clause.operator), str(clause))))
+    )
 
 
 def _written(operator: str, version: str) -> str:
@@ -576,7 +586,7 @@ def _written(operator: str, version: str) -> str:
         read = Version(version)
     except InvalidVersion:
         return version
-    # A local version stands for one build of a release: `==2.1.0+cu121` pins what the matrix calls 2.1.0.
+    # A local version is one build of a release: `==2.1.0+cu121` pins release 2.1.0 of the matrix.
     numbers = read.release
     if operator in _EXACT and not (read.is_prerelease or read.is_postrelease):
         numbers += (0,) * (_NUMBERS - len(numbers))

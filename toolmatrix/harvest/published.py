@@ -1,13 +1,12 @@
-"""How many final releases of each component the package index lists, and which is the newest: what coverage is of."""
+"""The number of final releases of each component on the package index, and the newest: the base of coverage."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from toolmatrix.facts import pieces
 from toolmatrix.harvest import families, project
 from toolmatrix.harvest.families import Family, HarvestContext
-from toolmatrix.harvest.index import THREADS
 
 COLUMNS = ("component", "package", "releases", "series", "newest")
 """The columns of the data table `published`."""
@@ -15,31 +14,28 @@ COLUMNS = ("component", "package", "releases", "series", "newest")
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The data table `published`, a row for each package of a component. Raises ToolmatrixError."""
-    fields = family.node.only(f"family `{family.name}`", ("kind", "about", "packages"))
-    own = fields["packages"].mapping("packages") if "packages" in fields else {}
+    own = pieces.entries(family.only((), ("packages",)), "packages")
     packages = {
         **context.packages,
         **{name: node.string("a component") for name, node in own.items()},
     }
-    where = families.indexes(context.env)
-    urls = (context.place,) if context.place else where.urls
-    context.session.trust(where.certificates, where.proxy)
+    urls = families.index_urls(context)
     known = context.components or frozenset()
-    asked = sorted((owner, name) for name, owner in packages.items() if owner in known)
+    pairs = sorted((owner, name) for name, owner in packages.items() if owner in known)
+    published = families.run_parallel(
+        lambda pair: project.releases(context.session, urls, pair[1]), pairs, context.progress
+    )
     rows = []
-    with ThreadPoolExecutor(THREADS) as workers:
-        # It gives answers back in the order of the questions, whichever came first: rows have to stand as they did.
-        listed = workers.map(lambda one: project.releases(context.session, urls, one[1]), asked)
-        for done, ((component, package), found) in enumerate(zip(asked, listed, strict=True), 1):
-            # What is known by its series, such as 3.31, has one release for all of it.
-            series = {tuple(one.version.split(".")[:2]) for one in found}
-            rows.append([component, package, str(len(found)), str(len(series)), found[0].version])
-            context.progress(done, len(asked))
+    for (component, package), releases in zip(pairs, published, strict=True):
+        # Components that are known by series, such as 3.31, have one release for each.
+        series = {tuple(release.version.split(".")[:2]) for release in releases}
+        newest = releases[0].version
+        rows.append([component, package, str(len(releases)), str(len(series)), newest])
     return {
         "sources": {
             "package-index": {
                 "title": "Python package index: file lists",
-                "at": f"packages {asked[0][1]} to {asked[-1][1]}, as the rows name them",
+                "at": f"packages {pairs[0][1]} to {pairs[-1][1]}, as the rows name them",
                 "read": context.day.isoformat(),
             }
         },

@@ -1,7 +1,7 @@
-"""What a family of source trees reads: its files, and the ways in which a value stands in the text of one.
+"""The files that a family of source trees reads, and the methods that extract values from their text.
 
-By a pattern, under a key, assigned, in a Dockerfile, in a table: matrix/families.yaml says which, and what cells come
-of it. None of the ways executes anything: Python is parsed, and of what it assigns literals are taken.
+By a pattern, under a key, assigned, in a Dockerfile, in a table: matrix/families.yaml names the method and the cells
+for its values. No method executes anything: Python is parsed, and only literals are read.
 """
 
 from __future__ import annotations
@@ -10,39 +10,41 @@ import csv
 import html.parser
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from toolmatrix import toml
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.facts import pieces, versions, yamlfile
 from toolmatrix.facts.yamlfile import YamlNode
+from toolmatrix.harvest.families import plain_value
 from toolmatrix.value import Value
 
 Grid = list[dict[str, list[str]]]
-"""The rows of a table: what stands under each label, several texts where cells go on in the rows below."""
+"""The rows of a table: the texts under each label, several if a label occurs more than once."""
 
 
 class Unread(Exception):
-    """A text in which a value does not stand as it should; says what was found instead."""
+    """A value is not in the text as expected; the message is what was found instead."""
 
 
 def key(text: str, path: str, words: YamlNode) -> list[str]:
-    """The texts under the keys `words` in JSON, TOML or YAML, as the name of the file says; several in a list."""
+    """The texts under the keys `words` in JSON, TOML or YAML, by the name of the file; several for a list."""
     value = _document(text, path)
-    for word in words.several():
-        if not isinstance(value, dict) or word.text not in value:
-            raise Unread(f"no key `{word.text}`")
-        value = value[word.text]
+    for name in words.several():
+        if not isinstance(value, dict) or name.text not in value:
+            raise Unread(f"no key `{name.text}`")
+        value = value[name.text]
     values = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, (str, int, float)) for one in values):
-        raise Unread("something else than text or numbers under the key")
-    return [str(one) for one in values]
+    if not all(isinstance(entry, (str, int, float)) for entry in values):
+        raise Unread("neither text nor numbers under the key")
+    return [str(entry) for entry in values]
 
 
 def _document(text: str, path: str) -> Any:
     if path.endswith((".yaml", ".yml")):
-        # As the texts that stand there: PyYAML's own values would make 3.1 of Python 3.10.
-        return _plain(yamlfile.parse(text.encode(), path, _YAML))
+        # As text: PyYAML would turn Python 3.10 into 3.1.
+        return plain_value(yamlfile.parse(text.encode(), path, _YAML))
     if path.endswith((".toml", ".lock")):
         return toml.parse(text, path, HarvestRefused, path)
     import json
@@ -58,12 +60,6 @@ _YAML = yamlfile.NodeKind(
 )
 
 
-def _plain(node: YamlNode) -> Any:
-    if node.fields is not None:
-        return {name: _plain(part) for name, part in node.fields.items()}
-    return node.text if node.items is None else [_plain(part) for part in node.items]
-
-
 def assignment(text: str, _path: str, name: YamlNode) -> list[str]:
     """The literal that a Python file assigns to a name, or the literals of a list of them."""
     import ast
@@ -73,45 +69,45 @@ def assignment(text: str, _path: str, name: YamlNode) -> list[str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise Unread("no Python") from None
     values = [
-        one.value
-        for one in ast.walk(tree)
-        if isinstance(one, (ast.Assign, ast.AnnAssign))
-        for target in (one.targets if isinstance(one, ast.Assign) else [one.target])
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Assign, ast.AnnAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name) and target.id == name.text
     ]
-    parts = [
-        part
+    literals = [
+        literal
         for value in values
-        for part in (value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value])
+        for literal in (value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value])
     ]
     if not values:
         raise Unread(f"nothing is assigned to `{name.text}`")
     return [
-        str(part.value)
-        for part in parts
-        if isinstance(part, ast.Constant) and isinstance(part.value, (str, int, float))
+        str(literal.value)
+        for literal in literals
+        if isinstance(literal, ast.Constant) and isinstance(literal.value, (str, int, float))
     ]
 
 
-def dockerfile(text: str, _path: str, word: YamlNode) -> list[str]:
-    """The images of the stages of a Dockerfile (`FROM`), or the values it gives a variable (`ENV NAME`, `ARG NAME`)."""
-    instruction, _, name = word.string("an instruction").partition(" ")
-    found = []
-    for told, rest in _instructions(text):
-        if told == instruction == "FROM":
-            # `--platform=...` may stand before the image, and `AS name` behind it.
-            found += [part for part in rest.split() if not part.startswith("--")][:1]
-        elif told == instruction:
+def dockerfile(text: str, _path: str, node: YamlNode) -> list[str]:
+    """The images of the stages of a Dockerfile (`FROM`), or the values of a variable (`ENV NAME`, `ARG NAME`)."""
+    instruction, _, name = node.string("an instruction").partition(" ")
+    values = []
+    for keyword, rest in _instructions(text):
+        if keyword == instruction == "FROM":
+            # `--platform=...` may precede the image, and `AS name` may follow it.
+            values += [argument for argument in rest.split() if not argument.startswith("--")][:1]
+        elif keyword == instruction:
             pairs = re.findall(r"([\w.-]+)=(\"[^\"]*\"|'[^']*'|\S*)", rest)
             # The older form, `ENV NAME value`, has no `=`.
-            if told == "ENV" and not pairs:
+            if keyword == "ENV" and not pairs:
                 pairs = [tuple(rest.split(None, 1))]
-            found += [value.strip("\"'") for left, value in pairs if left == name]
-    return found
+            values += [value.strip("\"'") for left, value in pairs if left == name]
+    return values
 
 
 def _instructions(text: str) -> Iterator[tuple[str, str]]:
-    # Comments go, also between the lines of one instruction.
+    # Remove comments, also between the lines of one instruction.
     lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     for line in re.sub(r"\\[ \t]*\n", " ", lines).split("\n"):
         words = line.split(None, 1)
@@ -122,8 +118,8 @@ def _instructions(text: str) -> Iterator[tuple[str, str]]:
 def grid(text: str, path: str, *, columns: bool, after: str) -> Grid:
     """A table of CSV, Markdown or HTML, as rows by the labels of its columns.
 
-    In Markdown it is the first table behind what `after` matches. `columns` says that each column is a record, whose
-    labels stand in the first column; a row without one goes on with the row above it.
+    In Markdown it is the first table after the match of `after`. With `columns`, each column is a record, and the first
+    column has the labels; a row without a label continues the row above it.
     """
     if after:
         start = re.search(after, text, re.MULTILINE)
@@ -134,8 +130,10 @@ def grid(text: str, path: str, *, columns: bool, after: str) -> Grid:
     if len(rows) < 2:
         raise Unread("no table")
     if columns:
-        _fill_down(rows)
-        rows = [list(record) for record in zip(*_even(rows), strict=True)]
+        above = ""
+        for row in rows:
+            above = row[0] = row[0] or above
+        rows = [list(record) for record in zip_longest(*rows, fillvalue="")]
     return [_labelled(rows[0], row) for row in rows[1:]]
 
 
@@ -186,27 +184,16 @@ class _HtmlTable(html.parser.HTMLParser):
             self.rows[-1][-1] += data
 
 
-def _fill_down(rows: list[list[str]]) -> None:
-    above = ""
-    for row in rows:
-        above = row[0] = row[0] or above
-
-
-def _even(rows: list[list[str]]) -> list[list[str]]:
-    widest = max(map(len, rows))
-    return [row + [""] * (widest - len(row)) for row in rows]
-
-
 def _labelled(labels: Iterable[str], row: Iterable[str]) -> dict[str, list[str]]:
     record: dict[str, list[str]] = {}
-    # Where cells are missing at the end, the last labels have none.
+    # A row may lack cells at the end.
     for label, cell in zip(labels, row):  # noqa: B905
         record.setdefault(label, []).append(cell)
     return record
 
 
 def column(record: Mapping[str, list[str]], label: str) -> list[str]:
-    """What a record of a table has under the label that a pattern fits; Unread where no label or several do."""
+    """The cells of a record under the label that a pattern matches; Unread if not exactly one label matches."""
     fit = [name for name in record if re.fullmatch(label, name)]
     if len(fit) != 1:
         raise Unread(f"{len(fit)} columns that fit `{label}`, among " + ", ".join(record)[:200])
@@ -221,58 +208,60 @@ EXTRACTORS: Mapping[str, Callable[[str, str, YamlNode], list[str]]] = {
 
 
 _READ = ("path", "paths", "where", "releases", "grid", "cells")
-_OTHER_WAYS = ("match", "column", "date")
-_WAYS = (*EXTRACTORS, *_OTHER_WAYS)
-_CELL = (*_WAYS, "is", "words", "several", "nothing", "releases")
+_OTHER_METHODS = ("match", "column", "date")
+_METHODS = (*EXTRACTORS, *_OTHER_METHODS)
+_CELL = (*_METHODS, "is", "words", "several", "nothing", "releases")
 _VALUE = "value"
-# `{major+1}`: what comes before the next major release is written as below it.
+# `{major+1}`: an upper bound below the next major release.
 _NAMED = re.compile(r"\{(\w+)(\+1)?\}")
-# What an error shows of a text.
-_SHOWN = 80
+# Characters of a text in an error.
+_EXCERPT = 80
 _NOTHING: Mapping[str, str] = {}
 
 
 class CellReading(Value):
-    """How the value of one column is found, and in which releases it has to be there.
+    """How to read the value of one column, and the releases that have to have it.
 
-    `way` is one of those of `ways`, `column` of a table, `date` of the tag, or `match` alone for the text as a whole.
+    `method` is a key of `EXTRACTORS`, `column` of a table, `date` of the tag, or `match` alone for the whole text.
     """
 
-    way: str
+    method: str
     node: YamlNode
     match: re.Pattern[str] | None
     template: str
-    # What a value is called here; one that is not among them is refused.
+    # The names of values in the matrix; other values are refused.
     words: Mapping[str, str]
-    # One value, or several: separated by blanks as in a selector, or as a list.
+    # "" for one value, or how several are written: `blanks` as in a selector, or `list`.
     several: str
     nothing: tuple[str, ...]
     releases: str
 
     @property
     def expected(self) -> str:
-        """What is looked for, for people."""
-        return self.match.pattern if self.match else f"{self.way} {pieces.printed(self.node)}"
+        """A description of the expected text, for errors."""
+        return self.match.pattern if self.match else f"{self.method} {pieces.printed(self.node)}"
 
-    def values(self, texts: Sequence[str], given: Mapping[str, str] = _NOTHING) -> list[str]:
-        """The values in these texts, each once; `given` are groups that its template may name besides.
+    def values(self, texts: Sequence[str], extra_groups: Mapping[str, str] = _NOTHING) -> list[str]:
+        """The distinct values in these texts; its template may also use `extra_groups`.
 
-        Raises Unread where none is, or several are and one was expected.
+        Raises Unread if there is none, or if there are several and one was expected.
         """
-        # `N/A` is told, and is nothing: it must not be refused like a value that is missing.
-        told = [text for text in texts if text not in self.nothing]
-        if texts and not told:
+        # `N/A` is an explicit nothing, unlike a missing value.
+        stated = [text for text in texts if text not in self.nothing]
+        if texts and not stated:
             return []
-        found = dict.fromkeys(
-            self._value({**given, **groups}) for text in told for groups in self._parts(text)
+        values = dict.fromkeys(
+            self._value({**extra_groups, **groups})
+            for text in stated
+            for groups in self._matches(text)
         )
-        if not found:
-            raise Unread(repr("; ".join(told)[:_SHOWN]) if told else "nothing")
-        if len(found) > 1 and not self.several:
-            raise Unread(f"{len(found)} values: {', '.join(found)[:_SHOWN]}")
-        return list(found)
+        if not values:
+            raise Unread(repr("; ".join(stated)[:_EXCERPT]) if stated else "nothing")
+        if len(values) > 1 and not self.several:
+            raise Unread(f"{len(values)} values: {', '.join(values)[:_EXCERPT]}")
+        return list(values)
 
-    def _parts(self, text: str) -> Iterator[Mapping[str, str]]:
+    def _matches(self, text: str) -> Iterator[Mapping[str, str]]:
         if self.match is None:
             yield {_VALUE: text.strip()}
             return
@@ -285,12 +274,12 @@ class CellReading(Value):
             self.template,
         )
         if self.words and value not in self.words:
-            raise Unread(f"`{value[:_SHOWN]}`, and not one of {', '.join(self.words)}")
+            raise Unread(f"`{value[:_EXCERPT]}`, not one of {', '.join(self.words)}")
         return self.words.get(value, value)
 
 
 class GridReading(Value):
-    """A table of releases in a file: whether its columns are records, what stands before it, what names a release."""
+    """A table of releases in a file: whether columns are records, a pattern before it, and the reading of a release."""
 
     columns: bool
     after: str
@@ -298,16 +287,16 @@ class GridReading(Value):
 
 
 class PathsReading(Value):
-    """Files of one release each: a pattern of their paths, and what names the release of one."""
+    """Files of one release each: a pattern of their paths, and the reading of their release."""
 
     match: re.Pattern[str]
     release: CellReading
 
 
 class FileReading(Value):
-    """One file that is read, or many; the releases that have it, and the cells that come out of it.
+    """One file to read, or many, with the releases that have it and the cells that it fills.
 
-    Without a path it is the tag that is read.
+    Without a path, the tag is read.
     """
 
     path: str
@@ -315,15 +304,15 @@ class FileReading(Value):
     where: str
     releases: str
     grid: GridReading | None
-    # Of several readings of a cell the values follow one another.
+    # The values of several readings of a cell are concatenated.
     cells: Mapping[str, Sequence[CellReading | str]]
 
 
 def file(node: YamlNode) -> FileReading:
     """One item under `read:`. Raises MatrixError."""
-    fields = node.only("what is read", _READ, ("cells",))
+    fields = node.only("an item of `read`", _READ, ("cells",))
     paths = _paths(fields["paths"]) if "paths" in fields else None
-    given = tuple(paths.match.groupindex) if paths else ()
+    extra_groups = tuple(paths.match.groupindex) if paths else ()
     return FileReading(
         path=_path(fields["path"]) if "path" in fields else "",
         paths=paths,
@@ -331,14 +320,14 @@ def file(node: YamlNode) -> FileReading:
         releases=_selector(fields),
         grid=_grid(fields["grid"]) if "grid" in fields else None,
         cells={
-            name: [one.text or _cell(one, given) for one in part.several()]
-            for name, part in fields["cells"].mapping("cells").items()
+            name: [cell.text or _cell(cell, extra_groups) for cell in entry.several()]
+            for name, entry in fields["cells"].mapping("cells").items()
         },
     )
 
 
 def pattern(node: YamlNode) -> re.Pattern[str]:
-    """A regular expression, for each line of a text. Raises MatrixError."""
+    """A regular expression in multiline mode. Raises MatrixError."""
     try:
         return re.compile(node.string("a pattern"), re.MULTILINE)
     except re.error as error:
@@ -346,8 +335,8 @@ def pattern(node: YamlNode) -> re.Pattern[str]:
 
 
 def among(version: str, selector: str) -> bool:
-    """Whether a selector admits a version. Raises SelectorError for what is no version."""
-    # The lowest bit is that of `absent`, which is no version.
+    """Whether a selector admits a version. Raises SelectorError for an invalid version."""
+    # The lowest bit is `absent`.
     return versions.Scale("pep440", [version]).select(selector) > 1
 
 
@@ -373,27 +362,31 @@ def _paths(node: YamlNode) -> PathsReading:
     return PathsReading(match=match, release=_cell(fields["release"], tuple(match.groupindex)))
 
 
-def _cell(node: YamlNode, given: tuple[str, ...] = ()) -> CellReading:
+def _cell(node: YamlNode, extra_groups: tuple[str, ...] = ()) -> CellReading:
     fields = node.only("a cell", _CELL)
-    named = [way for way in _WAYS if way in fields]
-    # A pattern also takes apart what another way has found.
-    way = [one for one in named if one != "match"] or named
-    if len(way) != 1:
-        node.fail("a cell is read in one way", expected=f"one of {', '.join(_WAYS)}")
+    named = [method for method in _METHODS if method in fields]
+    # A pattern may be combined with another method, to match in its values.
+    chosen = [method for method in named if method != "match"] or named
+    if len(chosen) != 1:
+        node.fail(
+            "a cell needs exactly one way to read it", expected=f"one of {', '.join(_METHODS)}"
+        )
     match = pattern(fields["match"]) if "match" in fields else None
     template = pieces.text(fields, "is", f"{{{_VALUE}}}")
-    known = {_VALUE, *given, *(match.groupindex if match else ())}
+    known = {_VALUE, *extra_groups, *(match.groupindex if match else ())}
     for name, _ in _NAMED.findall(template):
         if name not in known:
             fields["is"].fail(f"`match` has no group `{name}`", expected=", ".join(sorted(known)))
     return CellReading(
-        way=way[0],
-        node=fields[way[0]],
+        method=chosen[0],
+        node=fields[chosen[0]],
         match=match,
         template=template,
-        words={name: one.string("a word") for name, one in pieces.entries(fields, "words").items()},
+        words={
+            name: node.string("a word") for name, node in pieces.entries(fields, "words").items()
+        },
         several=pieces.choice(fields, "several", ("blanks", "list")),
-        nothing=tuple(one.string("a text") for one in pieces.several(fields, "nothing")),
+        nothing=tuple(node.string("a text") for node in pieces.several(fields, "nothing")),
         releases=_selector(fields),
     )
 

@@ -1,6 +1,6 @@
-"""uv as the judge of answers: whether it resolves pins for a Python and a machine, from wheels alone.
+"""uv as resolver: whether pins resolve for a Python and a machine, from wheels only.
 
-It also tells which Pythons there are, and makes environments of pins.
+It also lists the installed Pythons, and creates environments of pins.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ PATIENCE = 180
 """Seconds for one answer."""
 
 _OWN = (
-    # A pyproject.toml or uv.toml where it happens to be started would add constraints of its own to the question.
+    # A pyproject.toml or uv.toml in the current folder would add its constraints.
     "--no-config",
-    # It is asked about a Python that need not be here, and would fetch one.
+    # It would download a Python that is not installed.
     "--no-python-downloads",
 )
-# A source archive says what it needs by running its own program.
+# The requirements of a source archive are known only after running its code.
 _WHEELS = ("--only-binary", ":all:")
 _COMPILE = ("pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", *_WHEELS, *_OWN)
-# What adds to the indexes that a command line names.
+# Variables that add to the indexes of the command line.
 _OTHER_INDEXES = ("UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
 
 
 class Interpreter(Value):
-    """A Python on this machine: its path, its version in full, and the series of it."""
+    """A Python on this machine: its path, its full version, and its series."""
 
     path: str
     version: str
@@ -50,48 +50,48 @@ class Interpreter(Value):
 
 
 class Resolver(Protocol):
-    """What says whether pins of Python packages resolve."""
+    """A resolver of Python packages."""
 
     name: str
 
     def refusal(self, requirements: Sequence[str], python: str, platform: str) -> str:
-        """Why they do not, "" where they do."""
+        """Why pins do not resolve, "" if they do."""
 
 
 class Uv:
-    """The program, found on PATH or beside this interpreter. Raises ToolMissing where there is none."""
+    """The program, on PATH or beside this interpreter. Raises ToolMissing if it is not installed."""
 
     name = "uv"
 
     def __init__(self, env: Mapping[str, str], option: str = "--online") -> None:
         self.env = dict(env)
         # A virtual environment that was not activated is not on PATH.
-        beside = os.path.dirname(sys.executable)
-        found = shutil.which("uv", path=env.get("PATH")) or shutil.which("uv", path=beside)
-        if not found:
+        folder = os.path.dirname(sys.executable)
+        program = shutil.which("uv", path=env.get("PATH")) or shutil.which("uv", path=folder)
+        if not program:
             raise ToolMissing(
                 "uv is needed to check answers with a resolver",
                 expected="`uv` on PATH",
                 help=f"`pip install uv`, or leave `{option}` out",
             )
-        self.program = found
+        self.program = program
 
     def refusal(self, requirements: Sequence[str], python: str, platform: str) -> str:
-        """Why pins do not resolve, "" where they do; `platform` is `x86_64-manylinux_2_28` and the like.
+        """Why pins do not resolve, "" if they do; `platform` is `x86_64-manylinux_2_28` or similar.
 
-        Raises ToolMissing where uv failed otherwise.
+        Raises ToolMissing if uv failed.
         """
         where = ("--python", sys.executable, "--python-version", python)
-        _, said = self._compiled(requirements, *where, "--python-platform", platform)
-        return said
+        _, refusal = self._compile(requirements, *where, "--python-platform", platform)
+        return refusal
 
     def pins(self, requirements: Sequence[str], python: Interpreter) -> tuple[tuple[str, ...], str]:
-        """The newest packages that requirements take on this machine, each `name==version`, or why there are none.
+        """The newest packages for requirements on this machine, each `name==version`, or why they do not resolve.
 
-        Raises ToolMissing where uv failed otherwise.
+        Raises ToolMissing if uv failed.
         """
-        found, said = self._compiled(requirements, "--python", python.path)
-        return tuple(sorted(found.split())), said
+        output, refusal = self._compile(requirements, "--python", python.path)
+        return tuple(sorted(output.split())), refusal
 
     def lock(
         self,
@@ -101,11 +101,11 @@ class Uv:
         alone: bool = False,
         sources: Sequence[str] = (),
     ) -> str:
-        """Write all packages that requirements take to a `pylock.toml` (PEP 751): why there are none, "" if there are.
+        """Write all packages for requirements to a `pylock.toml` (PEP 751): why they do not resolve, "" if they do.
 
-        Of the packages of `sources` their archives are taken, whose own programs uv runs to learn what they require.
-        The user's own settings of uv hold, and none of the folder that it happens to be started in; `alone` nothing is
-        asked but what `where` names, which are further arguments. Raises ToolMissing where uv failed otherwise.
+        `where` are further arguments. For the packages in `sources` uv uses source archives, and runs their code to
+        learn their requirements. The user's settings of uv apply, but not those of the current folder; with `alone`,
+        only the indexes in `where` are used. Raises ToolMissing if uv failed.
         """
         done = self._run(
             *("pip", "compile", "-", "--quiet", "--format", "pylock.toml", "--output-file", path),
@@ -119,70 +119,70 @@ class Uv:
         return self._refusal(done)
 
     def interpreters(self, paths: Sequence[str] = ()) -> list[Interpreter]:
-        """The newest CPython of each series that is installed, or the ones at paths; the oldest first.
+        """The newest installed CPython of each series, or those at `paths`; the oldest first.
 
-        Raises ToolMissing, and UsageError for a path that is no Python.
+        Raises ToolMissing, and UsageError for a path that is not a Python.
         """
-        found = []
+        interpreters = []
         for path in paths:
             done = self._run("python", "find", "--show-version", path, *_OWN)
             if done.returncode:
                 raise UsageError(
-                    "no Python can be started there", expected="the path of a Python", found=path
+                    "the path is not a Python interpreter",
+                    expected="the path of a Python",
+                    found=path,
                 )
-            found.append(Interpreter(path=path, version=done.stdout.strip()))
+            interpreters.append(Interpreter(path=path, version=done.stdout.strip()))
         if not paths:
             done = self._run("python", "list", "--only-installed", "--output-format=json", *_OWN)
-            found = [
-                Interpreter(path=one["path"], version=one["version"])
-                for one in json.loads(done.stdout or "[]")
-                if (one["implementation"], one["variant"]) == ("cpython", "default")
+            interpreters = [
+                Interpreter(path=entry["path"], version=entry["version"])
+                for entry in json.loads(done.stdout or "[]")
+                if (entry["implementation"], entry["variant"]) == ("cpython", "default")
             ]
-        # The first of each is the newest, as uv lists them.
-        held: dict[str, Interpreter] = {}
-        for one in found:
-            held.setdefault(one.series, one)
-        return sorted(held.values(), key=lambda one: tuple(map(int, one.series.split("."))))
+        # uv lists the newest of each series first.
+        newest: dict[str, Interpreter] = {}
+        for interpreter in interpreters:
+            newest.setdefault(interpreter.series, interpreter)
+        return sorted(
+            newest.values(), key=lambda interpreter: tuple(map(int, interpreter.series.split(".")))
+        )
 
     def environment(self, folder: str, python: Interpreter) -> None:
-        """Make an environment without any package. Raises ToolMissing."""
-        self._done("venv", folder, "--python", python.path, *_OWN)
+        """Create an environment without packages. Raises ToolMissing."""
+        self._run_checked("venv", folder, "--python", python.path, *_OWN)
 
     def fill(self, folder: str, pins: Sequence[str]) -> None:
-        """Let an environment hold these packages and no others, from wheels. Raises ToolMissing."""
-        # What is kept by uv would fill a disk with every release of a framework.
+        """Install exactly these packages into an environment, from wheels. Raises ToolMissing."""
+        # The cache of uv would fill a disk with every release of a framework.
         where = ("--python", folder, "--no-cache")
-        self._done("pip", "sync", "-", *where, *_WHEELS, *_OWN, text="\n".join(pins) + "\n")
+        self._run_checked("pip", "sync", "-", *where, *_WHEELS, *_OWN, text="\n".join(pins) + "\n")
 
-    def _compiled(self, requirements: Sequence[str], *where: str) -> tuple[str, str]:
+    def _compile(self, requirements: Sequence[str], *where: str) -> tuple[str, str]:
         done = self._run(*_COMPILE, *where, text="\n".join(requirements) + "\n")
-        said = self._refusal(done)
-        return "" if said else done.stdout, said
+        refusal = self._refusal(done)
+        return "" if refusal else done.stdout, refusal
 
     def _refusal(self, done: subprocess.CompletedProcess[str]) -> str:
-        # uv ends with 1 where there is no solution, and with 2 where it could not look for one.
+        # uv exits with 1 if there is no solution, and with 2 for other errors.
         if done.returncode == 1:
             return " ".join(done.stderr.split()).removeprefix("error: ")
         if done.returncode:
             raise self._failure(done)
         return ""
 
-    def _done(self, *words: str, text: str = "") -> None:
+    def _run_checked(self, *words: str, text: str = "") -> None:
         done = self._run(*words, text=text)
         if done.returncode:
             raise self._failure(done)
 
     def _failure(self, done: subprocess.CompletedProcess[str]) -> ToolMissing:
-        said = " ".join(done.stderr.split())
+        message = " ".join(done.stderr.split())
         help = "run it by hand: uv " + " ".join(done.args[1:])
-        return ToolMissing("uv failed", found=said[-400:], help=help)
+        return ToolMissing("uv failed", found=message[-400:], help=help)
 
     def _run(
-        self,
-        *words: str,
-        text: str = "",
-        folder: str | None = None,
-        without: Sequence[str] = (),
+        self, *words: str, text: str = "", folder: str | None = None, without: Sequence[str] = ()
     ) -> subprocess.CompletedProcess[str]:
         try:
             return subprocess.run(  # noqa: S603 - a list of arguments, of which only versions are not ours

@@ -1,7 +1,7 @@
-"""Facts of what was run, in files that runs add to: images that were built, and packages that went together.
+"""Facts from runs, in files that each run adds to: images that were built, and packages that were imported together.
 
-What was run before, or on another machine, was run as well and stays. Of newer packages with which a release fails the
-first is found by halving.
+Rows of earlier runs, or of other machines, are kept. Bisection finds the first newer package with which a release
+fails.
 """
 
 from __future__ import annotations
@@ -28,97 +28,99 @@ _NEEDED = ("id", "source", "evidence", "key", "columns", "rows")
 
 
 def read_tables(path: str) -> dict[str, dict[str, Any]]:
-    """The tables of a file by id, {} where there is none. Raises MatrixError."""
+    """The tables of a file by id, {} if the file does not exist. Raises MatrixError."""
     if not os.path.exists(path):
         return {}
     fields = yamlfile.read(path).only(
-        "a file of what was run", ("schema", "sources", "tables"), ("schema",)
+        "a file of runs", ("schema", "sources", "tables"), ("schema",)
     )
-    found = {}
+    tables = {}
     for node in pieces.items(fields, "tables"):
-        # Whatever else is there was put by somebody, and would be lost or break what comes after.
-        own = node.only("a table of what was run", _TABLE, _NEEDED)
+        # Other keys were added by hand, and would get lost or break later steps.
+        own = node.only("a table of runs", _TABLE, _NEEDED)
         for row in own["rows"].sequence("rows"):
-            row.only("a row of what was run", tuple(row.mapping("a row")), ("id", "day"))
-        held = _plain(node)
-        found[held["id"]] = held
-    return found
+            row.only("a row of runs", tuple(row.mapping("a row")), ("id", "day"))
+        table = _plain(node)
+        tables[table["id"]] = table
+    return tables
 
 
-def table_of(held: dict[str, dict[str, Any]], id: str, head: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of an id, a new one with this head where there is none."""
-    return held.setdefault(id, {"id": id, **head, "rows": []})
+def table_of(tables: dict[str, dict[str, Any]], id: str, head: Mapping[str, Any]) -> dict[str, Any]:
+    """The table with an id; a new one with this head if it is missing."""
+    return tables.setdefault(id, {"id": id, **head, "rows": []})
 
 
-def put(table: dict[str, Any], row: dict[str, Any]) -> None:
-    """Put a row in, in the place of the one with its id."""
-    table["rows"] = [one for one in table["rows"] if one["id"] != row["id"]] + [row]
+def replace_row(table: dict[str, Any], row: dict[str, Any]) -> None:
+    """Add a row, instead of one with the same id."""
+    table["rows"] = [other for other in table["rows"] if other["id"] != row["id"]] + [row]
 
 
 def tables_document(
-    held: Mapping[str, Mapping[str, Any]],
+    tables: Mapping[str, Mapping[str, Any]],
     keys: Callable[[Mapping[str, Any], str], list[str]],
     title: str,
     at: str,
 ) -> dict[str, Any]:
-    """The facts of tables whose sources are called KIND-COMPONENT, each read on the day of its newest row.
+    """The facts of tables whose sources are named KIND-COMPONENT, each read on the day of its newest row.
 
-    `keys` has the order of a row, by its subject; `{}` in `at`, which says what was run, is the component.
+    `keys` gives the order of the keys of a row, by its subject; `{}` in `at` is the component.
     """
     days: dict[str, str] = {}
-    for one in held.values():
-        last = max(row["day"] for row in one["rows"])
-        days[one["source"]] = max(last, days.get(one["source"], ""))
+    for table in tables.values():
+        last = max(row["day"] for row in table["rows"])
+        days[table["source"]] = max(last, days.get(table["source"], ""))
     sources = {
         name: {"title": title, "at": at.format(name.partition("-")[2]), "read": day}
         for name, day in days.items()
     }
-    return {"sources": sources, "tables": [_ordered(one, keys) for one in held.values()]}
+    return {"sources": sources, "tables": [_ordered(table, keys) for table in tables.values()]}
 
 
 def _ordered(
     table: Mapping[str, Any], keys: Callable[[Mapping[str, Any], str], list[str]]
 ) -> dict[str, Any]:
-    # Whatever was there before and what came now.
+    # Sorted, whether rows are old or new.
     columns = table["columns"]
     rows = sorted(table["rows"], key=lambda row: _numbers(row["id"]))
-    told = {
+    ordered = {
         **table,
         "columns": {name: columns[name] for name in sorted(columns)},
         "rows": [{key: row[key] for key in keys(row, table["key"])} for row in rows],
     }
-    return {key: told[key] for key in _TABLE if key in told}
+    return {key: ordered[key] for key in _TABLE if key in ordered}
 
 
 def _numbers(text: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", text)]
+    return [
+        (int(token), "") if token.isdigit() else (-1, token) for token in re.split(r"(\d+)", text)
+    ]
 
 
 def _plain(node: YamlNode) -> Any:
     if node.items is not None:
-        return [_plain(one) for one in node.items]
+        return [_plain(child) for child in node.items]
     if node.fields is not None:
-        return {name: _plain(one) for name, one in node.fields.items()}
+        return {name: _plain(child) for name, child in node.fields.items()}
     return True if node.text == "true" else node.text or ""
 
 
 ABOUT_BUILDS = "Images that were built, and those that were not because an address was missing."
 
-# Each narrows its row to what was built; the rest tells of it, and nothing here binds or ranks an answer.
+# The conditions of a row, and its attributes. Nothing here limits or ranks an answer.
 _WHERE = ("machine", "from", "accelerator", "distro", "python")
-_TOLD = (
+_ATTRIBUTES = (
     *("build", "beside", "recipe", "base", "missing", "check", "seconds", "size", "engine", "lock"),
     "day",
 )
 
 
 class ImageBuild(Value):
-    """One image: what it was built of and came to, as a row of facts has it.
+    """One image, with what it was built from and the result, as in a row of facts.
 
-    `release` is that of `component`, which was asked for first; `build` is the variant that was installed, if any, and
-    `beside` are the other components of the lock; `check` is what the check said, or `missing` the address that was not
-    to be had. `seconds` are of a build of which some layers may have been there before; `size` is in bytes, 0 where the
-    engine does not say, and `packed` by the archives of its layers.
+    `release` belongs to `component`, the first component of the request; `build` is the installed variant, if any, and
+    `beside` are the other components of the lock. `check` is the output of the check, or `missing` the address that was
+    not available. `seconds` may be those of a build with cached layers; `size` is in bytes, 0 if the engine does not
+    report it, and `packed` means the size of the compressed layers.
     """
 
     component: str
@@ -140,24 +142,24 @@ class ImageBuild(Value):
     @property
     def id(self) -> str:
         """The id of its row."""
-        way = "/".join(self.where[name] for name in _WHERE if name in self.where)
-        return f"{self.component}-builds/{self.release}/{way}"
+        conditions = "/".join(self.where[name] for name in _WHERE if name in self.where)
+        return f"{self.component}-builds/{self.release}/{conditions}"
 
 
 def builds_document(path: str, builds: Iterable[ImageBuild]) -> dict[str, Any]:
-    """The facts with those that a file has already: of one way to build a release the newest build stays."""
+    """The facts of a file with these builds added; the newest build of a release under the same conditions is kept."""
     tables = read_tables(path)
-    for one in builds:
-        table = table_of(tables, f"{one.component}-builds", _head(one.component))
-        # Files of an earlier release do not say it.
+    for build in builds:
+        table = table_of(tables, f"{build.component}-builds", _head(build.component))
+        # Files of an earlier release lack it.
         table["lists"] = BUILDS
         others = {row["id"]: row for row in table["rows"]}
-        # That an address is missing says where it was built, and nothing against one that was built elsewhere.
-        if not (one.missing and others.get(one.id, {}).get("check")):
-            put(table, _row(one))
+        # A missing address is a matter of the network, and does not replace a successful build.
+        if not (build.missing and others.get(build.id, {}).get("check")):
+            replace_row(table, _row(build))
     return tables_document(
         tables,
-        _build_keys,
+        lambda row, key: [name for name in ("id", key, *_WHERE, *_ATTRIBUTES) if name in row],
         title="toolmatrix, images that were built",
         at="builds of {} as each row names them, by `toolmatrix build --write`",
     )
@@ -172,44 +174,40 @@ def _head(name: str) -> dict[str, Any]:
         "key": name,
         "lists": BUILDS,
         "columns": {
-            **{one: {"as": "when"} for one in _WHERE},
-            **{one: {"as": "attribute"} for one in _TOLD},
+            **{column: {"as": "when"} for column in _WHERE},
+            **{column: {"as": "attribute"} for column in _ATTRIBUTES},
         },
     }
 
 
-def _row(one: ImageBuild) -> dict[str, Any]:
-    told = {
-        "build": one.build,
-        "beside": "; ".join(f"{name} {release}" for name, release in sorted(one.beside.items())),
-        "recipe": one.recipe,
-        "base": one.base,
-        "missing": one.missing,
-        "check": one.check,
-        "seconds": f"{one.seconds:.0f}" if one.check else "",
-        "size": _size(one) if one.size else "",
-        "engine": one.engine,
-        "lock": one.lock,
-        "day": one.day,
+def _row(build: ImageBuild) -> dict[str, Any]:
+    cells = {
+        "build": build.build,
+        "beside": "; ".join(f"{name} {release}" for name, release in sorted(build.beside.items())),
+        "recipe": build.recipe,
+        "base": build.base,
+        "missing": build.missing,
+        "check": build.check,
+        "seconds": f"{build.seconds:.0f}" if build.check else "",
+        "size": _size(build) if build.size else "",
+        "engine": build.engine,
+        "lock": build.lock,
+        "day": build.day,
     }
     return {
-        "id": one.id,
+        "id": build.id,
         # Exactly this one: `1.2` would be 1.2.1 as well.
-        one.component: f"==={one.release}",
-        **one.where,
-        **{name: text for name, text in told.items() if text},
+        build.component: f"==={build.release}",
+        **build.where,
+        **{name: text for name, text in cells.items() if text},
     }
 
 
-def _size(one: ImageBuild) -> str:
-    return f"{one.size / 1e6:.0f} MB" + (" packed" if one.packed else "")
+def _size(build: ImageBuild) -> str:
+    return f"{build.size / 1e6:.0f} MB" + (" packed" if build.packed else "")
 
 
-def _build_keys(row: Mapping[str, Any], subject: str) -> list[str]:
-    return [key for key in ("id", subject, *_WHERE, *_TOLD) if key in row]
-
-
-# What a row leaves out was not there, and is not forgotten.
+# A row is complete: packages that it lacks were not installed.
 _RAN_WITH = {"as": "tested", "complete": True, "says": "ran with {subject} {release}"}
 ABOUT_IMPORTS = (
     "Releases that were imported and used beside others, and newer releases with which they fail."
@@ -217,7 +215,7 @@ ABOUT_IMPORTS = (
 
 
 class Trial(Value):
-    """Where and how something was run: Python in full, machine, system, the program by its digest, and the day."""
+    """The conditions of a run: full version of Python, machine, system, digest of the program, and day."""
 
     python: str
     machine: str
@@ -227,7 +225,7 @@ class Trial(Value):
 
 
 class RanTogether(Value):
-    """A release that ran with others; `also` are newer releases that it runs with, each alone in the place of one."""
+    """A release that ran with others; `also` are newer releases that it runs with, each replacing one of them."""
 
     component: str
     release: str
@@ -238,7 +236,7 @@ class RanTogether(Value):
 
 
 class Break(Value):
-    """A release that fails with a newer one of a dependency; `widens` says that the rest of its series does as well."""
+    """A release that fails with a newer one of a dependency; with `widens`, the rest of its series fails as well."""
 
     component: str
     release: str
@@ -251,18 +249,18 @@ class Break(Value):
 def imports_document(
     path: str, together: Iterable[RanTogether], breaks: Iterable[Break]
 ) -> dict[str, Any]:
-    """The facts with those that a file has already: what was run on another machine was run as well."""
+    """The facts of a file with these runs added; rows of other machines are kept."""
     tables = read_tables(path)
     for ran in together:
         name = f"{ran.component}-imports-{ran.trial.machine}"
         table = table_of(tables, name, _ran_head(ran))
         table["columns"] |= dict.fromkeys(("python", *ran.beside), _RAN_WITH)
-        put(table, _ran_row(ran))
+        replace_row(table, _ran_row(ran))
     for broken in breaks:
-        # A table for each dependency: what a row of another leaves out would look like something forgotten.
+        # A table for each dependency, so that no row has empty cells.
         name = f"{broken.component}-breaks-{broken.dependency}"
         table = table_of(tables, name, _break_head(broken))
-        put(table, _break_row(broken))
+        replace_row(table, _break_row(broken))
     return tables_document(
         tables,
         _import_keys,
@@ -280,7 +278,7 @@ def _ran_head(ran: RanTogether) -> dict[str, Any]:
         "evidence": "ran",
         "context": {"machine": ran.trial.machine, "from": "wheel", "accelerator": "none"},
         "key": name,
-        "columns": {one: {"as": "attribute"} for one in ("also", "on", "program", "day")},
+        "columns": {column: {"as": "attribute"} for column in ("also", "on", "program", "day")},
     }
 
 
@@ -303,7 +301,7 @@ def _break_head(broken: Break) -> dict[str, Any]:
     name, dependency = broken.component, broken.dependency
     limits = {
         "as": "limits",
-        # Whoever else limits it says it for another reason, and both bind.
+        # A topic of its own, so that other limits apply as well.
         "topic": f"{dependency}-imported",
         "says": "runs with {component} {value}",
     }
@@ -313,19 +311,22 @@ def _break_head(broken: Break) -> dict[str, Any]:
         "evidence": "ran",
         "key": name,
         **({"stands-for": ["same-minor"]} if broken.widens else {}),
-        "columns": {dependency: limits, **{one: {"as": "attribute"} for one in ("program", "day")}},
+        "columns": {
+            dependency: limits,
+            **{column: {"as": "attribute"} for column in ("program", "day")},
+        },
     }
 
 
 def _break_row(broken: Break) -> dict[str, Any]:
     bound, trial, name = broken.bound, broken.trial, broken.dependency
     several = f"{bound.fails} and {bound.newest}" if bound.newest != bound.fails else bound.fails
-    said = bound.outcome.said if bound.outcome else ""
+    message = bound.outcome.said if bound.outcome else ""
     return {
         "id": f"{broken.component}-breaks-{name}/{broken.release}",
         broken.component: f"==={broken.release}",
         name: f"<{bound.fails}",
-        "where": f"runs with {name} {bound.works}, fails with {several}: {said}"
+        "where": f"runs with {name} {bound.works}, fails with {several}: {message}"
         f" (CPython {trial.python} on {trial.machine}, {trial.system})",
         "program": trial.program,
         "day": trial.day,
@@ -343,9 +344,9 @@ def _import_keys(row: Mapping[str, Any], subject: str) -> list[str]:
 
 
 class UpperBound(Value):
-    """The newest release that was run, the last that works, and, where one does not, the first such with its outcome.
+    """The newest release that was run, the last that works, and the first that fails, if any, with its outcome.
 
-    `works` is the newest one where all work; `undecided` says why nothing can be said after `tried`.
+    `works` is the newest one if all work; `undecided` is the reason why the search ended with `tried`.
     """
 
     newest: str
@@ -357,19 +358,16 @@ class UpperBound(Value):
 
 
 def search(
-    versions: Sequence[str],
-    attempt: Callable[[str], ImportOutcome | None],
-    *,
-    works: bool = True,
+    versions: Sequence[str], attempt: Callable[[str], ImportOutcome | None], *, works: bool = True
 ) -> UpperBound | None:
-    """The bound among releases in order, of which the first `works`; None where no newer one can be had.
+    """The bound among sorted releases, the first of which `works`; None if no newer one can be installed.
 
-    Where it is not known to, it has to be shown first, by the oldest that can be had; None where that fails as well.
+    If the first is not known to work, the oldest that can be installed is run; None if that fails.
 
-    `attempt` runs one, and gives None for a release that cannot be installed. Between the first that fails and the
-    newest, which fails as well, all are taken to fail.
+    `attempt` runs a release, and returns None if it cannot be installed. All releases from the first that fails up to
+    the newest are assumed to fail.
     """
-    # Builds are written down without what runs programs in environments.
+    # Imported here, as facts of builds need no environments.
     from toolmatrix.harvest.environments import FAILED, RAISED, RAN
 
     left = list(versions)
@@ -384,7 +382,7 @@ def search(
     newest = ""
     failing: ImportOutcome | None = None
     while high - low > 1:
-        # The newest first: mostly it works, and then there is no bound.
+        # The newest first: it mostly works, and then there is no bound.
         at = (low + high) // 2 if newest else len(left) - 1
         outcome = attempt(left[at])
         if outcome is None:
@@ -393,8 +391,8 @@ def search(
             continue
         newest = newest or left[at]
         if outcome.state == FAILED:
-            told = outcome.said
-            return UpperBound(newest=newest, works=left[low], undecided=told, tried=left[at])
+            reason = outcome.said
+            return UpperBound(newest=newest, works=left[low], undecided=reason, tried=left[at])
         if outcome.state == RAN:
             low = at
         elif outcome.state == RAISED:
@@ -402,8 +400,5 @@ def search(
     if not newest:
         return None
     return UpperBound(
-        newest=newest,
-        works=left[low],
-        fails=left[high] if failing else "",
-        outcome=failing,
+        newest=newest, works=left[low], fails=left[high] if failing else "", outcome=failing
     )

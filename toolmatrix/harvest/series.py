@@ -1,4 +1,4 @@
-"""How series are counted: by two numbers, and those of GCC and Clang by one since their early years."""
+"""The series of releases: two numbers, or one for GCC and Clang since their early years."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ SINGLE = {"gcc": 5, "clang": 4}
 
 
 def series(component: str, major: int, minor: int) -> str:
-    """The series that a release belongs to, as the matrix calls it."""
+    """The series of a release, as in the matrix."""
     single = SINGLE.get(component)
     return str(major) if single is not None and major >= single else f"{major}.{minor}"
 

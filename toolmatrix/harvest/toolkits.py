@@ -1,7 +1,7 @@
-"""Families of kind `toolkits`: what the headers and programs of CUDA toolkits take, one row for each toolkit.
+"""Families of kind `toolkits`: what the headers and programs of CUDA toolkits accept, one row for each toolkit.
 
-A toolkit is read in the wheels of its packages at the index, in wheels of a directory, or unpacked as it is installed;
-docs/harvest-tools.md describes the keys. Codegen archs are those that its programs list or, asked one by one, take.
+A toolkit is read from the wheels of its packages at the index, from wheels in a directory, or from an installation;
+docs/harvest-tools.md describes the keys. Codegen archs are those that its programs list, and accept when tried.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import os
 import platform
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolmatrix.errors import HarvestRefused, MatrixError, Position
-from toolmatrix.facts import pieces, yamlfile
+from toolmatrix.errors import HarvestRefused, Position
+from toolmatrix.facts import pieces
 from toolmatrix.harvest import families, headers, programs, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.headers import GlibcCeiling, HostCompilers
@@ -24,7 +24,6 @@ from toolmatrix.outputs import file_digest
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
-    from datetime import date
 
     class _Files(Protocol):
         name: str
@@ -36,27 +35,27 @@ if TYPE_CHECKING:
 
 PTXAS = "ptxas"
 DRIVER = ("nvcc", "nvcc.profile")
-"""The driver, and the file beside it without which it does not start."""
-# PTX of the first version that has 64 bits; later archs take code for earlier ones.
+"""The driver, and the file beside it that it needs to start."""
+# PTX of the first 64-bit version; later archs accept code for earlier ones.
 _NOTHING = ".version 3.0\n.target sm_20\n.address_size 64\n"
 _NAME = re.compile(r"'(sm_(\d+)[a-z]?)'")
-_LISTED = re.compile(r"(?:sm|compute)_\d+[a-z]?")
+_GPU_NAME = re.compile(r"(?:sm|compute)_\d+[a-z]?")
 _ARCH = re.compile(r"([a-z]+)_(\d+)([a-z]?)")
 
 
 class KnownArchs(Value):
     """The archs of one toolkit."""
 
-    # The `sm_` names that ptxas takes, and after them the `compute_` names of nvcc.
+    # The `sm_` names that ptxas accepts, followed by the `compute_` names of nvcc.
     archs: tuple[str, ...]
-    # What `nvcc --list-gpu-code` prints, in its order; empty where there is no nvcc.
-    listed: tuple[str, ...] = ()
+    # The output of `nvcc --list-gpu-code`, in its order; empty without nvcc.
+    gpu_codes: tuple[str, ...] = ()
 
 
-def known_archs(files: Mapping[str, bytes], shown: str) -> KnownArchs:
-    """The archs that programs take, given as their bytes by name: ptxas, and the driver where it is there.
+def known_archs(files: Mapping[str, bytes], label: str) -> KnownArchs:
+    """The archs that programs accept; `files` are the bytes of ptxas, and of the driver if there is one.
 
-    Raises HarvestRefused for a ptxas that takes none of the archs that it names, and ToolMissing where one cannot run.
+    Raises HarvestRefused for a ptxas that accepts none of the archs that it lists, and ToolMissing if one cannot run.
     """
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as folder:
         for name, data in files.items():
@@ -64,48 +63,48 @@ def known_archs(files: Mapping[str, bytes], shown: str) -> KnownArchs:
             with open(path, "wb") as file:
                 file.write(data)
             os.chmod(path, 0o700)
-        # Help and behaviour have differed, so what is named has to work as well.
-        taken = _taken(folder)
-        if not taken:
+        # Help and behaviour have differed, so each listed name is tried.
+        accepted = _accepted(folder)
+        if not accepted:
             raise HarvestRefused(
-                "ptxas takes no arch that it names",
-                where=Position(shown),
-                expected="`--help` with names of archs, and code made for them",
+                "ptxas accepts none of the archs that it lists",
+                where=Position(label),
+                expected="archs in `--help` that ptxas compiles for",
             )
         if set(DRIVER) <= files.keys():
-            listed = _list(folder, "--list-gpu-code")
+            gpu_codes = _list(folder, "--list-gpu-code")
             virtual = _list(folder, "--list-gpu-arch")
         else:
-            # Every arch has a virtual one of its number, which nvcc names without a suffix.
-            listed = ()
+            # Every number has a virtual arch, which nvcc lists without a suffix.
+            gpu_codes = ()
             virtual = tuple(
-                f"compute_{name.partition('_')[2]}" for name in taken if name[-1].isdigit()
+                f"compute_{name.partition('_')[2]}" for name in accepted if name[-1].isdigit()
             )
     return KnownArchs(
-        archs=(*sorted(taken, key=_order), *sorted(virtual, key=_order)), listed=listed
+        archs=(*sorted(accepted, key=_order), *sorted(virtual, key=_order)), gpu_codes=gpu_codes
     )
 
 
-def _taken(folder: str) -> list[str]:
-    """The names in ptxas' help that it takes as well."""
+def _accepted(folder: str) -> list[str]:
+    """The names in the help of ptxas that it accepts."""
     program = os.path.join(folder, PTXAS)
     with open(os.path.join(folder, "nothing.ptx"), "w", encoding="ascii") as file:
         file.write(_NOTHING)
     named = dict.fromkeys(name for name, _ in _NAME.findall(programs.ask([program, "--help"]).text))
-    # With nothing to compile it is the name that fails, and never an instruction which an arch does not have.
-    asked = [program, "nothing.ptx", "-o", os.devnull, "-arch"]
-    return [name for name in named if not programs.ask([*asked, name], folder).status]
+    # With nothing to compile only the name can fail, and never an instruction that an arch lacks.
+    command = [program, "nothing.ptx", "-o", os.devnull, "-arch"]
+    return [name for name in named if not programs.ask([*command, name], folder).status]
 
 
 def _list(folder: str, option: str) -> tuple[str, ...]:
-    said = programs.ask([os.path.join(folder, DRIVER[0]), option], folder)
-    return tuple(_LISTED.findall(said.text)) if not said.status else ()
+    output = programs.ask([os.path.join(folder, DRIVER[0]), option], folder)
+    return tuple(_GPU_NAME.findall(output.text)) if not output.status else ()
 
 
 def _order(name: str) -> tuple[int, str]:
-    # By numbers, as in the order of letters `sm_100` stands before `sm_75`.
-    found = _ARCH.fullmatch(name)
-    return (int(found[2]), found[3]) if found else (0, name)
+    # By number: as text, `sm_100` comes before `sm_75`.
+    match = _ARCH.fullmatch(name)
+    return (int(match[2]), match[3]) if match else (0, name)
 
 
 HOST_CONFIG = "crt/host_config.h"
@@ -113,7 +112,7 @@ MATH_FUNCTIONS = "crt/math_functions.h"
 _WHEEL = re.compile(
     r"(?P<package>[\w.]+)-(?P<version>[\w.]+)-py\w+-none-(?:\w+\.)*?\w*?(?P<machine>x86_64|aarch64)\.whl"
 )
-_SAID = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
+_NVCC_VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
 _LARGEST_HEADER = 4 << 20
 _LARGEST_PROGRAM = 256 << 20
 _MOST_FILES = 200_000
@@ -122,46 +121,41 @@ _ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
 class ToolkitFiles(Value):
-    """What is read of one toolkit for one machine."""
+    """The files of one toolkit for one machine that are read."""
 
-    # The version of its nvcc, which tells releases apart.
+    # The version of its nvcc, which identifies the release.
     nvcc: str
     machine: str
     name: str
-    # The key of its source, that source's title and place, and what rows say of the file.
+    # The key, title and `at` of its source, and the `where` of its rows.
     source: str
     title: str
     at: str
     where: str
-    # The day of its upload, "" where that is not known.
+    # The day of its upload, "" if unknown.
     uploaded: str = ""
     host_config: bytes = b""
     math: bytes = b""
     programs: Callable[[], Mapping[str, bytes]] | None = None
 
-    def described(self, day: date) -> dict[str, Any]:
-        """The source as fact files declare it."""
-        return {"title": self.title, "at": self.at, "read": day}
-
 
 def at_index(packages: Iterable[str], context: HarvestContext) -> list[ToolkitFiles]:
     """The toolkits in the wheels of some packages at the index. Raises ToolmatrixError."""
-    indexes = families.indexes(context.env)
-    context.session.trust(indexes.certificates, indexes.proxy)
-    found = []
+    urls = families.index_urls(context)
+    toolkits = []
     for package in packages:
-        for release in project.releases(context.session, indexes.urls, package):
+        for release in project.releases(context.session, urls, package):
             for wheel in release.wheels:
                 files = RemoteWheel(context.session, wheel.url, wheel.sha256)
-                found += _of_wheel(files, wheel.sha256, release.date)
-    return found
+                toolkits += _of_wheel(files, wheel.sha256, release.date)
+    return toolkits
 
 
-def below(place: str, context: HarvestContext) -> list[ToolkitFiles]:
-    """The toolkits in a wheel, in the wheels of a directory, or unpacked in it. Raises ToolmatrixError."""
-    wheels = [place] if place.endswith(".whl") else sorted(_wheels(place))
+def below(root: str, context: HarvestContext) -> list[ToolkitFiles]:
+    """The toolkits in a wheel, in the wheels of a directory, or installed in it. Raises ToolmatrixError."""
+    wheels = [root] if root.endswith(".whl") else _wheels(root)
     if wheels:
-        found = [
+        toolkits = [
             toolkit
             for path in wheels
             for toolkit in _of_wheel(
@@ -171,30 +165,28 @@ def below(place: str, context: HarvestContext) -> list[ToolkitFiles]:
             )
         ]
     else:
-        found = _unpacked(place)
-    if not found:
+        toolkits = _unpacked(root)
+    if not toolkits:
         raise HarvestRefused(
-            "there is no CUDA toolkit",
-            where=Position(place),
+            "no CUDA toolkit found",
+            where=Position(root),
             expected=f"`{HOST_CONFIG}` or `bin/{PTXAS}` below it, or wheels that hold them",
         )
-    return found
+    return toolkits
 
 
-def _wheels(place: str) -> Iterator[str]:
+def _wheels(folder: str) -> list[str]:
     try:
-        with os.scandir(place) as entries:
-            for entry in entries:
-                if entry.name.endswith(".whl"):
-                    yield entry.path
+        names = sorted(os.listdir(folder))
     except OSError as error:
         raise HarvestRefused(
-            "the toolkit cannot be read", where=Position(place), found=error.strerror or ""
+            "the toolkit cannot be read", where=Position(folder), found=error.strerror or ""
         ) from None
+    return [os.path.join(folder, name) for name in names if name.endswith(".whl")]
 
 
 def _of_wheel(files: _Files, sha256: str, uploaded: str) -> list[ToolkitFiles]:
-    """The toolkit of a wheel; none where it is for another system or holds nothing that is asked for."""
+    """The toolkit in a wheel; none if it is for another system or has none of the wanted files."""
     named = _WHEEL.fullmatch(files.name)
     if named is None:
         return []
@@ -217,25 +209,25 @@ def _of_wheel(files: _Files, sha256: str, uploaded: str) -> list[ToolkitFiles]:
 def _toolkit(files: _Files, bare: ToolkitFiles) -> list[ToolkitFiles]:
     names = files.names()
 
-    def one(end: str) -> str:
-        found = [name for name in names if f"/{name}".endswith(f"/{end}")]
-        return min(found, key=len, default="")
+    def shortest(end: str) -> str:
+        matches = [name for name in names if f"/{name}".endswith(f"/{end}")]
+        return min(matches, key=len, default="")
 
-    held = {name: path for name in (PTXAS, *DRIVER) if (path := one(f"bin/{name}"))}
-    host_config, math = one(HOST_CONFIG), one(MATH_FUNCTIONS)
-    # From CUDA 13 on headers and programs come in packages of their own.
-    if not host_config and PTXAS not in held:
+    paths = {name: path for name in (PTXAS, *DRIVER) if (path := shortest(f"bin/{name}"))}
+    host_config, math = shortest(HOST_CONFIG), shortest(MATH_FUNCTIONS)
+    # Since CUDA 13, headers and programs are separate packages.
+    if not host_config and PTXAS not in paths:
         return []
 
-    # Called where they can be run and nowhere else: ptxas alone takes 5 to 12 MB of a wheel.
+    # Only called where they can run: ptxas alone takes 5 to 12 MB of a wheel.
     def programs() -> dict[str, bytes]:
-        return {name: files.read(path, _LARGEST_PROGRAM) for name, path in held.items()}
+        return {name: files.read(path, _LARGEST_PROGRAM) for name, path in paths.items()}
 
     return [
         bare.replace(
             host_config=files.read(host_config, _LARGEST_HEADER) if host_config else b"",
             math=files.read(math, _LARGEST_HEADER) if math else b"",
-            programs=programs if PTXAS in held else None,
+            programs=programs if PTXAS in paths else None,
         )
     ]
 
@@ -243,21 +235,21 @@ def _toolkit(files: _Files, bare: ToolkitFiles) -> list[ToolkitFiles]:
 class _Folder:
     """A directory, read as a wheel is."""
 
-    def __init__(self, place: str) -> None:
-        self.name = place
+    def __init__(self, folder: str) -> None:
+        self.name = folder
 
     def names(self) -> list[str]:
-        found: list[str] = []
+        paths: list[str] = []
         for folder, _, names in os.walk(self.name):
-            inside = os.path.relpath(folder, self.name)
-            found += (os.path.normpath(os.path.join(inside, name)) for name in names)
-            if len(found) > _MOST_FILES:
+            relative = os.path.relpath(folder, self.name)
+            paths += (os.path.normpath(os.path.join(relative, name)) for name in names)
+            if len(paths) > _MOST_FILES:
                 raise HarvestRefused(
                     "the directory is too large for a toolkit",
                     where=Position(self.name),
                     expected=f"at most {_MOST_FILES} files",
                 )
-        return sorted(found)
+        return sorted(paths)
 
     def read(self, name: str, limit: int) -> bytes:
         path = os.path.join(self.name, name)
@@ -274,29 +266,29 @@ class _Folder:
         return HarvestRefused("the toolkit cannot be read", where=Position(path), found=found)
 
 
-def _unpacked(place: str) -> list[ToolkitFiles]:
-    files = _Folder(place)
+def _unpacked(root: str) -> list[ToolkitFiles]:
+    files = _Folder(root)
     names = files.names()
     program = next((name for name in names if f"/{name}".endswith(f"/bin/{PTXAS}")), "")
     version = next((name for name in names if os.path.basename(name) == "version.json"), "")
     if not program:
         return []
-    # e_machine of the ELF header. Files are read before a program is asked, which may be one for another machine.
+    # e_machine of the ELF header. Read before running a program, which may be for another machine.
     machine = _ELF_MACHINES.get(
         int.from_bytes(files.read(program, _LARGEST_PROGRAM)[18:20], "little"), ""
     )
     nvcc = _stated(files.read(version, _LARGEST_HEADER)) if version else ""
-    nvcc = nvcc or _printed(os.path.join(place, program))
+    nvcc = nvcc or _printed(os.path.join(root, program))
     if not machine or not nvcc:
         raise HarvestRefused(
-            "the toolkit does not say its version",
-            where=Position(os.path.join(place, program)),
-            expected="version.json, or a ptxas of this machine that prints it",
+            "the toolkit has no version",
+            where=Position(os.path.join(root, program)),
+            expected="version.json, or a ptxas that runs on this machine",
         )
     bare = ToolkitFiles(
         nvcc=nvcc,
         machine=machine,
-        name=place,
+        name=root,
         source=f"toolkit-{nvcc}-{machine}",
         title=f"CUDA toolkit with nvcc {nvcc} as installed",
         at=f"CUDA toolkit with nvcc {nvcc}, {machine}",
@@ -306,21 +298,20 @@ def _unpacked(place: str) -> list[ToolkitFiles]:
 
 
 def _stated(data: bytes) -> str:
-    """The version of nvcc in version.json, "" where it says none."""
+    """The version of nvcc in version.json, "" if it has none."""
     try:
-        found = json.loads(data)["cuda_nvcc"]["version"]
+        version = json.loads(data)["cuda_nvcc"]["version"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
-    return found if isinstance(found, str) and re.fullmatch(r"[\d.]+", found) else ""
+    return version if isinstance(version, str) and re.fullmatch(r"[\d.]+", version) else ""
 
 
 def _printed(program: str) -> str:
-    found = _SAID.search(programs.ask([os.path.abspath(program), "--version"]).text)
-    return found[1] if found else ""
+    match = _NVCC_VERSION.search(programs.ask([os.path.abspath(program), "--version"]).text)
+    return match[1] if match else ""
 
 
 _SERIES = re.compile(r"\d+\.\d+")
-_MACHINES = ("x86_64", "aarch64")
 _ARCHS: Mapping[str, Any] = {
     "id": "cuda-archs-toolkits",
     "about": "codegen archs each toolkit takes, found by asking its programs",
@@ -339,15 +330,11 @@ _HOSTS: Mapping[str, Any] = {
     "key": "cuda",
     "columns": {
         "machine": {"as": "when"},
-        "gcc": {
-            "as": "limits",
-            "topic": "gcc-max",
-            "says": "takes GCC {value} as host compiler",
-        },
+        "gcc": {"as": "limits", "topic": "gcc-max", "says": "takes GCC {value} as host compiler"},
         "clang": {
             "as": "limits",
             "topic": "clang-max",
-            # Where Clang compiles the CUDA sources itself, nvcc's guard is not asked.
+            # If Clang compiles the CUDA sources itself, the guard for nvcc does not apply.
             "context": {"cuda-compiler": "absent nvcc"},
             "says": "takes Clang {value} as host compiler",
         },
@@ -386,26 +373,29 @@ class _Keys(Value):
     wheels: tuple[str, ...]
     # The releases that have each nvcc.
     releases: Mapping[str, tuple[str, ...]]
-    # The functions of one double that each glibc brought.
+    # The functions of one double that each glibc added.
     glibc: Mapping[str, tuple[str, ...]]
 
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
-    """The document of facts about the toolkits of a family. Raises ToolmatrixError."""
+    """The facts about the toolkits of a family. Raises ToolmatrixError."""
     keys = _keys(family)
-    found = below(context.place, context) if context.place else at_index(keys.wheels, context)
-    toolkits = _once(found)
-    named = _named(toolkits, keys.releases)
-    rows = _Rows(keys, named, _progress(toolkits, context))
+    toolkits = _once(
+        below(context.place, context) if context.place else at_index(keys.wheels, context)
+    )
+    rows = _Rows(keys, toolkits, context)
     tables = [
-        {**_ARCHS, "rows": rows.archs(toolkits)},
-        {**_HOSTS, "rows": rows.hosts(toolkits)},
-        {**_MSVC, "rows": rows.microsoft(toolkits)},
-        {**_GLIBC, "rows": rows.glibc(toolkits)},
+        {**_ARCHS, "rows": rows.archs()},
+        {**_HOSTS, "rows": rows.hosts()},
+        {**_MSVC, "rows": rows.microsoft()},
+        {**_GLIBC, "rows": rows.glibc()},
     ]
     return {
-        "sources": {one.source: one.described(context.day) for one in toolkits},
-        "releases": _releases(toolkits, keys.releases),
+        "sources": {
+            toolkit.source: {"title": toolkit.title, "at": toolkit.at, "read": context.day}
+            for toolkit in toolkits
+        },
+        "releases": _releases(toolkits, keys.releases, rows.named),
         "tables": [
             {"id": table["id"], "source": table["rows"][0]["source"], **table}
             for table in tables
@@ -414,31 +404,37 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     }
 
 
-def _once(found: Iterable[ToolkitFiles]) -> list[ToolkitFiles]:
-    """Toolkits by version, each once: one may be in several wheels that differ in the tag of their platform."""
-    kept: dict[tuple[str, str, str], ToolkitFiles] = {}
-    for one in sorted(
-        found, key=lambda one: (_numbers(one.nvcc), _MACHINES.index(one.machine), one.name)
+def _once(toolkits: Iterable[ToolkitFiles]) -> list[ToolkitFiles]:
+    """Distinct toolkits by version: one may be in several wheels with different platform tags."""
+    unique: dict[tuple[str, str, str], ToolkitFiles] = {}
+    for toolkit in sorted(
+        toolkits,
+        key=lambda toolkit: (
+            _numbers(toolkit.nvcc),
+            project.MACHINES.index(toolkit.machine),
+            toolkit.name,
+        ),
     ):
-        first = kept.setdefault((one.source, one.nvcc, one.machine), one)
-        if (one.host_config, one.math) != (first.host_config, first.math):
+        first = unique.setdefault((toolkit.source, toolkit.nvcc, toolkit.machine), toolkit)
+        if (toolkit.host_config, toolkit.math) != (first.host_config, first.math):
             raise HarvestRefused(
-                "the headers of one toolkit differ",
-                where=Position(one.name),
+                "copies of one toolkit have different headers",
+                where=Position(toolkit.name),
                 expected=f"those of {first.name}",
             )
-    return list(kept.values())
+    return list(unique.values())
 
 
 def _keys(family: Family) -> _Keys:
-    known = ("kind", "about", "wheels", "releases", "glibc")
-    fields = family.node.only(f"family `{family.name}`", known, known)
-    path = os.path.join(os.path.dirname(family.node.file), fields["releases"].string("releases"))
+    fields = family.only(("wheels", "releases", "glibc"))
+    releases: dict[str, list[str]] = {}
+    for version, nvcc in families.release_attributes(family, "nvcc").items():
+        releases.setdefault(nvcc, []).append(version)
     return _Keys(
-        wheels=tuple(one.string("a package") for one in pieces.items(fields, "wheels")),
-        releases=_known_releases(path),
+        wheels=tuple(package.string("a package") for package in pieces.items(fields, "wheels")),
+        releases={nvcc: tuple(sorted(names, key=_numbers)) for nvcc, names in releases.items()},
         glibc={
-            version: tuple(one.string("a function") for one in node.several())
+            version: tuple(function.string("a function") for function in node.several())
             for version, node in sorted(
                 pieces.entries(fields, "glibc").items(), key=lambda pair: _numbers(pair[0])
             )
@@ -446,56 +442,35 @@ def _keys(family: Family) -> _Keys:
     )
 
 
-def _known_releases(path: str) -> dict[str, tuple[str, ...]]:
-    """The releases of the toolkit by their attribute `nvcc`, from a fact file."""
-    found: dict[str, list[str]] = {}
-    for group in pieces.items(yamlfile.read(path).mapping("the fact file"), "releases"):
-        for version, node in pieces.entries(
-            group.mapping("a list of releases"), "versions"
-        ).items():
-            nvcc = pieces.text(node.mapping("a release"), "nvcc")
-            if nvcc:
-                found.setdefault(nvcc, []).append(version)
-    if not found:
-        raise MatrixError(
-            "no release says which nvcc it has",
-            where=Position(path),
-            expected="releases of the toolkit with the attribute `nvcc`",
-        )
-    return {nvcc: tuple(sorted(names, key=_numbers)) for nvcc, names in found.items()}
-
-
 def _named(
     toolkits: Iterable[ToolkitFiles], known: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """What the releases of each nvcc are called: those that are known, else the series of the nvcc."""
-    # A wheel does not say which update of CUDA it is of. Its nvcc does, as updates of one series differ in it
-    # and in what they take (12.3.52 and 12.3.103).
+    """The releases of each nvcc: the known ones, or else the series of the nvcc."""
+    # A wheel does not name its update of CUDA, but its nvcc identifies it: updates of one series differ in nvcc, and in
+    # what they accept (12.3.52 and 12.3.103).
     named = dict(known)
-    for one in toolkits:
-        series = _SERIES.match(one.nvcc)
-        name = series[0] if series else one.nvcc
-        clash = next((nvcc for nvcc, names in named.items() if (name,) == names), one.nvcc)
-        if one.nvcc not in known and clash != one.nvcc:
+    for toolkit in toolkits:
+        series = _SERIES.match(toolkit.nvcc)
+        name = series[0] if series else toolkit.nvcc
+        clash = next((nvcc for nvcc, names in named.items() if (name,) == names), toolkit.nvcc)
+        if toolkit.nvcc not in known and clash != toolkit.nvcc:
             raise HarvestRefused(
-                f"no release is known that has nvcc {one.nvcc}",
-                where=Position(one.name),
-                expected=f"`nvcc: {one.nvcc}` on a release",
+                f"no known release has nvcc {toolkit.nvcc}",
+                where=Position(toolkit.name),
+                expected=f"`nvcc: {toolkit.nvcc}` on a release",
                 found=f"{name}, which has nvcc {clash}",
                 help="add the release to the file that the family names under `releases`",
             )
-        named.setdefault(one.nvcc, (name,))
+        named.setdefault(toolkit.nvcc, (name,))
     return named
 
 
 def _releases(
-    toolkits: Sequence[ToolkitFiles], known: Mapping[str, tuple[str, ...]]
+    toolkits: Sequence[ToolkitFiles],
+    known: Mapping[str, tuple[str, ...]],
+    named: Mapping[str, tuple[str, ...]],
 ) -> list[dict[str, Any]]:
-    fresh = [one for one in toolkits if one.nvcc not in known]
-    versions = {}
-    for one in fresh:
-        date = {"date": one.uploaded} if one.uploaded else {}
-        versions[next(iter(_named([one], {})[one.nvcc]))] = {**date, "nvcc": one.nvcc}
+    fresh = [toolkit for toolkit in toolkits if toolkit.nvcc not in known]
     if not fresh:
         return []
     return [
@@ -505,121 +480,130 @@ def _releases(
             "source": fresh[0].source,
             "evidence": "artifact",
             "where": "releases that nothing else tells of, by their nvcc; date: first upload",
-            "versions": versions,
+            "versions": {
+                named[toolkit.nvcc][0]: {
+                    **({"date": toolkit.uploaded} if toolkit.uploaded else {}),
+                    "nvcc": toolkit.nvcc,
+                }
+                for toolkit in fresh
+            },
         }
     ]
 
 
 class _Rows:
-    """The rows of each table; headers that are equal byte for byte are asked once."""
+    """The rows of each table; identical headers are tried only once."""
 
     def __init__(
-        self,
-        keys: _Keys,
-        named: Mapping[str, tuple[str, ...]],
-        progress: Callable[[], None],
+        self, keys: _Keys, toolkits: Sequence[ToolkitFiles], context: HarvestContext
     ) -> None:
         self._keys = keys
-        self._named = named
-        self._progress = progress
+        self._toolkits = toolkits
+        self.named = _named(toolkits, keys.releases)
+        self._context = context
+        self._done = 0
         self._hosts: dict[tuple[bytes, str], HostCompilers] = {}
         self._ceilings: dict[bytes, GlibcCeiling] = {}
 
-    def archs(self, toolkits: Iterable[ToolkitFiles]) -> list[dict[str, Any]]:
+    def archs(self) -> list[dict[str, Any]]:
         """A row for each toolkit whose programs run on this machine."""
         rows = []
-        for one in toolkits:
-            if one.programs is not None and one.machine == platform.machine():
-                known = known_archs(one.programs(), one.name)
-                lists = "; nvcc --list-gpu-code; nvcc --list-gpu-arch" if known.listed else ""
-                cells = {"arch": " ".join(known.archs), "list-gpu-code": " ".join(known.listed)}
-                rows.append(self._row("cuda-archs", one, cells, f"ptxas -arch{lists}"))
+        for toolkit in self._toolkits:
+            if toolkit.programs is not None and toolkit.machine == platform.machine():
+                known = known_archs(toolkit.programs(), toolkit.name)
+                lists = "; nvcc --list-gpu-code; nvcc --list-gpu-arch" if known.gpu_codes else ""
+                cells = {"arch": " ".join(known.archs), "list-gpu-code": " ".join(known.gpu_codes)}
+                rows.append(self._row("cuda-archs", toolkit, cells, f"ptxas -arch{lists}"))
             self._progress()
         return rows
 
-    def hosts(self, toolkits: Iterable[ToolkitFiles]) -> list[dict[str, Any]]:
-        """A row for each toolkit with the header, and machine."""
+    def hosts(self) -> list[dict[str, Any]]:
+        """A row for each machine and toolkit that has the header."""
         rows = []
-        for one in toolkits:
-            found = self._guard(one)
-            if found is not None:
+        for toolkit in self._toolkits:
+            compilers = self._guard(toolkit)
+            if compilers is not None:
                 cells = {
-                    "machine": one.machine,
-                    "gcc": found.gcc,
-                    "clang": found.clang,
-                    "clang-oldest": found.clang_oldest,
-                    "guard": found.guard,
-                    "override": found.override,
+                    "machine": toolkit.machine,
+                    "gcc": compilers.gcc,
+                    "clang": compilers.clang,
+                    "clang-oldest": compilers.clang_oldest,
+                    "guard": compilers.guard,
+                    "override": compilers.override,
                 }
-                rows.append(self._row("cuda-host-compilers", one, cells, HOST_CONFIG, one.machine))
+                rows.append(
+                    self._row("cuda-host-compilers", toolkit, cells, HOST_CONFIG, toolkit.machine)
+                )
             self._progress()
         return rows
 
-    def microsoft(self, toolkits: Iterable[ToolkitFiles]) -> list[dict[str, Any]]:
-        """A row for each toolkit: those for Linux carry the header for Windows as well, on every machine."""
+    def microsoft(self) -> list[dict[str, Any]]:
+        """A row for each toolkit: the header for Linux also has the guard for Windows, on every machine."""
         rows: dict[str, dict[str, Any]] = {}
-        for one in toolkits:
-            found = self._guard(one)
-            if found is not None and found.msvc and one.nvcc not in rows:
-                cells = {"msvc": found.msvc, "override": found.override}
-                rows[one.nvcc] = self._row("cuda-msvc", one, cells, HOST_CONFIG)
+        for toolkit in self._toolkits:
+            compilers = self._guard(toolkit)
+            if compilers is not None and compilers.msvc and toolkit.nvcc not in rows:
+                cells = {"msvc": compilers.msvc, "override": compilers.override}
+                rows[toolkit.nvcc] = self._row("cuda-msvc", toolkit, cells, HOST_CONFIG)
         return list(rows.values())
 
-    def glibc(self, toolkits: Iterable[ToolkitFiles]) -> list[dict[str, Any]]:
-        """A row for each toolkit, which machines share whose headers say the same."""
+    def glibc(self) -> list[dict[str, Any]]:
+        """A row for each toolkit, shared by machines with the same result."""
         rows: dict[tuple[str, GlibcCeiling], dict[str, Any]] = {}
-        for one in toolkits:
-            if not one.math:
+        for toolkit in self._toolkits:
+            if not toolkit.math:
                 continue
-            found = self._ceiling(one)
-            if row := rows.get((one.nvcc, found)):
-                row["machine"] += f" {one.machine}"
-                row["where"] += f"; {one.where}"
+            ceiling = self._ceiling(toolkit)
+            if row := rows.get((toolkit.nvcc, ceiling)):
+                row["machine"] += f" {toolkit.machine}"
+                row["where"] += f"; {toolkit.where}"
                 continue
             cells = {
-                "machine": one.machine,
-                "glibc": found.glibc,
-                "guards": " ".join(found.guards) or "none",
+                "machine": toolkit.machine,
+                "glibc": ceiling.glibc,
+                "guards": " ".join(ceiling.guards) or "none",
             }
-            other = one.machine if any(nvcc == one.nvcc for nvcc, _ in rows) else ""
-            rows[one.nvcc, found] = self._row("cuda-glibc", one, cells, MATH_FUNCTIONS, other)
+            other = toolkit.machine if any(nvcc == toolkit.nvcc for nvcc, _ in rows) else ""
+            rows[toolkit.nvcc, ceiling] = self._row(
+                "cuda-glibc", toolkit, cells, MATH_FUNCTIONS, other
+            )
         return list(rows.values())
 
-    def _ceiling(self, one: ToolkitFiles) -> GlibcCeiling:
-        if one.math not in self._ceilings:
-            self._ceilings[one.math] = headers.glibc_ceiling(one.math, self._keys.glibc, one.name)
-        return self._ceilings[one.math]
+    def _progress(self) -> None:
+        self._done += 1
+        self._context.progress(self._done, 2 * len(self._toolkits))
 
-    def _guard(self, one: ToolkitFiles) -> HostCompilers | None:
-        if not one.host_config:
+    def _ceiling(self, toolkit: ToolkitFiles) -> GlibcCeiling:
+        if toolkit.math not in self._ceilings:
+            self._ceilings[toolkit.math] = headers.glibc_ceiling(
+                toolkit.math, self._keys.glibc, toolkit.name
+            )
+        return self._ceilings[toolkit.math]
+
+    def _guard(self, toolkit: ToolkitFiles) -> HostCompilers | None:
+        if not toolkit.host_config:
             return None
-        key = (one.host_config, one.machine)
+        key = (toolkit.host_config, toolkit.machine)
         if key not in self._hosts:
-            self._hosts[key] = headers.host_compilers(*key, one.name)
+            self._hosts[key] = headers.host_compilers(*key, toolkit.name)
         return self._hosts[key]
 
     def _row(
-        self, table: str, one: ToolkitFiles, cells: Mapping[str, str], where: str, suffix: str = ""
+        self,
+        table: str,
+        toolkit: ToolkitFiles,
+        cells: Mapping[str, str],
+        where: str,
+        suffix: str = "",
     ) -> dict[str, Any]:
-        names = self._named[one.nvcc]
+        names = self.named[toolkit.nvcc]
         return {
             "id": f"{table}/{names[0]}" + (suffix and f"/{suffix}"),
             "cuda": " ".join(names),
             **{name: cell for name, cell in cells.items() if cell},
-            "source": one.source,
-            "where": f"{one.where}, {where}",
+            "source": toolkit.source,
+            "where": f"{toolkit.where}, {where}",
         }
-
-
-def _progress(toolkits: Sequence[ToolkitFiles], context: HarvestContext) -> Callable[[], None]:
-    done = 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        context.progress(done, 2 * len(toolkits))
-
-    return step
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
-"""Facts out of source trees: what the makers of a release wrote into it, read for every release at once.
+"""Facts from source trees, read for all releases at once.
 
-A family says which tags are releases, which files are read at which of them, and in which way a value stands there
-(docs/harvest-trees.md). A file or value that a family names and a tree does not have is refused, never left out.
+A family defines which tags are releases, which files are read at each of them, and how a value is extracted
+(docs/harvest-trees.md). A file or value that a family names has to exist in the tree, or the tree is refused.
 """
 
 from __future__ import annotations
@@ -13,15 +13,12 @@ from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.facts import versions
 from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.harvest import reading, source_tree
-from toolmatrix.harvest.families import Family, HarvestContext
+from toolmatrix.harvest.families import Family, HarvestContext, plain_value
 from toolmatrix.harvest.reading import CellReading, FileReading, GridReading, Unread
-from toolmatrix.harvest.source_tree import Found, GitTree, Snapshot, UnpackedTree
+from toolmatrix.harvest.source_tree import GitTree, Snapshot, TreeFile, UnpackedTree
 from toolmatrix.value import Value
 
-_FAMILY = (
-    *("kind", "about", "title", "repository", "tags", "branches", "marks", "version", "tables"),
-)
-# The keys of a table of facts that a family has in the same words.
+# The keys that a table of a family and a table of facts share.
 _FACTS = (
     *("id", "about", "where", "evidence", "context", "key", "defines", "stands-for", "note"),
     *("install", "matches", "columns"),
@@ -29,44 +26,43 @@ _FACTS = (
 _TABLE = (*_FACTS, "floor", "read")
 _KINDS = {"tags": "refs/tags", "branches": "refs/heads"}
 _OWN_CELLS = ("id", "date", "line", "channel", "machine", "abi")
-_SHOWN = 5
-_HELP = "if its makers changed it, the family has to be changed; what was harvested before is kept"
-
-
-class _Release(Value):
-    version: str
-    at: Snapshot
+_MOST_NAMED = 5
+_HELP = "if the project changed it, update the family; the facts harvested before are kept"
 
 
 class _Page(Value):
-    # What the cells of one row are read from: a file, a record of a table in it, and groups of its path.
+    # The source of the cells of one row: a file, a record of a table in it, and groups of its path.
     at: Snapshot
     path: str
     data: bytes = b""
     text: str = ""
     record: Mapping[str, list[str]] = {}
-    given: Mapping[str, str] = {}
+    groups: Mapping[str, str] = {}
 
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The facts of the source tree at `context.place`.
 
-    Raises HarvestRefused where the tree is another project's, lacks a file or value that the family names, or gives
-    fewer rows than its floors; MatrixError where the family is wrong; ToolMissing without git.
+    Raises HarvestRefused if the tree is of another project, lacks a file or value that the family names, or has
+    fewer rows than a floor; MatrixError if the family is wrong; ToolMissing without git.
     """
     reader = _Reader(family, context)
     tables = [reader.table(node) for node in reader.tables]
-    # Of one unpacked release, or of early ones, not every table says something.
-    told = [table for table in tables if table["rows"]]
-    if not told and reader.releases and not isinstance(reader.tree, UnpackedTree):
-        reader.refuse("no table has its releases", "a newer clone", reader.releases[0].version)
-    return {"tables": told, "sources": reader.sources}
+    # One unpacked release, or early ones, may have no rows in some tables.
+    filled = [table for table in tables if table["rows"]]
+    if not filled and reader.releases and not isinstance(reader.tree, UnpackedTree):
+        reader.refuse(
+            "no table covers the releases of this tree",
+            "a newer clone",
+            next(iter(reader.releases)),
+        )
+    return {"tables": filled, "sources": reader.sources}
 
 
 class _Reader:
     def __init__(self, family: Family, context: HarvestContext) -> None:
         needed = ("title", "repository", "marks", "tables")
-        fields = family.node.only(f"family `{family.name}`", _FAMILY, needed)
+        fields = family.only(needed, ("tags", "branches", "version"))
         self.family, self.context = family, context
         self.repository = fields["repository"].string("repository")
         self.title = fields["title"].string("title")
@@ -74,19 +70,19 @@ class _Reader:
         self.sources: dict[str, dict[str, str]] = {}
         if not context.place:
             self.refuse("no source tree is named", f"`--from PATH`, a clone of {self.repository}")
-        self.tree = source_tree.opened(context.place, context.env)
+        self.tree = source_tree.open_tree(context.place, context.env)
         marks = [node.string("a mark") for node in fields["marks"].sequence("marks")]
         if isinstance(self.tree, UnpackedTree):
             self._check(self.tree.head(), marks)
             self.releases = self._unpacked(fields, self.tree.head())
         else:
             self.releases = self._releases(fields, self.tree)
-            # A repository that was given up may have an empty tree at HEAD.
-            self._check(self.releases[0].at if self.releases else self.tree.head(), marks)
+            # An abandoned repository may have an empty tree at HEAD.
+            self._check(next(iter(self.releases.values()), None) or self.tree.head(), marks)
 
     def _check(self, at: Snapshot, marks: list[str]) -> None:
-        found = self.tree.read([(at, mark) for mark in marks])
-        missing = [mark for mark in marks if found[at, mark].data is None]
+        files = self.tree.read([(at, mark) for mark in marks])
+        missing = [mark for mark in marks if files[at, mark].data is None]
         if missing:
             self.refuse(
                 f"this is not a tree of {self.repository}",
@@ -94,11 +90,11 @@ class _Reader:
                 f"no {', '.join(missing)}",
             )
 
-    def _releases(self, fields: Mapping[str, YamlNode], tree: GitTree) -> list[_Release]:
+    def _releases(self, fields: Mapping[str, YamlNode], tree: GitTree) -> dict[str, Snapshot]:
         kinds = [kind for kind in _KINDS if kind in fields]
         if not kinds:
-            return []
-        found: dict[str, _Release] = {}
+            return {}
+        releases: dict[str, Snapshot] = {}
         names: list[str] = []
         patterns: list[str] = []
         for kind in kinds:
@@ -106,51 +102,53 @@ class _Reader:
             names += [at.name for at in known]
             for node in fields[kind].several():
                 patterns.append(node.string("a pattern"))
-                # Of several patterns the first that has a release tells of it.
-                for one in self._matching(node, known, fields):
-                    found.setdefault(one.version, one)
-        if not found:
+                # The first pattern that matches a release wins.
+                releases = {**self._matching(node, known, fields), **releases}
+        if not releases:
             self.refuse(
                 f"none of its {' and '.join(kinds)} is a release",
                 " or ".join(patterns),
-                ", ".join(names[:_SHOWN]) or f"no {' and no '.join(kinds)}",
+                ", ".join(names[:_MOST_NAMED]) or f"no {' and no '.join(kinds)}",
             )
         try:
-            return [found[version] for version in sorted(found, key=versions.key, reverse=True)]
+            newest_first = sorted(releases, key=versions.key, reverse=True)
+            return {version: releases[version] for version in newest_first}
         except versions.SelectorError as error:
-            self.refuse(f"one of its {' and '.join(kinds)} is no version", "a version", str(error))
+            self.refuse(
+                f"one of its {' and '.join(kinds)} is not a version", "a version", str(error)
+            )
 
     def _matching(
         self, node: YamlNode, known: list[Snapshot], fields: Mapping[str, YamlNode]
-    ) -> list[_Release]:
+    ) -> dict[str, Snapshot]:
         named = reading.pattern(node)
         matches = [(at, match) for at in known if (match := named.fullmatch(at.name))]
         if "release" in named.groupindex:
-            return [_Release(version=match["release"], at=at) for at, match in matches]
+            return {match["release"]: at for at, match in reversed(matches)}
         if "version" not in fields:
             node.fail("a pattern names no release", expected="`(?P<release>...)` in it")
         return self._releases_in(fields["version"], [at for at, _ in matches])
 
-    def _unpacked(self, fields: Mapping[str, YamlNode], head: Snapshot) -> list[_Release]:
+    def _unpacked(self, fields: Mapping[str, YamlNode], head: Snapshot) -> dict[str, Snapshot]:
         if "version" in fields:
             return self._releases_in(fields["version"], [head])
         if any(kind in fields for kind in _KINDS):
-            self.refuse("this tree does not show its release", "a clone with its tags")
-        return []
+            self.refuse("the release of this tree is unknown", "a clone with its tags")
+        return {}
 
-    def _releases_in(self, version: YamlNode, trees: list[Snapshot]) -> list[_Release]:
-        # Each tree tells its release in the first of these files that it has.
-        files = [reading.file(part) for part in version.several()]
-        found = self.tree.read([(at, told.path) for at in trees for told in files])
-        releases = []
+    def _releases_in(self, version: YamlNode, trees: list[Snapshot]) -> dict[str, Snapshot]:
+        # The release of a tree is in the first of these files that it has.
+        files = [reading.file(child) for child in version.several()]
+        contents = self.tree.read([(at, file.path) for at in trees for file in files])
+        releases: dict[str, Snapshot] = {}
         for at in trees:
-            there = [told for told in files if found[at, told.path].data is not None]
-            told = there[0] if there else files[-1]
-            page = self._page(at, told.path, found)
-            cells = self._cells(told, "0", page)
+            known = (file for file in files if contents[at, file.path].data is not None)
+            file = next(known, files[-1])
+            page = self._page(at, file.path, contents)
+            cells = self._cells(file, "0", page)
             if "release" not in cells:
                 version.fail("no release is read", expected="`cells: {release: ...}`")
-            releases.append(_Release(version=self._version(page, cells["release"]), at=at))
+            releases.setdefault(self._version(page, cells["release"]), at)
         return releases
 
     def table(self, node: YamlNode) -> dict[str, Any]:
@@ -158,82 +156,86 @@ class _Reader:
         fields = node.only("a table", _TABLE, ("id", "key", "evidence", "columns", "floor", "read"))
         component, columns = fields["key"].string("key"), fields["columns"].mapping("columns")
         rows: list[dict[str, Any]] = []
-        parts = [(part, reading.file(part)) for part in fields["read"].several()]
-        for part, told in parts:
-            for column in told.cells:
+        readings = [(child, reading.file(child)) for child in fields["read"].several()]
+        for child, file in readings:
+            for column in file.cells:
                 if column not in (*columns, *_OWN_CELLS):
-                    part.fail(f"unknown column `{column}`", expected=", ".join(columns))
-            rows += self._rows(told, component)
+                    child.fail(f"unknown column `{column}`", expected=", ".join(columns))
+            rows += self._rows(file, component)
         rows.sort(key=lambda row: _order(row[component]), reverse=True)
         floor = fields["floor"].integer("floor")
-        # One release has few rows, and may have none of a table, as has a clone that ends before the releases of the
-        # table; any other clone with none was read wrongly.
-        spoken = any(self._speaks(told) for _, told in parts)
+        # An unpacked release, or a clone that ends before the releases of the table, may have no rows. Any other clone
+        # has to have some.
+        spoken = any(self._speaks(file) for _, file in readings)
         floor = 0 if isinstance(self.tree, UnpackedTree) or not spoken else max(floor, 1)
         name = fields["id"].string("id")
         if len(rows) < floor:
-            self.refuse(f"rows of `{name}` are lost", f"{floor} rows at least", f"{len(rows)}")
+            self.refuse(f"rows of `{name}` are missing", f"at least {floor} rows", f"{len(rows)}")
         names = [row.get("id", row[component]) for row in rows]
-        twice = dict.fromkeys(one for one in names if names.count(one) > 1)
+        twice = dict.fromkeys(row_name for row_name in names if names.count(row_name) > 1)
         if twice:
-            self.refuse(f"rows of `{name}` stand twice", "each once", ", ".join(twice))
-        plain = {key: _plain(fields[key]) for key in _FACTS if key in fields}
-        # Every row has a source of its own; that of the table is one of them, as each table has one.
+            self.refuse(f"duplicate rows in `{name}`", "unique rows", ", ".join(twice))
+        plain = {key: plain_value(fields[key]) for key in _FACTS if key in fields}
+        # Every row has its own source; a table needs one as well.
         return {**plain, "source": rows[0]["source"] if rows else "", "rows": rows}
 
-    def _speaks(self, told: FileReading) -> bool:
-        if told.paths or told.grid:
+    def _speaks(self, file: FileReading) -> bool:
+        if file.paths or file.grid:
             return True
-        return any(reading.among(one.version, told.releases) for one in self.releases)
+        return any(reading.among(version, file.releases) for version in self.releases)
 
-    def _rows(self, told: FileReading, component: str) -> list[dict[str, Any]]:
+    def _rows(self, file: FileReading, component: str) -> list[dict[str, Any]]:
         rows = []
-        pages = list(self._pages(told))
+        pages = list(self._pages(file))
         for done, (release, page) in enumerate(pages, 1):
-            where = told.where or page.path
-            if told.paths:
+            where = file.where or page.path
+            if file.paths:
                 where = page.path
-            elif not told.grid and page.at.ref:
+            elif not file.grid and page.at.ref:
                 kind = "tag" if page.at.ref.startswith("refs/tags/") else "branch"
                 where = f"{where}, {kind} {page.at.name}".removeprefix(", ")
-            cells = self._cells(told, release, page)
-            source = self._source(release, page, told)
+            cells = self._cells(file, release, page)
+            source = self._source(release, page, file)
             rows.append({component: release, **cells, "source": source, "where": where})
             self.context.progress(done, len(pages))
         return rows
 
-    def _pages(self, told: FileReading) -> Iterator[tuple[str, _Page]]:
+    def _pages(self, file: FileReading) -> Iterator[tuple[str, _Page]]:
         head = self.tree.head()
-        if told.paths:
-            matches = list(filter(None, map(told.paths.match.fullmatch, self.tree.paths(head))))
-            found = self.tree.read([(head, match[0]) for match in matches])
+        if file.paths:
+            matches = list(filter(None, map(file.paths.match.fullmatch, self.tree.paths(head))))
+            contents = self.tree.read([(head, match[0]) for match in matches])
             for match in matches:
-                page = self._page(head, match[0], found, match.groupdict(default=""))
-                for name in self._values(told.paths.release, "release", page):
+                page = self._page(head, match[0], contents, match.groupdict(default=""))
+                for name in self._values(file.paths.release, "release", page):
                     yield name, page
-        elif told.grid:
-            page = self._page(head, told.path, self.tree.read([(head, told.path)]))
-            yield from self._records(told, told.grid, page)
+        elif file.grid:
+            page = self._page(head, file.path, self.tree.read([(head, file.path)]))
+            yield from self._records(file, file.grid, page)
         else:
-            chosen = [one for one in self.releases if reading.among(one.version, told.releases)]
-            # All releases in one question to git, which starts once and not for each of them.
-            found = self.tree.read([(one.at, told.path) for one in chosen if told.path])
-            for one in chosen:
-                # An unpacked tree has no tag that tells anything.
-                if told.path or one.at.ref:
-                    yield one.version, self._page(one.at, told.path, found)
+            chosen = {
+                version: at
+                for version, at in self.releases.items()
+                if reading.among(version, file.releases)
+            }
+            # All releases at once, so that git starts only once.
+            contents = self.tree.read([(at, file.path) for at in chosen.values() if file.path])
+            for version, at in chosen.items():
+                # An unpacked tree has no tag to read.
+                if file.path or at.ref:
+                    yield version, self._page(at, file.path, contents)
 
     def _records(
-        self, told: FileReading, grid: GridReading, page: _Page
+        self, file: FileReading, grid: GridReading, page: _Page
     ) -> Iterator[tuple[str, _Page]]:
         try:
             records = reading.grid(page.text, page.path, columns=grid.columns, after=grid.after)
-        except Unread as found:
-            self._moved(page, "a table", str(found))
+        except Unread as error:
+            self._moved(page, "a table", str(error))
         for record in records:
-            here = _Page(at=page.at, path=page.path, data=page.data, text=page.text, record=record)
+            here = page.replace(record=record)
             for name in self._values(grid.release, "release", here):
-                if reading.among(self._version(here, name), told.releases):
+                if reading.among(self._version(here, name), file.releases):
                     yield name, here
 
     def _version(self, page: _Page, version: str) -> str:
@@ -243,9 +245,9 @@ class _Reader:
             self._moved(page, "the version of a release", version)
         return version
 
-    def _cells(self, told: FileReading, release: str, page: _Page) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        for name, cells in told.cells.items():
+    def _cells(self, file: FileReading, release: str, page: _Page) -> dict[str, Any]:
+        row: dict[str, Any] = {}
+        for name, cells in file.cells.items():
             values, as_list = [], False
             for cell in cells:
                 if isinstance(cell, str):
@@ -254,82 +256,82 @@ class _Reader:
                     values += self._values(cell, name, page)
                     as_list = cell.several == "list"
             if values:
-                made[name] = values if as_list else " ".join(values)
-        return made
+                row[name] = values if as_list else " ".join(values)
+        return row
 
     def _values(self, cell: CellReading, name: str, page: _Page) -> list[str]:
         try:
-            if cell.way == "date":
+            if cell.method == "date":
                 return [page.at.date] if page.at.date else []
-            if cell.way == "column":
-                # An empty cell of a table says nothing.
+            if cell.method == "column":
+                # An empty cell of a table is no value.
                 texts = reading.column(page.record, cell.node.string("column"))
                 return cell.values(texts) if texts else []
-            find = reading.EXTRACTORS.get(cell.way)
+            find = reading.EXTRACTORS.get(cell.method)
             texts = find(page.text, page.path, cell.node) if find else [page.text]
-            return cell.values(texts, page.given)
-        except Unread as found:
-            self._moved(page, f"{name}: {cell.expected}", str(found))
+            return cell.values(texts, page.groups)
+        except Unread as error:
+            self._moved(page, f"{name}: {cell.expected}", str(error))
 
     def _page(
         self,
         at: Snapshot,
         path: str,
-        found: Mapping[tuple[Snapshot, str], Found],
-        given: Mapping[str, str] | None = None,
+        contents: Mapping[tuple[Snapshot, str], TreeFile],
+        groups: Mapping[str, str] | None = None,
     ) -> _Page:
-        page = _Page(at=at, path=path, given=given or {})
+        page = _Page(at=at, path=path, groups=groups or {})
         if not path:
             return page
-        data, why = found[at, path]
-        where = Position(self._place(page))
+        data, why = contents[at, path]
+        where = Position(self._location(page))
         if data is None:
             raise HarvestRefused(
                 "a file is not in the tree", where=where, expected=path, found=why, help=_HELP
             )
         try:
-            # A byte order mark would stand in front of the first value.
+            # `-sig` removes a byte order mark.
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             text = "\0"
         if "\0" in text:
             raise HarvestRefused("a file is not text", where=where, expected="text in UTF-8")
-        return _Page(at=at, path=path, data=data, text=text, given=page.given)
+        return page.replace(data=data, text=text)
 
     def _moved(self, page: _Page, expected: str, found: str) -> NoReturn:
         raise HarvestRefused(
             "a value is no longer where it was",
-            where=Position(self._place(page)),
+            where=Position(self._location(page)),
             expected=expected,
             found=found,
             help=_HELP,
         ) from None
 
-    def _source(self, release: str, page: _Page, told: FileReading) -> str:
-        # Of many files of one commit the rows name the path.
-        path = "" if told.paths else page.path
-        # What tells of all releases is of none of them.
-        known = page.at.name or ("HEAD" if told.grid or told.paths else release)
+    def _source(self, release: str, page: _Page, file: FileReading) -> str:
+        # If a commit has many files, the rows name the path.
+        path = "" if file.paths else page.path
+        # A file about all releases belongs to none of them.
+        known = page.at.name or ("HEAD" if file.grid or file.paths else release)
         inside = f":{path}" if path else ""
         if page.at.commit:
-            place = f"{self.repository}{inside}@{page.at.commit}"
+            address = f"{self.repository}{inside}@{page.at.commit}"
         else:
             import hashlib
 
-            # Nobody knows its commit: the digest says which file was read.
+            # Without a commit, the digest identifies the file.
             digest = hashlib.sha256(page.data).hexdigest()
             tree = "" if known == "HEAD" else f"release {known} "
-            place = f"{self.repository}:{page.path}, {tree}unpacked, sha256 {digest}"
-        name = "/".join(part for part in (self.family.name, known, path) if part)
-        kind = path or ("tree" if told.paths else "tag")
+            address = f"{self.repository}:{page.path}, {tree}unpacked, sha256 {digest}"
+        name = "/".join(segment for segment in (self.family.name, known, path) if segment)
+        kind = path or ("tree" if file.paths else "tag")
         self.sources[name] = {
             "title": f"{self.title}, {kind}" + (f" at {known}" if known != "HEAD" else ""),
-            "at": place,
+            "at": address,
             "read": self.context.day.isoformat(),
         }
         return name
 
-    def _place(self, page: _Page) -> str:
+    def _location(self, page: _Page) -> str:
         # As `git show` takes it.
         return f"{page.at.name}:{page.path}" if page.at.ref else f"{self.context.place}/{page.path}"
 
@@ -340,14 +342,8 @@ class _Reader:
 
 
 def _order(release: str) -> tuple[object, ...]:
-    # The newest first; names, which have no order of their own, behind.
+    # Versions after names, as rows are sorted in reverse.
     try:
         return 1, versions.key(release)
     except versions.SelectorError:
         return 0, release
-
-
-def _plain(node: YamlNode) -> Any:
-    if node.fields is not None:
-        return {name: _plain(part) for name, part in node.fields.items()}
-    return node.text if node.items is None else [_plain(part) for part in node.items]

@@ -1,6 +1,6 @@
-"""A wheel at an index, read by ranges: its directory, and the beginning of any member or all of it.
+"""A wheel at an index, read by ranges: its directory, and all or the beginning of any member.
 
-zipfile reads the archive; what it asks for is fetched piece by piece, and each piece is kept where it can never change.
+zipfile reads the archive; the ranges that it needs are fetched piece by piece, and cached.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.harvest.transport import Session
 
-# PEP 427 recommends that .dist-info stands at the end of a wheel. Of 339 wheels 269 needed no more than this and
-# METADATA itself; those of torch and TensorFlow have ten thousand members, and a directory of 1.3 MB.
+# PEP 427 recommends .dist-info at the end of a wheel. 269 of 339 wheels needed only this and METADATA itself; those of
+# torch and TensorFlow have ten thousand members, and a directory of 1.3 MB.
 TAIL = 64 << 10
-"""Bytes at the end that are asked for first: most wheels have their directory there, and METADATA just before it."""
+"""Bytes at the end that are read first: most wheels have their directory there, and METADATA just before it."""
 LARGEST_DIRECTORY = 64 << 20
 """Bytes; a hundred thousand members take 16 MiB."""
-# Some streams stop near their beginning, and others go on for hundreds of MiB: pieces that grow serve both, where
-# one size would cost the ones bytes or the others requests.
+# Some streams stop early, and others have hundreds of MiB: pieces that grow suit both, without many wasted bytes or
+# many requests.
 FIRST_PIECE = 256 << 10
 LARGEST_PIECE = 8 << 20
 """Bytes of the first piece of a member, and of the largest: each is twice the one before."""
 _STEP = 64 << 10
-# What zipfile and zlib raise for an archive that lies, is encrypted or packed in a way they do not know.
+# Exceptions of zipfile and zlib for an archive that is damaged, encrypted or compressed in an unknown format.
 _DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
@@ -44,11 +44,11 @@ _DAMAGED = (
 
 
 class RemoteWheel:
-    """One wheel at an address, of which nothing is asked for before it is needed.
+    """One wheel at an address; nothing is read before it is needed.
 
-    Members are read one at a time. `digest` is the sha256 that the index says, "" for none, in which case nothing is
-    kept in the cache. Every method raises IndexFailed where the index does not answer or lies about ranges, and
-    HarvestRefused where the archive is damaged or a member is larger than it may be.
+    Members are read one at a time. `digest` is its sha256 in the index, "" for none, in which case nothing is cached.
+    Every method raises IndexFailed if the index does not answer or sends a wrong range, and HarvestRefused if the
+    archive is damaged or a member is too large.
     """
 
     def __init__(self, session: Session, url: str, digest: str = "") -> None:
@@ -60,7 +60,7 @@ class RemoteWheel:
 
     @property
     def bytes_read(self) -> int:
-        """Bytes that were asked for so far, those from the cache included."""
+        """Bytes that were read so far, including those from the cache."""
         return self._file.count
 
     def names(self) -> list[str]:
@@ -68,11 +68,11 @@ class RemoteWheel:
         return self._opened().namelist()
 
     def size(self, name: str) -> int:
-        """Bytes of a member, unpacked, as the directory says; KeyError for one that is not there."""
+        """The unpacked size of a member in the directory; KeyError if it is missing."""
         return self._opened().getinfo(name).file_size
 
     def read(self, name: str, limit: int) -> bytes:
-        """A whole member of at most `limit` bytes; KeyError for one that is not there."""
+        """A whole member of at most `limit` bytes; KeyError if it is missing."""
         if self.size(name) > limit:
             raise self._refusal(
                 f"`{name}` is too large", f"at most {limit} bytes", f"{self.size(name)} bytes"
@@ -80,16 +80,16 @@ class RemoteWheel:
         return b"".join(self.stream(name))
 
     def stream(self, name: str) -> Iterator[bytes]:
-        """A member from its beginning, unpacked, in pieces of 64 KiB at most; KeyError for one that is not there.
+        """A member from its beginning, unpacked, in pieces of at most 64 KiB; KeyError if it is missing.
 
-        Stopping early costs what was read, and the rest of one piece of the file (`LARGEST_PIECE`).
+        Stopping early wastes at most the rest of one piece of the file (`LARGEST_PIECE`).
         """
         archive = self._opened()
         member = archive.getinfo(name)
-        # The header in front of a member is as long as it likes, and the directory does not tell: where the next one
-        # begins is the only place that is sure to be behind the end of this one.
-        begins = [one.header_offset for one in archive.infolist()]
-        after = (one for one in begins if one > member.header_offset)
+        # The directory does not have the length of the header before a member, so the start of the next member is the
+        # only known bound of its end.
+        begins = [info.header_offset for info in archive.infolist()]
+        after = (offset for offset in begins if offset > member.header_offset)
         self._file.until(min(after, default=archive.start_dir))
         with self._whole(), archive.open(member) as opened:
             while piece := opened.read(_STEP):
@@ -106,7 +106,7 @@ class RemoteWheel:
         try:
             yield
         except _DAMAGED as error:
-            # What was kept may be what is damaged.
+            # The cached pieces may be damaged.
             self._session.forget(self._digest)
             raise self._refusal("the wheel is damaged", "a zip archive", str(error)) from None
 
@@ -115,7 +115,7 @@ class RemoteWheel:
 
 
 class RemoteFile(io.RawIOBase):
-    """A file at an address, as zipfile and tarfile want one: what is not there yet is asked for."""
+    """A file at an address, for zipfile and tarfile; missing pieces are fetched."""
 
     def __init__(self, session: Session, url: str, digest: str) -> None:
         super().__init__()
@@ -123,22 +123,22 @@ class RemoteFile(io.RawIOBase):
         self._session = session
         self._url = url
         self._digest = digest
-        self._place = 0
+        self._position = 0
         self._size = -1
-        # Pieces that are here, each with where it begins: the end of the file, and what was asked for last.
+        # Pieces in memory, each with its offset: the end of the file, and the piece fetched last.
         self._tail = (0, b"")
         self._piece = (0, b"")
         self._stop = 0
         self._next = 0
 
     def until(self, stop: int) -> None:
-        """Say that what is read from now on ends there: it is asked for in pieces that grow."""
+        """Expect reads up to `stop`, and fetch pieces of growing size for them."""
         self._stop = stop
         self._next = FIRST_PIECE
 
     def rewind(self) -> None:
-        """Go to the beginning, to read all of it."""
-        self._place = 0
+        """Go to the beginning, to read the whole file."""
+        self._position = 0
         self.until(self._length())
 
     def seekable(self) -> bool:
@@ -148,28 +148,28 @@ class RemoteFile(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        return self._place
+        return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._place}.get(whence)
-        place = (self._length() if begin is None else begin) + offset
-        if place < 0:
+        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._position}.get(whence)
+        position = (self._length() if begin is None else begin) + offset
+        if position < 0:
             raise ValueError("an entry of the directory begins before the file")
-        self._place = place
-        return place
+        self._position = position
+        return position
 
     def read(self, size: int | None = -1, /) -> bytes:
-        left = self._length() - self._place
+        left = self._length() - self._position
         wanted = left if size is None or size < 0 else min(size, left)
         if wanted > LARGEST_DIRECTORY:
             raise ValueError(f"the directory says {wanted} bytes")
-        parts = []
+        chunks = []
         while wanted > 0:
-            part = self._here(wanted)
-            parts.append(part)
-            self._place += len(part)
-            wanted -= len(part)
-        return b"".join(parts)
+            chunk = self._here(wanted)
+            chunks.append(chunk)
+            self._position += len(chunk)
+            wanted -= len(chunk)
+        return b"".join(chunks)
 
     def _length(self) -> int:
         if self._size < 0:
@@ -180,16 +180,16 @@ class RemoteFile(io.RawIOBase):
         return self._size
 
     def _here(self, wanted: int) -> bytes:
-        """Some of the bytes at this place, one at least."""
-        # zipfile asks for a few bytes at a time, of a header and what follows it, and each would be a request.
+        """At least one, and at most `wanted`, of the bytes at the position."""
+        # zipfile reads a few bytes of a header at a time, and each would be a request.
         for start, data in (self._tail, self._piece):
-            if start <= self._place < start + len(data):
-                return data[self._place - start :][:wanted]
-        stop = max(self._place + wanted, min(self._stop, self._place + self._next))
-        # The end is here already.
+            if start <= self._position < start + len(data):
+                return data[self._position - start :][:wanted]
+        stop = max(self._position + wanted, min(self._stop, self._position + self._next))
+        # The end is in memory already.
         stop = min(stop, self._tail[0])
         self._next = min(2 * self._next, LARGEST_PIECE)
-        data = self._session.range(self._url, self._place, stop, self._digest)
+        data = self._session.range(self._url, self._position, stop, self._digest)
         self.count += len(data)
-        self._piece = (self._place, data)
+        self._piece = (self._position, data)
         return data[:wanted]

@@ -1,9 +1,9 @@
-"""Kind `wheels`: what is inside the wheels of a package of an index, of one wheel for each release and machine.
+"""Kind `wheels`: the contents of the wheels of a package on an index, of one wheel for each release and machine.
 
-What a wheel says is a row about the build that it is, or about its release where that has no builds. It names the file,
-its sha256 and the members that were read. Members are read as data: Python files by their syntax tree, of which
-assignments of literals count, and libraries by their headers. Everything is bounded, and a stream ends where the answer
-was found. Raises HarvestRefused for a member that is not what a rule says, and MatrixError for a rule that is none.
+Each wheel gives a row about its build, or about its release if that has no builds. The row names the file, its sha256
+and the members that were read. Members are read as data: assigned literals in the syntax tree of Python files, and the
+headers of libraries. Everything is limited in size, and a stream ends at the first match. Raises HarvestRefused for a
+member that does not fit its rule, and MatrixError for an invalid rule.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolmatrix.errors import HarvestRefused, Position
-from toolmatrix.facts import pieces, variants, versions
+from toolmatrix.facts import pieces, variants
 from toolmatrix.facts.yamlfile import YamlNode
-from toolmatrix.harvest import families, listing, project
+from toolmatrix.harvest import families, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.project import MACHINES, PublishedRelease, Wheel
 from toolmatrix.harvest.wheel import RemoteWheel
@@ -51,28 +50,28 @@ LARGEST_TEXT = 1 << 20
 """Bytes of a member that is read as text; the largest known has 60 kB."""
 MEBIBYTE = 1 << 20
 _BUDGET = 32
-"""MiB that are read of a member where a rule says nothing else."""
+"""MiB of a member that are read by default."""
 _MOST_MEMBERS = 200
 """Members of a wheel that one rule reads."""
-# Bytes that are searched again with the next piece, so that no text is cut in two.
+# Bytes that are searched again with the next piece, so that no match is cut in two.
 _OVERLAP = 4 << 10
 _LONGEST = 400
-# Whole numbers, `sm_90a`, versions, words: what may get into a cell of facts.
+# Characters that a cell of facts may have: numbers, `sm_90a`, versions, words.
 _VALUE = re.compile(r"[\w.+:*<>=,!| -]*")
 _PYTORCH_ARCH = re.compile(r"(\d+)\.(\d)([af]?)(\+PTX)?")
 _TENSORFLOW_ARCH = re.compile(r"(sm_|compute_)?(\d+)\.?(\d)([af]?)")
 
 
 class Rule(Value):
-    """One thing that a wheel tells: the cell it goes to, where it stands, and how it is read there."""
+    """How to fill one cell: the members to read, and how to read them."""
 
     cell: str
     # A pattern of names of members, "" for the names themselves.
     member: str
     how: str
-    # The words of `how`: a name, a path into JSON, a regular expression.
+    # The argument of `how`: a name, a path into JSON, a regular expression.
     what: str
-    # What is taken of a text that was read: a regular expression, of which `form` takes groups (`\\1.\\2`).
+    # A regular expression for the part of a text to use; `form` may refer to its groups (`\\1.\\2`).
     match: str
     form: str
     mebibytes: int
@@ -80,7 +79,7 @@ class Rule(Value):
 
 
 class WheelCell(Value):
-    """What a wheel tells for a cell; `partly` where not all of the members was read, so that there may be more."""
+    """The value of a cell; `partly` if the members were not read completely, so that there may be more."""
 
     text: str
     members: tuple[str, ...]
@@ -93,16 +92,17 @@ def rules(nodes: Iterable[YamlNode]) -> list[Rule]:
 
 
 def _rule(node: YamlNode) -> Rule:
-    ways = tuple(_WAYS)
-    fields = node.only("a rule", ("cell", "member", "match", "form", "mebibytes", *ways), ("cell",))
-    named = [way for way in ways if way in fields]
+    known = ("cell", "member", "match", "form", "mebibytes", *_READERS)
+    fields = node.only("a rule", known, ("cell",))
+    named = [reader for reader in _READERS if reader in fields]
     if len(named) != 1 or ("member" in fields) == (named == ["names"]):
+        others = ", ".join(name for name in _READERS if name != "names")
         node.fail(
             "a rule does not say what it reads",
-            expected=f"`member:` and one of {', '.join(way for way in ways if way != 'names')}, or `names:` alone",
+            expected=f"`member:` and one of {others}, or `names:` alone",
             found=", ".join(fields),
         )
-    made = Rule(
+    rule = Rule(
         cell=pieces.text(fields, "cell"),
         member=pieces.text(fields, "member"),
         how=named[0],
@@ -113,15 +113,15 @@ def _rule(node: YamlNode) -> Rule:
         node=node,
     )
     for key in ("match", *(key for key in named if key in _PATTERNS)):
-        _compiled(pieces.text(fields, key), fields.get(key, node))
-    if made.form and made.form not in _FORMS:
-        taken = made.what if made.how == "names" else made.match
-        # Nothing is matched by the empty alternative: it shows whether the groups are there.
-        _compiled(f"(?:{taken})|", fields["form"], made.form)
-    return made
+        _check_pattern(pieces.text(fields, key), fields.get(key, node))
+    if rule.form and rule.form not in _FORMS:
+        pattern = rule.what if rule.how == "names" else rule.match
+        # The alternative matches the empty text, to check that the groups exist.
+        _check_pattern(f"(?:{pattern})|", fields["form"], rule.form)
+    return rule
 
 
-def _compiled(pattern: str, node: YamlNode, form: str = "") -> None:
+def _check_pattern(pattern: str, node: YamlNode, form: str = "") -> None:
     try:
         re.sub(pattern, form, "")
     except (re.error, IndexError) as error:
@@ -133,22 +133,19 @@ def _compiled(pattern: str, node: YamlNode, form: str = "") -> None:
 
 
 def read_cells(wheel: Archive, wanted: Sequence[Rule]) -> dict[str, WheelCell]:
-    """What a wheel tells, by cell; of several rules for one cell the first that finds something."""
-    found: dict[str, WheelCell] = {}
+    """The cells of a wheel; of several rules for one cell the first that finds something wins."""
+    cells: dict[str, WheelCell] = {}
     names = wheel.names()
     for rule in wanted:
-        if rule.cell not in found:
-            told = _WAYS[rule.how](wheel, rule, names)
-            if told is not None and told.text:
-                found[rule.cell] = _checked(wheel, rule, told)
-    return found
-
-
-def _checked(wheel: Archive, rule: Rule, told: WheelCell) -> WheelCell:
-    # Anybody may publish a wheel: what it says is bounded before it gets into a file of facts.
-    if len(told.text) > _LONGEST or not _VALUE.fullmatch(told.text):
-        raise _refusal(wheel, rule, "a value of a fact", repr(told.text[:80]))
-    return told
+        if rule.cell not in cells:
+            cell = _READERS[rule.how](wheel, rule, names)
+            if cell is None or not cell.text:
+                continue
+            # Wheels are untrusted: validate a value before it gets into a file of facts.
+            if len(cell.text) > _LONGEST or not _VALUE.fullmatch(cell.text):
+                raise _refusal(wheel, rule, "a value of a fact", repr(cell.text[:80]))
+            cells[rule.cell] = cell
+    return cells
 
 
 def _refusal(wheel: Archive, rule: Rule, expected: str, found: str) -> HarvestRefused:
@@ -165,8 +162,8 @@ def _members(rule: Rule, names: Sequence[str]) -> list[str]:
     return [name for name in names if fnmatchcase(name, rule.member)][:_MOST_MEMBERS]
 
 
-def _taken(rule: Rule, texts: Iterable[str]) -> str:
-    """The values of a rule in the texts that it reads, each once."""
+def _extract(rule: Rule, texts: Iterable[str]) -> str:
+    """The distinct values of a rule in the texts that it reads."""
     values: dict[str, None] = {}
     for text in texts:
         if rule.form in _FORMS:
@@ -174,18 +171,18 @@ def _taken(rule: Rule, texts: Iterable[str]) -> str:
         elif not rule.match:
             values[text] = None
         else:
-            values |= dict.fromkeys(_filled(rule, match) for match in re.finditer(rule.match, text))
+            values |= dict.fromkeys(_expand(rule, match) for match in re.finditer(rule.match, text))
     return " ".join(value for value in values if value)
 
 
-def _filled(rule: Rule, match: re.Match[str]) -> str:
+def _expand(rule: Rule, match: re.Match[str]) -> str:
     if rule.form:
         return match.expand(rule.form)
     return match[1] or "" if match.re.groups else match[0]
 
 
 def _pytorch_archs(text: str) -> Iterator[str]:
-    """The archs of TORCH_CUDA_ARCH_LIST, as torch.utils.cpp_extension reads it: PTX where it says so."""
+    """The archs of TORCH_CUDA_ARCH_LIST, as torch.utils.cpp_extension reads it: PTX only with `+PTX`."""
     for major, minor, letter, ptx in _PYTORCH_ARCH.findall(text):
         yield f"sm_{major}{minor}{letter}"
         if ptx:
@@ -193,7 +190,7 @@ def _pytorch_archs(text: str) -> Iterator[str]:
 
 
 def _tensorflow_archs(text: str) -> Iterator[str]:
-    """The archs of TF_CUDA_COMPUTE_CAPABILITIES, as TensorFlow's configure.py asks for it.
+    """The archs of TF_CUDA_COMPUTE_CAPABILITIES, as TensorFlow's configure.py reads it.
 
     `sm_80` is machine code, `compute_80` and `8.0` are machine code and PTX.
     """
@@ -203,7 +200,7 @@ def _tensorflow_archs(text: str) -> Iterator[str]:
             yield f"compute_{major}{minor}{letter}"
 
 
-# Lists of archs in the words of build systems.
+# Lists of archs in the syntax of build systems.
 _FORMS = {"torch-archs": _pytorch_archs, "tensorflow-archs": _tensorflow_archs}
 
 
@@ -217,15 +214,15 @@ def _texts(wheel: Archive, rule: Rule, names: Sequence[str]) -> Iterator[tuple[s
 
 
 def _assigned(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
-    """A name that a Python file assigns a literal to, or a key of it: `build_info.cuda_version`."""
+    """A literal that a Python file assigns to a name, or a key of it: `build_info.cuda_version`."""
     name, *path = rule.what.split(".")
     for member, text in _texts(wheel, rule, names):
         try:
             value = _literal(ast.parse(text), name)
-        # Deep nesting ends Python's own parser in three of these ways.
+        # Deep nesting makes the parser of Python raise three of these.
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise _refusal(
-                wheel, rule, f"a literal that `{name}` is given", type(error).__name__
+                wheel, rule, f"a literal assigned to `{name}`", type(error).__name__
             ) from None
         return _of_document(rule, member, value, path)
     return None
@@ -236,10 +233,10 @@ def _literal(tree: ast.Module, name: str) -> Any:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         value = getattr(node, "value", None)
         if value is None or not any(
-            isinstance(one, ast.Name) and one.id == name for one in targets
+            isinstance(target, ast.Name) and target.id == name for target in targets
         ):
             continue
-        # An OrderedDict of a list of pairs is read as the pairs; nothing is called.
+        # An OrderedDict of a list of pairs is read as a dict of the pairs, without calling anything.
         if isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "OrderedDict":
             return dict(ast.literal_eval(value.args[0]))
         return ast.literal_eval(value)
@@ -261,30 +258,32 @@ def _of_document(rule: Rule, member: str, value: Any, path: Sequence[str]) -> Wh
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     values = value if isinstance(value, list) else [value]
-    texts = [f"{one}" for one in values if isinstance(one, (str, int, float)) and one != ""]
-    return WheelCell(text=_taken(rule, texts), members=(member,)) if texts else None
+    texts = [f"{entry}" for entry in values if isinstance(entry, (str, int, float)) and entry != ""]
+    return WheelCell(text=_extract(rule, texts), members=(member,)) if texts else None
 
 
 def _text(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
-    """The first place of a member, text or not, at which a regular expression matches."""
+    """The first match of a regular expression in a member, text or not."""
     pattern = re.compile(rule.what.encode())
     for name in _members(rule, names):
         match = _first(pattern, _within(wheel.stream(name), rule.mebibytes * MEBIBYTE))
         if match is not None:
-            taken = match[1] if pattern.groups else match[0]
-            return WheelCell(text=_taken(rule, [taken.decode("utf-8", "replace")]), members=(name,))
+            matched = match[1] if pattern.groups else match[0]
+            return WheelCell(
+                text=_extract(rule, [matched.decode("utf-8", "replace")]), members=(name,)
+            )
     return None
 
 
 def _first(pattern: re.Pattern[bytes], pieces: Iterable[bytes]) -> re.Match[bytes] | None:
-    held = b""
+    buffer = b""
     for piece in pieces:
-        held = held[-_OVERLAP:] + piece
-        match = pattern.search(held)
-        # What ends with the piece may go on in the next one.
-        if match is not None and match.end() < len(held):
+        buffer = buffer[-_OVERLAP:] + piece
+        match = pattern.search(buffer)
+        # A match at the end of the piece may continue in the next one.
+        if match is not None and match.end() < len(buffer):
             return match
-    return pattern.search(held)
+    return pattern.search(buffer)
 
 
 def _within(stream: Iterable[bytes], budget: int) -> Iterator[bytes]:
@@ -296,21 +295,21 @@ def _within(stream: Iterable[bytes], budget: int) -> Iterator[bytes]:
 
 
 def _names(_wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
-    """Names of members that a regular expression matches."""
-    # Some wheels say it nowhere else: bitsandbytes has a library for each toolkit, and only names tell which.
+    """Matches of a regular expression in names of members."""
+    # bitsandbytes has a library for each toolkit, and only its name says which.
     fitting = [name for name in names if re.search(rule.what, name)][:_MOST_MEMBERS]
-    found = _taken(rule.replace(match=rule.what), sorted(fitting))
-    return WheelCell(text=found, members=tuple(fitting[:1])) if fitting else None
+    text = _extract(rule.replace(match=rule.what), sorted(fitting))
+    return WheelCell(text=text, members=tuple(fitting[:1])) if fitting else None
 
 
 def _archs(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
-    """The codegen archs of the device code in members, of so many MiB of each from its beginning."""
+    """The codegen archs of the device code in the first MiB of members."""
     archs: set[str] = set()
     read = _members(rule, names)
     partly = False
     for name in read:
-        # Mostly all archs of a library stand near its beginning, but some kernels are for one arch alone: `_moe_C` of
-        # vllm shows sm_120f at 7.9 MB, and seven others before 1.3. What an early stop has seen is a lower bound.
+        # Most libraries have all archs near their beginning, but some kernels are for one arch only: `_moe_C` of vllm
+        # has sm_120f at 7.9 MB, and seven others before 1.3. So a partial result is a lower bound.
         scan = elf.Scan()
         count = 0
         for piece in _within(wheel.stream(name), rule.mebibytes * MEBIBYTE):
@@ -332,24 +331,24 @@ def _arch_order(arch: str) -> tuple[bool, int, str]:
 
 
 def _needed(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
-    """Sonames that libraries ask the loader for, of which a regular expression matches some."""
-    return _library(wheel, rule, names, lambda _data, held: held.dynamic.needed)
+    """Matches of a regular expression in the sonames that libraries need."""
+    return _library(wheel, rule, names, lambda _data, library: library.dynamic.needed)
 
 
 def _wants(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
-    """The newest version of a family of symbols (`GLIBC`) that libraries want."""
+    """The newest version of a family of symbols (`GLIBC`) that libraries need."""
     family = rule.what
 
-    def versions(data: bytes, _held: elf.Elf) -> Iterator[str]:
-        found = re.findall(
+    def versions(data: bytes, _elf: elf.Elf) -> Iterator[str]:
+        matches = re.findall(
             rb"\0" + re.escape(family.encode()) + rb"_(\d{1,3}(?:\.\d{1,3})*)(?=\0)", data
         )
-        # By numbers: as text `2.9` comes after `2.17`.
-        if found:
-            yield max((one.decode() for one in found), key=_numbers)
+        # By number: as text, `2.9` comes after `2.17`.
+        if matches:
+            yield max((match.decode() for match in matches), key=_numbers)
 
-    told = _library(wheel, rule, names, versions)
-    return told and told.replace(text=max(told.text.split(), key=_numbers, default=""))
+    cell = _library(wheel, rule, names, versions)
+    return cell and cell.replace(text=max(cell.text.split(), key=_numbers, default=""))
 
 
 def _numbers(version: str) -> list[int]:
@@ -357,14 +356,14 @@ def _numbers(version: str) -> list[int]:
 
 
 def _compilers(wheel: Archive, rule: Rule, names: Sequence[str]) -> WheelCell | None:
-    """Versions in the section `.comment`, where each compiler that had a part in a library leaves its name."""
+    """Versions in the section `.comment`, where each compiler of a library leaves its name."""
 
-    def named(data: bytes, _held: elf.Elf) -> Iterator[str]:
+    def named(data: bytes, _elf: elf.Elf) -> Iterator[str]:
         from elftools.common.exceptions import ELFError
         from elftools.elf.elffile import ELFFile
 
         try:
-            # Static libraries leave the names of their compilers here as well: the pattern says which one counts.
+            # It includes the compilers of static libraries, so the pattern decides which one counts.
             section = ELFFile(io.BytesIO(data)).get_section_by_name(".comment")
         except (ELFError, ValueError, KeyError, OverflowError):
             return
@@ -381,23 +380,23 @@ def _library(
     names: Sequence[str],
     values: Callable[[bytes, elf.Elf], Iterable[str]],
 ) -> WheelCell | None:
-    found: dict[str, None] = {}
-    # What the loader reads stands at the end as often as not: a library is read whole, or not at all.
+    texts: dict[str, None] = {}
+    # The data for the loader is often at the end, so a library is read whole, or not at all.
     limit = rule.mebibytes * MEBIBYTE
     read = [name for name in _members(rule, names) if wheel.size(name) <= limit]
     for name in read:
         data = wheel.read(name, limit)
         if not data.startswith(elf.MAGIC):
             raise _refusal(wheel, rule, "a library (ELF)", f"{name} begins with {data[:4]!r}")
-        held = elf.read(data, io.BytesIO(), len(data), None, debug=False)
-        if held.damaged:
-            raise _refusal(wheel, rule, "a library (ELF)", f"{name}: {held.damaged}")
-        found |= dict.fromkeys(values(data, held))
+        library = elf.read(data, io.BytesIO(), len(data), None, debug=False)
+        if library.damaged:
+            raise _refusal(wheel, rule, "a library (ELF)", f"{name}: {library.damaged}")
+        texts |= dict.fromkeys(values(data, library))
     matching = rule if rule.how != "needed" else rule.replace(match=rule.what)
-    return WheelCell(text=_taken(matching, found), members=tuple(read)) if found else None
+    return WheelCell(text=_extract(matching, texts), members=tuple(read)) if texts else None
 
 
-_WAYS: Mapping[str, Callable[[Archive, Rule, Sequence[str]], WheelCell | None]] = {
+_READERS: Mapping[str, Callable[[Archive, Rule, Sequence[str]], WheelCell | None]] = {
     "assigned": _assigned,
     "json": _json,
     "text": _text,
@@ -410,8 +409,7 @@ _WAYS: Mapping[str, Callable[[Archive, Rule, Sequence[str]], WheelCell | None]] 
 _PATTERNS = ("text", "names", "needed", "compilers")
 
 
-THREADS = 8
-_NEEDED = ("kind", "about", "package", "component", "of", "columns", "inside")
+_NEEDED = ("package", "component", "of", "columns", "inside")
 _OPTIONAL = ("since", "before", "channel", "extends", "machines", "by-name")
 _OF = ("builds", "releases")
 # Digits of a sha256 that name a file.
@@ -419,34 +417,39 @@ _DIGITS = 16
 
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
-    """What the wheels of a package hold. Raises ToolmatrixError."""
-    fields = family.node.only(f"family `{family.name}`", (*_NEEDED, *_OPTIONAL), _NEEDED)
+    """The facts about the contents of the wheels of a package. Raises ToolmatrixError."""
+    fields = family.only(_NEEDED, _OPTIONAL)
     package, component = (fields[name].string(name) for name in ("package", "component"))
     wanted = rules(fields["inside"].sequence("rules"))
-    where = families.indexes(context.env)
-    context.session.trust(where.certificates, where.proxy)
-    urls = (context.place,) if context.place else where.urls
-    releases = _between(project.releases(context.session, urls, package), fields)
-    machines = [one.string("a machine") for one in pieces.items(fields, "machines")] or MACHINES
-    asked = [
+    urls = families.index_urls(context)
+    since, before = (pieces.text(fields, name) for name in ("since", "before"))
+    releases = project.between(project.releases(context.session, urls, package), since, before)
+    machines = [node.string("a machine") for node in pieces.items(fields, "machines")] or MACHINES
+    selected = [
         (release, machine, wheel)
         for release in releases
         for machine in machines
         if (wheel := _wheel(release, machine)) is not None
     ]
-    told = _read(context, [wheel for *_, wheel in asked], wanted)
+    read = families.run_parallel(
+        lambda wheel: read_cells(RemoteWheel(context.session, wheel.url, wheel.sha256), wanted),
+        [wheel for *_, wheel in selected],
+        context.progress,
+    )
     by_build = fields["of"].choice("of", _OF) == "builds"
     key = variants.name(component) if by_build else component
     source = f"pypi-{package}-contents"
-    made = [
-        _row(family.name, key, release, machine, pieces.text(fields, "channel", "default"), held)
-        for (release, machine, _), held in zip(asked, told, strict=True)
-        if held[1]
+    channel = pieces.text(fields, "channel", "default")
+    rows = [
+        _row(family.name, key, channel, *selection, cells)
+        for selection, cells in zip(selected, read, strict=True)
+        if cells
     ]
     columns = {
-        name: listing.plain_value(one) for name, one in fields["columns"].mapping("columns").items()
+        name: families.plain_value(node)
+        for name, node in fields["columns"].mapping("columns").items()
     }
-    present = {column for row in made for column in row}
+    present = {column for row in rows for column in row}
     table = {
         "id": family.name,
         "about": family.about.splitlines()[0],
@@ -454,8 +457,8 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         "evidence": "artifact",
         "key": key,
         **({"extends": True} if pieces.flag(fields, "extends") else {}),
-        "columns": {name: one for name, one in columns.items() if name in present},
-        "rows": made,
+        "columns": {name: meaning for name, meaning in columns.items() if name in present},
+        "rows": rows,
     }
     ends = [releases[-1].version, releases[0].version] if releases else ["", ""]
     title = f"Python package index, {package}: members of its wheels, read by ranges"
@@ -466,80 +469,45 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     }
 
 
-def _between(
-    found: Sequence[PublishedRelease], fields: Mapping[str, YamlNode]
-) -> list[PublishedRelease]:
-    since, before = (pieces.text(fields, name) for name in ("since", "before"))
-
-    def order(version: str) -> Any:
-        return versions.order(versions.key(version))
-
-    return [
-        one
-        for one in found
-        if not since or order(one.version) >= order(since)
-        if not before or order(one.version) < order(before)
-    ]
-
-
 def _wheel(release: PublishedRelease, machine: str) -> Wheel | None:
     """The wheel of a machine for the newest Python."""
-    # One is enough: what is inside hardly differs from one Python to another, and a wheel may have hundreds of MiB.
+    # One is enough: wheels rarely differ between Pythons, and may have hundreds of MiB.
     fit = [
-        (one.major, one.minor, wheel.name, wheel)
+        (tag.major, tag.minor, wheel.name, wheel)
         for wheel in release.wheels
-        for one in wheel.serves
-        if one.machine == machine
+        for tag in wheel.serves
+        if tag.machine == machine
     ]
-    return max(fit, key=lambda one: one[:3])[3] if fit else None
-
-
-def _read(
-    context: HarvestContext, wheels: Sequence[Wheel], wanted: Sequence[Rule]
-) -> list[tuple[Wheel, dict[str, WheelCell]]]:
-    found = []
-    with ThreadPoolExecutor(THREADS) as workers:
-        read = workers.map(
-            lambda one: read_cells(RemoteWheel(context.session, one.url, one.sha256), wanted),
-            wheels,
-        )
-        try:
-            for done, (wheel, held) in enumerate(zip(wheels, read, strict=True), 1):
-                found.append((wheel, held))
-                context.progress(done, len(wheels))
-        except BaseException:
-            workers.shutdown(wait=False, cancel_futures=True)
-            raise
-    return found
+    return max(fit, key=lambda candidate: candidate[:3])[3] if fit else None
 
 
 def _row(
     table: str,
     key: str,
+    channel: str,
     release: PublishedRelease,
     machine: str,
-    channel: str,
-    told: tuple[Wheel, Mapping[str, WheelCell]],
+    wheel: Wheel,
+    cells: Mapping[str, WheelCell],
 ) -> dict[str, Any]:
-    wheel, held = told
     by_build = key.endswith(variants.name(""))
-    members = dict.fromkeys(name for one in held.values() for name in one.members)
+    members = dict.fromkeys(name for cell in cells.values() for name in cell.members)
     subject = f"{release.version}+*@{channel}/{machine}" if by_build else release.version
     digest = f", sha256 {wheel.sha256[:_DIGITS]}" if wheel.sha256 else ""
     return {
         "id": f"{table}/{release.version}-{machine}",
         key: subject,
         **({} if by_build else {"machine": machine}),
-        **dict(_cells(held)),
-        "where": f"{wheel.name}{digest}: " + ", ".join([*members][:_SHOWN]),
+        **dict(_cells(cells)),
+        "where": f"{wheel.name}{digest}: " + ", ".join([*members][:_MOST_NAMED]),
     }
 
 
 # Members that a row names.
-_SHOWN = 4
+_MOST_NAMED = 4
 
 
-def _cells(held: Mapping[str, WheelCell]) -> Iterator[tuple[str, Any]]:
-    for cell, one in held.items():
-        # As a whole list of archs a part of it would refuse devices that the rest is for.
-        yield cell, {"is": one.text, "at-least": True} if one.partly else one.text
+def _cells(cells: Mapping[str, WheelCell]) -> Iterator[tuple[str, Any]]:
+    for name, cell in cells.items():
+        # A partial list of archs must not refuse devices that the rest is for.
+        yield name, {"is": cell.text, "at-least": True} if cell.partly else cell.text

@@ -1,4 +1,4 @@
-"""Harvested facts as a file: its text, what differs from the file before it, and what may not get lost."""
+"""Harvested facts as a file: its text, differences from the old file, and a check for lost rows."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from toolmatrix.facts import pieces, yamlfile
 from toolmatrix.facts.load import FACTS
 from toolmatrix.facts.yamlfile import YamlNode
 from toolmatrix.value import Value
-from toolmatrix.wording import plural
+from toolmatrix.wording import plural, some
 
 _WIDEST = 1 << 30
-"""Columns, more than any row takes."""
-_SHOWN = 20
-"""Rows that an error names."""
+"""Columns, more than any row has."""
+_MOST_NAMED = 20
+"""Rows to name in an error."""
 
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class FactDifference(Value):
-    """A row of a fact file that came, went or changed, with the cells that did: what they were and are."""
+    """A row of a fact file that was added, removed or changed, with the old and new text of its changed cells."""
 
     row: str
     cells: Mapping[str, tuple[str, str]] = {}
@@ -33,7 +33,7 @@ class FactDifference(Value):
 
 
 def text(document: Mapping[str, Any], about: str, by: str = "toolmatrix harvest") -> str:
-    """A fact file: sources and tables in the order of their names, a line for each row; `by` is the command."""
+    """A fact file: sources and tables sorted by name, a line for each row; `by` is the command."""
     lines = [
         "# yaml-language-server: $schema=../../toolmatrix/schemas/facts.schema.json",
         *(f"# {line}" for line in about.splitlines()),
@@ -43,11 +43,11 @@ def text(document: Mapping[str, Any], about: str, by: str = "toolmatrix harvest"
     for key in ("components", "sources"):
         if document.get(key):
             lines.append(f"{key}:")
-            lines += (f"  {name}: {_flow(one)}" for name, one in sorted(document[key].items()))
+            lines += (f"  {name}: {_flow(entry)}" for name, entry in sorted(document[key].items()))
     for key in ("channels", "releases", "tables", "statements", "data"):
         if document.get(key):
             lines += ["", f"{key}:"]
-            lines += _blocks(sorted(document[key], key=lambda one: one["id"]))
+            lines += _blocks(sorted(document[key], key=lambda entry: entry["id"]))
     return "\n".join(lines) + "\n"
 
 
@@ -60,14 +60,14 @@ def _blocks(items: list[Mapping[str, Any]]) -> Iterator[str]:
                 yield from (f"      - {_flow(row)}" for row in value)
             elif key == "columns" and isinstance(value, dict):
                 yield "    columns:"
-                yield from (f"      {name}: {_flow(one)}" for name, one in value.items())
+                yield from (f"      {name}: {_flow(column)}" for name, column in value.items())
             else:
                 yield f"{dash}{key}: {_flow(value)}"
             dash = "    "
 
 
 def _flow(value: Any) -> str:
-    # A line of any length: what is compared under version control is rows.
+    # A line of any length, so that diffs show rows.
     dumped: str = yaml.dump(
         value,
         Dumper=_Dumper,
@@ -76,25 +76,25 @@ def _flow(value: Any) -> str:
         width=_WIDEST,
         allow_unicode=True,
     )
-    # PyYAML without libyaml ends a document of one plain word with `...`.
+    # PyYAML without libyaml ends a document of one plain scalar with `...`.
     return dumped.removesuffix("\n").removesuffix("\n...")
 
 
 def rows(node: YamlNode) -> dict[str, dict[str, str]]:
-    """The cells of each row of a fact file as text, by the id of the row; of a data table by its first two cells."""
-    found = {}
+    """The cells of each row of a fact file as text, by the id of the row; in a data table by its first two cells."""
+    by_id = {}
     for name, fields in _tables(node, "tables"):
         key = _plain(fields["key"]) if "key" in fields else ""
         for row in pieces.items(fields, "rows"):
             cells = {column: _plain(cell) for column, cell in (row.fields or {}).items()}
-            found[cells.pop("id", f"{name}/{cells.get(key, '')}")] = cells
+            by_id[cells.pop("id", f"{name}/{cells.get(key, '')}")] = cells
     for name, fields in _tables(node, "data"):
-        columns = [_plain(one) for one in pieces.items(fields, "columns")]
+        columns = [_plain(column) for column in pieces.items(fields, "columns")]
         for row in pieces.items(fields, "rows"):
-            held = [_plain(cell) for cell in row.items or []]
-            # By its place every row behind a new one would have changed.
-            found[f"{name}/{' '.join(held[:2])}"] = dict(zip(columns, held, strict=False))
-    return found
+            values = [_plain(cell) for cell in row.items or []]
+            # By index, every row after a new one would change.
+            by_id[f"{name}/{' '.join(values[:2])}"] = dict(zip(columns, values, strict=False))
+    return by_id
 
 
 def _tables(node: YamlNode, kind: str) -> Iterator[tuple[str, Mapping[str, YamlNode]]]:
@@ -108,26 +108,26 @@ def _plain(node: YamlNode) -> str:
         return node.text
     if node.items is not None:
         return "[" + ", ".join(map(_plain, node.items)) + "]"
-    return (
-        "{" + ", ".join(f"{key}: {_plain(part)}" for key, part in (node.fields or {}).items()) + "}"
-    )
+    children = (f"{key}: {_plain(child)}" for key, child in (node.fields or {}).items())
+    return "{" + ", ".join(children) + "}"
 
 
-def differences(path: str, made: str) -> list[FactDifference]:
-    """Rows in which a file differs from the text that would take its place; all are new where there is no file."""
+def differences(path: str, text: str) -> list[FactDifference]:
+    """Rows in which a file differs from the text that would replace it; all are new if there is no file."""
     before = rows(yamlfile.read(path)) if os.path.exists(path) else {}
-    after = rows(yamlfile.parse(made.encode(), path))
+    after = rows(yamlfile.parse(text.encode(), path))
+    changed = [name for name, cells in after.items() if before.get(name) != cells]
+    # New rows first.
+    changed.sort(key=before.__contains__)
     return [
         *(FactDifference(row=name, gone=True) for name in before if name not in after),
         *(
-            FactDifference(row=name, cells=_changed(before.get(name, {}), cells), new=True)
-            for name, cells in after.items()
-            if name not in before
-        ),
-        *(
-            FactDifference(row=name, cells=_changed(before[name], cells))
-            for name, cells in after.items()
-            if name in before and cells != before[name]
+            FactDifference(
+                row=name,
+                cells=_changed(before.get(name, {}), after[name]),
+                new=name not in before,
+            )
+            for name in changed
         ),
     ]
 
@@ -140,20 +140,16 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, t
     }
 
 
-def refuse_vanished(path: str, found: Sequence[FactDifference]) -> None:
-    """Keep a file of which rows would be lost: a source that shrank was read wrongly.
-
-    Raises HarvestRefused.
-    """
-    gone = [one.row for one in found if one.gone]
+def refuse_vanished(path: str, changes: Sequence[FactDifference]) -> None:
+    """Refuse to lose rows: a source that shrank was probably read wrongly. Raises HarvestRefused."""
+    gone = [change.row for change in changes if change.gone]
     if gone:
-        more = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
         raise HarvestRefused(
             f"{plural(len(gone), 'row')} "
             + ("is no longer at its" if len(gone) == 1 else "are no longer at their")
             + " source",
             where=Position(path),
             expected="every row that was read before",
-            found="nothing of " + ", ".join(gone[:_SHOWN]) + more,
+            found="nothing of " + some(gone, _MOST_NAMED),
             help="the file is unchanged; once you know why they disappeared, `--accept` writes it without them",
         )
