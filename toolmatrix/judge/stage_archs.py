@@ -84,15 +84,15 @@ class DeviceCode(Value):
 def device_codes(plans: Sequence[Plan]) -> list[DeviceCode]:
     """The code of each plan; what an earlier plan put into an object belongs to a plan that links it, too."""
     known: dict[str, list[DevicePart]] = {}
-    found = []
+    codes_by_plan = []
     for number, plan in enumerate(plans):
-        held = list(_contained(number, plan)) or list(_loose(number, plan))
-        own = [part for part in held if not part.linked]
+        compiled = list(_contained(number, plan)) or list(_loose(number, plan))
+        own = [part for part in compiled if not part.linked]
         wanted = _objects(plan)
-        brought = [part for path in wanted for part in known.get(path, ())]
-        links = [part for part in held if part.linked]
-        parts = [*own, *dict.fromkeys(brought)]
-        found.append(
+        imported = [part for path in wanted for part in known.get(path, ())]
+        links = [part for part in compiled if part.linked]
+        parts = [*own, *dict.fromkeys(imported)]
+        codes_by_plan.append(
             DeviceCode(
                 parts=_joined(parts, links),
                 linked=tuple(part for part in parts if part.relocatable and links),
@@ -103,7 +103,7 @@ def device_codes(plans: Sequence[Plan]) -> list[DeviceCode]:
         for part in own:
             for path in _ends(plan, part.stage):
                 known.setdefault(path, []).append(part)
-    return found
+    return codes_by_plan
 
 
 def _joined(parts: Sequence[DevicePart], links: Sequence[DevicePart]) -> tuple[DevicePart, ...]:
@@ -180,9 +180,9 @@ def _loose(number: int, plan: Plan) -> Iterator[DevicePart]:
     for stage in plan.stages:
         for path in stage.outputs:
             suffix = path.rpartition(".")[2]
-            made = _LOOSE.get((stage.kind, "")) or _LOOSE.get((stage.kind, suffix))
-            if made and stage.arch and path not in consumed:
-                kind, prefix = made
+            form = _LOOSE.get((stage.kind, "")) or _LOOSE.get((stage.kind, suffix))
+            if form and stage.arch and path not in consumed:
+                kind, prefix = form
                 bare = stage.arch.removeprefix(PTX).removeprefix(SASS)
                 arch = prefix + bare if prefix else stage.arch
                 images[DeviceImage(kind=kind, arch=arch)] = stage.id
@@ -192,22 +192,22 @@ def _loose(number: int, plan: Plan) -> Iterator[DevicePart]:
 
 
 def _objects(plan: Plan) -> dict[str, None]:
-    made = {path for stage in plan.stages for path in stage.outputs}
+    outputs = {path for stage in plan.stages for path in stage.outputs}
     links = [stage for stage in plan.stages if stage.kind in ("link", "nvlink", "linker-wrapper")]
     read = (path for stage in links for path in stage.inputs)
-    return dict.fromkeys(path for path in read if path not in made and _CONTAINED.search(path))
+    return dict.fromkeys(path for path in read if path not in outputs and _CONTAINED.search(path))
 
 
 def _ends(plan: Plan, stage: int) -> Iterator[str]:
     """The files that a stage's output ends in."""
-    reached = {stage}
+    reachable = {stage}
     # In order one pass is enough: an edge leads from an earlier stage to a later one.
     for before, later in sorted(plan.edges):
-        if before in reached:
-            reached.add(later)
-    for one in plan.stages:
-        if one.id in reached:
-            yield from one.outputs
+        if before in reachable:
+            reachable.add(later)
+    for candidate in plan.stages:
+        if candidate.id in reachable:
+            yield from candidate.outputs
 
 
 # How nvcc and clang say that they do not take an arch, as their logs have it.
@@ -246,11 +246,13 @@ def refused(context: PlanContext) -> Iterator[Finding]:
     """Archs that the driver says it does not take, and those of the plan that its toolkit refuses by the facts."""
     # The driver's own word comes first: its line is the better place, and it may refuse what no fact names.
     reported: set[str] = set()
-    for said in context.plan.diagnostics:
-        for match in filter(None, (pattern.search(said.text) for pattern in _REFUSALS)):
+    for diagnostic in context.plan.diagnostics:
+        for match in filter(None, (pattern.search(diagnostic.text) for pattern in _REFUSALS)):
             if match[1] not in reported:
                 reported.add(match[1])
-                yield _refusal(context, match[1], said.stage, said.line, _ground(context, match[1]))
+                yield _refusal(
+                    context, match[1], diagnostic.stage, diagnostic.line, _ground(context, match[1])
+                )
     for arch, stage in context.archs.items():
         ground = _ground(context, arch)
         if ground is not None and arch not in reported:
@@ -270,7 +272,7 @@ def _refusal(
     context: PlanContext, arch: str, stage: int | None, line: int, ground: Incompatibility | None
 ) -> Finding:
     name = facts.twin(context.index, arch)
-    table = "arch-toolkits" if facts.number(name) else "rocm-gfx-first"
+    table = "arch-toolkits" if facts.arch_number(name) else "rocm-gfx-first"
     row, cells = lookups.row(context.index, f"{table}/{facts.sass(name)}")
     known = name in context.index.component("arch").versions
     finding = codes.ArchRefused(
@@ -290,7 +292,9 @@ def _refusal(
 def deprecated(context: PlanContext) -> Iterator[Finding]:
     """Archs of the plan that the toolkit is about to drop: by its own warning in the log, or in a capture of it."""
     going = {
-        arch: "" for said in context.plan.diagnostics for arch in _going(said.text, context.archs)
+        arch: ""
+        for diagnostic in context.plan.diagnostics
+        for arch in _going(diagnostic.text, context.archs)
     }
     # After the log, whose lines stay first, and in place of it where a fact tells the same with a source.
     for row, cells in context.toolkit.rows("cuda-deprecated-archs"):
@@ -300,7 +304,7 @@ def deprecated(context: PlanContext) -> Iterator[Finding]:
         finding = codes.ArchDeprecated(
             severity="warning",
             archs=tuple(name for name in context.archs if name in going),
-            expected="an arch that stays",
+            expected="an arch that is not deprecated",
             actual=arch,
             facts=tuple(dict.fromkeys(row for row in going.values() if row)),
         )
@@ -310,21 +314,23 @@ def deprecated(context: PlanContext) -> Iterator[Finding]:
 def _going(text: str, names: Iterable[str]) -> list[str]:
     below = _GOING_BELOW.search(text)
     if below:
-        return [name for name in names if 0 < facts.number(name) < int(below[1])]
+        return [name for name in names if 0 < facts.arch_number(name) < int(below[1])]
     return [name for name in names if _GOING.search(text) and f"'{name}'" in text]
 
 
 def unasked(context: PlanContext) -> Iterator[Finding]:
     """The default of the toolkit as the only arch: said by the driver, or known and not asked for, or perhaps so."""
-    said = [one for one in context.plan.diagnostics if _NATIVE.search(one.text)]
+    native = [
+        diagnostic for diagnostic in context.plan.diagnostics if _NATIVE.search(diagnostic.text)
+    ]
     if not context.archs:
         return
-    held = defaults(context)
-    asked = context.asked is not None and any(map(asks, context.asked))
-    if not said and (asked or not held):
+    default_facts = defaults(context)
+    requested = context.command is not None and any(map(asks, context.command))
+    if not native and (requested or not default_facts):
         return
     # A log tells what was planned and not always what was asked for.
-    how = "native" if said else "perhaps" if context.asked is None else "silent"
+    how = "native" if native else "perhaps" if context.command is None else "silent"
     arch, stage = next(iter(context.archs.items()))
     finding = codes.ArchByDefault(
         severity="info" if how == "perhaps" else "warning",
@@ -332,9 +338,9 @@ def unasked(context: PlanContext) -> Iterator[Finding]:
         how=how,
         expected="a requested arch",
         actual=arch,
-        facts=tuple(held),
+        facts=tuple(default_facts),
     )
-    yield context.placed(finding, stage.id, said[0].line if said else 0)
+    yield context.placed(finding, stage.id, native[0].line if native else 0)
 
 
 def defaults(context: PlanContext) -> list[str]:
@@ -354,11 +360,11 @@ def asks(word: str) -> bool:
 
 def covered(context: PlanContext, parts: Sequence[DevicePart]) -> Iterator[Finding]:
     """The archs that the parts of a plan cover together; those that several have in common are said of the first."""
-    seen: set[object] = set()
+    checked: set[object] = set()
     for part in parts:
         # Code that is a file of its own has the one arch that was asked for.
-        if part.plan == context.number and not part.loose and part.images not in seen:
-            seen.add(part.images)
+        if part.plan == context.number and not part.loose and part.images not in checked:
+            checked.add(part.images)
             yield from _ptx(context, part)
             yield from _twice(context, part)
             yield from _covered(context, part)
@@ -371,12 +377,12 @@ def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     # Tile code brings an intermediate that plays the part of PTX.
     if not cubins or part.archs(TILE):
         return
-    newest = max(cubins, key=facts.number)
+    newest = max(cubins, key=facts.arch_number)
     finding: Finding | None = None
     if not texts:
         finding = codes.NoPtx(
             severity="warning",
-            archs=tuple(sorted(cubins, key=facts.number)),
+            archs=tuple(sorted(cubins, key=facts.arch_number)),
             expected="PTX",
             actual=" ".join(cubins),
         )
@@ -384,8 +390,8 @@ def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
         finding = codes.TiedPtx(
             severity="warning", archs=texts, expected="plain PTX", actual=" ".join(texts)
         )
-    elif max(map(facts.number, plain)) < facts.number(newest):
-        best = max(plain, key=facts.number)
+    elif max(map(facts.arch_number, plain)) < facts.arch_number(newest):
+        best = max(plain, key=facts.arch_number)
         finding = codes.OldPtx(
             severity="info", ptx=best, cubin=newest, expected=f"PTX of {newest}", actual=best
         )
@@ -394,8 +400,8 @@ def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     if len(plain) > 1 and {facts.sass(arch) for arch in texts} >= set(cubins):
         every = codes.EveryPtx(
             severity="info",
-            archs=tuple(sorted(plain, key=facts.number)),
-            expected=max(plain, key=facts.number),
+            archs=tuple(sorted(plain, key=facts.arch_number)),
+            expected=max(plain, key=facts.arch_number),
             actual=" ".join(plain),
         )
         yield context.placed(every, part.stage)
@@ -415,17 +421,17 @@ def _twice(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
 
 def _covered(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     pairs: list[tuple[str, str]] = []
-    found: list[str] = []
-    cubins = sorted(dict.fromkeys(part.archs(CUBIN)), key=facts.number)
-    for place, arch in enumerate(cubins):
-        held = lookups.attributes(context.index, "arch", arch)
-        if held.get("kind") != "cubin":
+    rows: list[str] = []
+    cubins = sorted(dict.fromkeys(part.archs(CUBIN)), key=facts.arch_number)
+    for position, arch in enumerate(cubins):
+        attributes = lookups.attributes(context.index, "arch", arch)
+        if attributes.get("kind") != "cubin":
             continue
-        for other in cubins[:place]:
-            row = facts.runs(context.index, held["capability"], other)
+        for other in cubins[:position]:
+            row = facts.runs(context.index, attributes["capability"], other)
             if row and lookups.attributes(context.index, "arch", other).get("kind") == "cubin":
                 pairs.append((arch, other))
-                found += row
+                rows += row
                 break
     if pairs:
         finding = codes.ArchCovered(
@@ -433,6 +439,6 @@ def _covered(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
             pairs=tuple(pairs),
             expected="one cubin for each major version",
             actual=" ".join(cubins),
-            facts=tuple(dict.fromkeys(found)),
+            facts=tuple(dict.fromkeys(rows)),
         )
         yield context.placed(finding, part.stage)

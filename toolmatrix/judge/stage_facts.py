@@ -29,10 +29,10 @@ class Toolkit:
         self.version = version
 
     def refusal(
-        self, component: str, version: str, given: Mapping[str, str]
+        self, component: str, version: str, context: Mapping[str, str]
     ) -> Incompatibility | None:
         """The reason why no release takes `version` of a component; None if one does, or no fact says so."""
-        return refusal(self.index, self.component, self.releases, component, version, given)
+        return refusal(self.index, self.component, self.releases, component, version, context)
 
     def rivals(self, component: str, version: str) -> tuple[str, ...]:
         """The facts that are set aside or outweighed and would let `version` of a component pass."""
@@ -69,8 +69,8 @@ def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
     scale = scale_of(index, component)
     minor = ".".join(version.split(".")[:2])
     # A scheme without patch releases takes neither the version nor `==11.2.*`, but the series by its name.
-    found = selected(scale, version) or selected(scale, f"=={minor}.*") or selected(scale, minor)
-    return tuple(scale.named(found))
+    mask = selected(scale, version) or selected(scale, f"=={minor}.*") or selected(scale, minor)
+    return tuple(scale.named(mask))
 
 
 def shipping(index: Index, component: str, version: str) -> tuple[str, ...]:
@@ -94,38 +94,40 @@ def mask_of(scale: Scale, names: Sequence[str]) -> int:
 def refusal(
     index: Index,
     subject: str,
-    held: Sequence[str],
+    releases: Sequence[str],
     component: str,
     version: str,
-    given: Mapping[str, str],
+    context: Mapping[str, str],
 ) -> Incompatibility | None:
     """The hard fact by which none of the releases `held` of `subject` goes with `version`, None where one may.
 
     `given` are the releases of other components; what is not given is absent, as it is in a request.
     """
     components = index.header["components"]
-    if not held or subject not in components or component not in components:
+    if not releases or subject not in components or component not in components:
         return None
     scale = scale_of(index, subject)
-    found = [_refused(index, subject, scale.bit(name), component, version, given) for name in held]
+    refusals = [
+        _refused(index, subject, scale.bit(name), component, version, context) for name in releases
+    ]
     # One release that goes with it is enough: nobody knows which of them is installed.
-    grounds = [ground for ground in found if ground is not None]
-    if len(grounds) < len(held):
+    grounds = [ground for ground in refusals if ground is not None]
+    if len(grounds) < len(releases):
         return None
     facts = united(grounds, "facts")
     weakest = words.weakest(ground.evidence for ground in grounds)
-    return grounds[0].replace(releases=tuple(held), facts=facts, evidence=weakest)
+    return grounds[0].replace(releases=tuple(releases), facts=facts, evidence=weakest)
 
 
 def _refused(
-    index: Index, subject: str, bit: int, component: str, version: str, given: Mapping[str, str]
+    index: Index, subject: str, bit: int, component: str, version: str, context: Mapping[str, str]
 ) -> Incompatibility | None:
     wanted = selected(scale_of(index, component), version)
     for binding in index.component(subject).about(component, bit):
         # A need says that something has to be there, and of no release that it may not.
         if binding.kind == "needs":
             continue
-        if not all(_holds(index, name, mask, given) for name, mask in binding.conditions.items()):
+        if not all(_holds(index, name, mask, context) for name, mask in binding.conditions.items()):
             continue
         records = cited(index, binding, bit)
         # A release that the matrix does not know may pass by the selectors alone, or where one cannot be read.
@@ -157,11 +159,11 @@ def admits(selector: str, version: str) -> bool:
         return True
 
 
-def _holds(index: Index, component: str, mask: int, given: Mapping[str, str]) -> bool:
+def _holds(index: Index, component: str, mask: int, context: Mapping[str, str]) -> bool:
     # Bit 0 of a mask stands for "absent".
-    if component not in given:
+    if component not in context:
         return bool(mask & 1)
-    return bool(mask & selected(scale_of(index, component), given[component]))
+    return bool(mask & selected(scale_of(index, component), context[component]))
 
 
 def twin(index: Index, arch: str) -> str:
@@ -180,7 +182,7 @@ def sass(arch: str) -> str:
     return SASS + arch.removeprefix(PTX) if arch.startswith(PTX) else arch
 
 
-def number(arch: str) -> int:
+def arch_number(arch: str) -> int:
     """The number in the name of one of NVIDIA's archs, 0 for another."""
     digits = sass(arch).removeprefix(SASS).rstrip("af")
     return int(digits) if digits.isdecimal() and arch != digits else 0

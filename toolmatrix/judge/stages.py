@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from toolmatrix.stages.expected import Expected
     from toolmatrix.stages.model import Plan, Stage
 
-    Found = TypeVar("Found", bound=Finding)
+    FindingT = TypeVar("FindingT", bound=Finding)
 
 
 class Here(Value):
@@ -57,7 +57,7 @@ class PlanContext:
         *,
         number: int = 0,
         path: str = "",
-        asked: Sequence[str] | None = None,
+        command: Sequence[str] | None = None,
         here: Here | None = None,
     ) -> None:
         self.plan = plan
@@ -65,17 +65,17 @@ class PlanContext:
         self.number = number
         self.path = path
         added = [word for name in ADDED for word in plan.env.get(name, "").split()]
-        self.asked = None if asked is None else (*asked, *(word.strip('"') for word in added))
+        self.command = None if command is None else (*command, *(word.strip('"') for word in added))
         self.here = here
         self.toolkit = Toolkit(index, *toolkit_of(plan))
-        self.lines: dict[int | None, int] = {one.id: one.line for one in plan.stages}
+        self.lines: dict[int | None, int] = {stage.id: stage.line for stage in plan.stages}
         # Each arch with the first stage that makes code for it, which is where a finding about it is shown.
         self.archs: dict[str, Stage] = {}
         for stage in plan.stages:
             if stage.arch:
                 self.archs.setdefault(stage.arch, stage)
 
-    def placed(self, finding: Found, stage: int | None, line: int = 0) -> Found:
+    def placed(self, finding: FindingT, stage: int | None, line: int = 0) -> FindingT:
         """A finding of this plan, at the line given, at that of its stage, or where the plan begins."""
         line = line or self.lines.get(stage, self.plan.line)
         return finding.replace(
@@ -105,7 +105,7 @@ def findings(
     devices: Sequence[str] = (),
     *,
     path: str = "",
-    asked: Sequence[str] | None = None,
+    command: Sequence[str] | None = None,
     here: Here | None = None,
     answered: Answered | None = None,
 ) -> list[Finding]:
@@ -115,21 +115,21 @@ def findings(
     are the words of the driver's command line where they are known, `here` is the machine of plans that run here,
     `answered` the answer that they are for. A finding about one plan has its number; one about all has none.
     """
-    held: list[Finding] = []
+    reported: list[Finding] = []
     answers: dict[str, list[codes.DeviceFinding]] = {
         device: [] for device in dict.fromkeys(devices)
     }
     for number, (plan, code) in enumerate(zip(plans, stage_archs.device_codes(plans), strict=True)):
-        context = PlanContext(plan, index, number=number, path=path, asked=asked, here=here)
-        held += lock_findings(context, answered) if answered else ()
-        held += stage_archs.findings(context, code.parts)
-        held += stage_flags.findings(context, code)
+        context = PlanContext(plan, index, number=number, path=path, command=command, here=here)
+        reported += lock_findings(context, answered) if answered else ()
+        reported += stage_archs.findings(context, code.parts)
+        reported += stage_flags.findings(context, code)
         for device, known in answers.items():
             answer = device_answer(index, device, code)
             if answer is not None:
                 known.append(answer)
-                held.append(_placed(context, answer))
-    return [*held, *_total(answers)]
+                reported.append(_placed(context, answer))
+    return [*reported, *_total(answers)]
 
 
 def _placed(context: PlanContext, answer: codes.DeviceFinding) -> Finding:
@@ -143,16 +143,16 @@ def _placed(context: PlanContext, answer: codes.DeviceFinding) -> Finding:
 
 def _total(answers: dict[str, list[codes.DeviceFinding]]) -> Iterator[Finding]:
     # One answer is its plan's own finding; none at all is a finding, too.
-    for device, held in answers.items():
-        decides = worst_finding(held)
+    for device, device_findings in answers.items():
+        decides = worst_finding(device_findings)
         code = type(decides) if decides else codes.CannotTell
-        if len(held) != 1:
+        if len(device_findings) != 1:
             yield code(
                 severity=SEVERITIES[code],
                 device=device,
-                holding=len(held),
-                running=sum(one.answer == "yes" for one in held),
-                facts=united(held, "facts"),
+                holding=len(device_findings),
+                running=sum(finding.answer == "yes" for finding in device_findings),
+                facts=united(device_findings, "facts"),
             )
 
 
@@ -202,17 +202,17 @@ def best_image_finding(index: Index, device: str, part: DevicePart) -> DeviceFin
         dict.fromkeys(part.images),
         key=lambda image: (
             image.kind in _ORDER and -_ORDER.index(image.kind),
-            facts.number(image.arch),
+            facts.arch_number(image.arch),
         ),
         reverse=True,
     )
     why: list[tuple[str, str]] = []
     unsure = False
     for image in images:
-        found = facts.runs(index, name, image.arch) if image.kind in _ORDER else ()
-        if found and not _clash(image.arch, features):
+        rows = facts.runs(index, name, image.arch) if image.kind in _ORDER else ()
+        if rows and not _clash(image.arch, features):
             runs = RunsByPtx if image.kind == PTX_TEXT else RunsByCode
-            return _finding(runs, device, part, image=image.arch, facts=found)
+            return _finding(runs, device, part, image=image.arch, facts=rows)
         why.append((image.arch, image_refusal(index, name, image)))
         unsure = unsure or why[-1][1] in ("tile", "unknown")
     known = facts.about_device(index, name)
@@ -243,8 +243,12 @@ def _finding(
 
 def _clash(arch: str, features: str) -> bool:
     # A target ID runs where each feature that it names has the same sign or none is told (Clang, target IDs).
-    held = {word[:-1]: word[-1:] for word in features.split(":") if word}
-    return any(held.get(word[:-1], word[-1:]) != word[-1:] for word in arch.split(":")[1:] if word)
+    signs = {feature[:-1]: feature[-1:] for feature in features.split(":") if feature}
+    return any(
+        signs.get(feature[:-1], feature[-1:]) != feature[-1:]
+        for feature in arch.split(":")[1:]
+        if feature
+    )
 
 
 def image_refusal(index: Index, device: str, image: DeviceImage) -> str:
@@ -254,20 +258,20 @@ def image_refusal(index: Index, device: str, image: DeviceImage) -> str:
     name = facts.twin(index, image.arch)
     if name not in index.component("arch").versions:
         return "unknown"
-    held = lookups.attributes(index, "arch", name)
+    attributes = lookups.attributes(index, "arch", name)
     if facts.runs(index, device, image.arch):
         return "features"
-    kind, made_for = held.get("kind", ""), held.get("capability", "")
-    if not made_for or "." not in device:
+    kind, capability = attributes.get("kind", ""), attributes.get("capability", "")
+    if not capability or "." not in device:
         return "other"
     # Before versions are compared: an `a` target is for one device, an `f` target for one family, whatever the minor.
     if kind in _TIED:
         return _TIED[kind]
     if image.kind == PTX_TEXT:
         return "newer"
-    if _pair(made_for)[0] != _pair(device)[0]:
+    if _pair(capability)[0] != _pair(device)[0]:
         return "major"
-    return "minor" if _pair(made_for) > _pair(device) else "tegra"
+    return "minor" if _pair(capability) > _pair(device) else "tegra"
 
 
 def _pair(capability: str) -> tuple[int, ...]:
@@ -351,7 +355,7 @@ def _driver(context: PlanContext, answered: Answered) -> Iterator[Finding]:
     wanted = own or expected.release
     if not version or version == own:
         return
-    series = [one.split(".")[:2] for one in (version, wanted)]
+    series = [release.split(".")[:2] for release in (version, wanted)]
     if not own and series[0] == series[1]:
         return
     differs = codes.DriverDiffers(
@@ -364,10 +368,10 @@ def _driver(context: PlanContext, answered: Answered) -> Iterator[Finding]:
 
 
 def _host_compiler(context: PlanContext, answered: Answered) -> Iterator[Finding]:
-    found, (compiler, version) = stage_flags.host_of(context.plan), answered.expected.compiler
-    if found is None or not compiler:
+    host, (compiler, version) = stage_flags.host_of(context.plan), answered.expected.compiler
+    if host is None or not compiler:
         return
-    kind, release, stage = found
+    kind, release, stage = host
     if kind == compiler and expecting.same_series(compiler, version, release):
         return
     finding = codes.HostCompilerDiffers(
@@ -382,9 +386,9 @@ def _host_compiler(context: PlanContext, answered: Answered) -> Iterator[Finding
 def _archs(context: PlanContext, expected: Expected) -> Iterator[Finding]:
     if not expected.archs or not context.archs:
         return
-    made = [arch for arch in context.archs if not arch.startswith(PTX)]
+    compiled = [arch for arch in context.archs if not arch.startswith(PTX)]
     missing = tuple(arch for arch in expected.archs if arch not in context.archs)
-    further = tuple(arch for arch in made if arch not in expected.archs)
+    further = tuple(arch for arch in compiled if arch not in expected.archs)
     for severity, absent, beside in (("error", missing, ()), ("warning", (), further)):
         if absent or beside:
             finding = codes.ArchsDiffer(
@@ -393,7 +397,7 @@ def _archs(context: PlanContext, expected: Expected) -> Iterator[Finding]:
                 missing=absent,
                 further=beside,
                 expected=" ".join(expected.archs),
-                actual=" ".join(made),
+                actual=" ".join(compiled),
             )
             stage = context.archs[beside[0]].id if beside else None
             yield context.placed(finding, stage)

@@ -13,15 +13,15 @@ from toolmatrix.resources import families_path, load_yaml, manifest_names_path
 
 @lru_cache(maxsize=1)
 def _read() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = load_yaml(manifest_names_path())
-    return found
+    catalog: Mapping[str, Any] = load_yaml(manifest_names_path())
+    return catalog
 
 
 @lru_cache(maxsize=1)
 def _patterns() -> Mapping[str, Sequence[re.Pattern[str]]]:
     return {
-        kind: [re.compile(one[word]) for one in _read()[kind]]
-        for kind, word in (("images", "image"), ("system", "package"))
+        kind: [re.compile(entry[field]) for entry in _read()[kind]]
+        for kind, field in (("images", "image"), ("system", "package"))
     }
 
 
@@ -36,8 +36,8 @@ def system(package: str) -> re.Match[str] | None:
 
 
 def _matched(kind: str, text: str) -> re.Match[str] | None:
-    found = (pattern.fullmatch(text) for pattern in _patterns()[kind])
-    return next((one for one in found if one), None)
+    matches = (pattern.fullmatch(text) for pattern in _patterns()[kind])
+    return next((match for match in matches if match), None)
 
 
 def brings_python(package: str) -> bool:
@@ -47,36 +47,36 @@ def brings_python(package: str) -> bool:
 
 def python_of(distro: str) -> str:
     """The series that a distribution calls python3, empty where nobody read it."""
-    held = {one["distro"]: str(one["python"]) for one in _read()["pythons"]}
-    return held.get(distro, "")
+    series = {entry["distro"]: str(entry["python"]) for entry in _read()["pythons"]}
+    return series.get(distro, "")
 
 
 def of_conda(package: str) -> str:
     """The component that a package of conda is of, empty where it is called as on the index."""
-    held = {one["package"]: str(one["component"]) for one in _read()["conda"]}
-    return held.get(package, "")
+    components = {entry["package"]: str(entry["component"]) for entry in _read()["conda"]}
+    return components.get(package, "")
 
 
 @lru_cache(maxsize=1)
 def variables() -> Mapping[str, Mapping[str, str]]:
     """The variables that list codegen archs: how a word of theirs looks, and the arch that it names."""
-    return {one["name"]: one for one in _read()["variables"]}
+    return {entry["name"]: entry for entry in _read()["variables"]}
 
 
 def feature(name: str) -> Mapping[str, str]:
     """The components that options of a feature tell the version of, by the option."""
     plain = re.sub(r"[:@][^/]*$", "", name)
     return {
-        one["option"]: one["component"]
-        for one in _read()["features"]
-        if plain.endswith("/" + one["feature"])
+        entry["option"]: entry["component"]
+        for entry in _read()["features"]
+        if plain.endswith("/" + entry["feature"])
     }
 
 
 def family(component: str) -> str:
     """The first release from which on those of one number before the dot stand for each other; empty without one."""
-    held = {one["component"]: str(one["from"]) for one in _read()["families"]}
-    return held.get(component, "")
+    releases = {entry["component"]: str(entry["from"]) for entry in _read()["families"]}
+    return releases.get(component, "")
 
 
 def wheels_alone() -> frozenset[str]:
@@ -95,10 +95,12 @@ def _packages(path: str) -> Mapping[str, str]:
     if not os.path.isfile(path):
         return {}
     body = load_yaml(path)
-    found = dict(body["packages"])
+    components = dict(body["packages"])
     for family in body["families"].values():
         if family["kind"] in ("index", "published"):
-            for name, one in family["packages"].items():
-                said = one if isinstance(one, str) else (one or {}).get("component", name)
-                found[name] = str(said)
-    return found
+            for name, entry in family["packages"].items():
+                component = (
+                    entry if isinstance(entry, str) else (entry or {}).get("component", name)
+                )
+                components[name] = str(component)
+    return components
