@@ -8,7 +8,6 @@ from datetime import date
 from os.path import basename, dirname
 
 from toolmatrix.codes import matrix as codes
-from toolmatrix.codes.matrix import RefusedWheel, UnknownRelease, WithdrawnRelease
 from toolmatrix.errors import MatrixError
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import yamlfile
@@ -75,28 +74,26 @@ def releases(
         # A package of many years has releases that no Python of today installs.
         first = next((at for at, release in enumerate(published.releases) if scale.bit(release)), 0)
         missing = tuple(release for release in published.releases[first:] if release not in known)
-        # Not to know a release makes no answer wrong; one that is gone makes answers that nobody can install.
+        # An unknown release makes no answer wrong; a withdrawn one makes answers that cannot be installed.
         if missing:
-            yield UnknownRelease(severity="warning", component=component, listed=missing)
-        gone = tuple(
-            release for release in own.get(component, ()) if release not in published.releases
-        )
+            yield codes.UnknownRelease(severity="warning", component=component, listed=missing)
+        gone = tuple(name for name in own.get(component, ()) if name not in published.releases)
         if gone:
-            yield WithdrawnRelease(
+            yield codes.WithdrawnRelease(
                 severity="error",
                 component=component,
                 releases=gone,
-                facts=tuple(f"{component}=={release}" for release in gone),
+                facts=tuple(f"{component}=={name}" for name in gone),
             )
 
 
 def refused(index: Index, component: str, wheels: Iterable[PublishedWheel]) -> Iterator[Finding]:
-    """Published wheels without an answer, of which the refusal speaks of their own Pythons and machines.
+    """Published wheels without an answer, refused for their own Pythons and machines.
 
     What refuses a wheel otherwise, as where no NumPy goes with its Python, is the fact that says why not.
     """
     refusals = [
-        RefusedWheel(
+        codes.RefusedWheel(
             severity="error",
             component=component,
             releases=(wheel.release,),
@@ -112,7 +109,7 @@ def refused(index: Index, component: str, wheels: Iterable[PublishedWheel]) -> I
 
 def _own_tags(index: Index, component: str, wheel: PublishedWheel) -> tuple[str, ...]:
     bit = index.scale(component).bit(wheel.release)
-    # What is not known cannot be refused: `releases` tells of it.
+    # An unknown release cannot be refused: `releases` reports it.
     if not bit or not index.scale("python").select(wheel.python):
         return ()
     # One way is enough: a wheel for CUDA is refused where nothing is to compute but the CPU.
@@ -230,14 +227,14 @@ def without_wheel(matrix: Matrix, index: Index) -> Iterator[codes.WheelWithoutFi
 
 def _is_compiled(matrix: Matrix, index: Index, component: str) -> bool:
     code = index.header["components"][component].get("code", "")
-    definition = matrix.components[component]
-    return code not in _RUNS_ANYWHERE and (
-        definition.variants or bool(code and definition.accelerators)
-    )
+    if code in _RUNS_ANYWHERE:
+        return False
+    known = matrix.components[component]
+    return known.variants or bool(code and known.accelerators)
 
 
 def _refused(index: Index, component: str, release: int, machine: str) -> bool:
-    """Whether facts say that a release is no wheel for a machine, or that nobody knows of one."""
+    """Whether facts say that a release has no wheel for a machine, or that none is known."""
     context = {
         "from": index.scale("from").bit("wheel"),
         "machine": index.scale("machine").bit(machine),
@@ -260,7 +257,7 @@ def old_toolkits(matrix: Matrix, index: Index) -> Iterator[codes.OldToolkit]:
             for bit in bits(index.scale(toolkit).select(claim.selector) & ~1)
         )
         for build in _build_values(matrix, index, claim):
-            # Of a toolkit of which nobody knows what it makes nothing is too old.
+            # Nothing is too old for a toolkit whose archs are unknown.
             newer = _archs(index, build.attributes["archs"]) & ~makes if makes else 0
             if newer:
                 yield codes.OldToolkit(
@@ -297,7 +294,6 @@ def two_lines(matrix: Matrix, index: Index) -> Iterator[codes.TwoLines]:
                 yield _two_lines(matrix, build, line).replace(facts=(claim.id,))
 
 
-_CPU = "cpu"
 _FILE_ATTRIBUTES = ("release", "channel", "machine", "install", "abi")
 
 
@@ -311,9 +307,7 @@ def _two_lines(
         machine=build.attributes["machine"],
         line=build.attributes["line"],
         actual=other,
-        facts=tuple(
-            f"{release.component}=={release.version}" for release in (rival, build) if release
-        ),
+        facts=tuple(f"{own.component}=={own.version}" for own in (rival, build) if own),
     )
 
 
@@ -321,7 +315,7 @@ def _toolkit(line: str, toolkit: str) -> str:
     """The major release of a toolkit that a line names: `cu126` is of 12; "" where it does not say."""
     match = _LINE.match(line)
     if match is None:
-        return ABSENT if line == _CPU else ""
+        return ABSENT if line == "cpu" else ""
     if _TOOLKITS[match[1]] != toolkit:
         return ABSENT
     first, two = match[2][:1], match[2][:2]
@@ -329,7 +323,7 @@ def _toolkit(line: str, toolkit: str) -> str:
 
 
 def pure_unread(matrix: Matrix, index: Index) -> Iterator[codes.PureUnread]:
-    """Releases of which nobody read the code for devices, and whose wheels are Python alone."""
+    """Releases whose device code is marked as unread although their wheels are pure Python."""
     for claim in matrix.claims.values():
         component, selector = claim.when[0]
         if (claim.component, claim.evidence) != ("device", UNKNOWN):
@@ -398,7 +392,7 @@ def _archs(index: Index, selector: str) -> int:
 
 
 def _supported_archs(index: Index, toolkit: str, release: int) -> int:
-    """The archs that a release of a toolkit makes code for, 0 where nobody knows."""
+    """The archs that a release of a toolkit makes code for, 0 where they are unknown."""
     archs = -1
     for binding in index.component(toolkit).about("arch", release):
         if binding.kind == "limits" and binding.evidence != UNKNOWN and not binding.conditions:
@@ -447,9 +441,7 @@ class AuditRules(Value):
         """The platform as uv names it: the newest whose glibc is not younger, the oldest where none is."""
         # Wheels for an older glibc run on a newer one and not the other way round: a name above that of the answer
         # would let uv take wheels that do not start there.
-        fits = [
-            version for version in self.glibc if not glibc or _numbers(version) <= _numbers(glibc)
-        ]
+        fits = [old for old in self.glibc if not glibc or _numbers(old) <= _numbers(glibc)]
         return f"{machine}-manylinux_{(fits or self.glibc)[-1 if fits else 0].replace('.', '_')}"
 
 
@@ -544,8 +536,8 @@ def otherwise(matrix: Matrix, index: Index) -> Iterator[Finding]:
     }
     for dispute in disputes(matrix, index):
         tables = dispute.rival, dispute.deciding
-        harvested = [name for name in tables if _is_harvested(files.get(name, ""))]
-        # Two that were harvested, or two that were reviewed, are disputes like any other, which `check` tells.
+        harvested = [name for name in tables if basename(dirname(files.get(name, ""))) == HARVESTED]
+        # Disputes between two harvested or two reviewed tables are reported by `check`.
         if len(harvested) == 1:
             curated = next(name for name in tables if name not in harvested)
             yield codes.HarvestedOtherwise(
@@ -560,10 +552,6 @@ def otherwise(matrix: Matrix, index: Index) -> Iterator[Finding]:
             )
 
 
-def _is_harvested(path: str) -> bool:
-    return basename(dirname(path)) == HARVESTED
-
-
 OUTCOMES = ("answered", "refused", "unknown")
 """What came of asking for a release in one way."""
 PUBLISHED = "published"
@@ -571,7 +559,7 @@ PUBLISHED = "published"
 
 
 class FamilyCoverage(Document):
-    """One component; `published` is None where nobody asked how many there are, and only a framework has targets."""
+    """One component; `published` is None where the index was not read, and only a framework has targets."""
 
     component: str
     title: str
@@ -588,7 +576,7 @@ class FamilyCoverage(Document):
 
     @property
     def share(self) -> int:
-        """The share of the published releases that is known, in percent; 100 where nobody knows how many there are."""
+        """The share of the published releases that is known, in percent; 100 where their number is unknown."""
         # More may be known than the index lists now, as of releases that are gone. Rounded down, so that 100 is all.
         return 100 * min(self.known, self.published) // self.published if self.published else 100
 
@@ -640,7 +628,7 @@ def harvested_releases(matrix: Matrix) -> dict[str, tuple[int, str]]:
     for row in matrix.rows.values():
         if row.table == PUBLISHED:
             cells = dict(row.cells)
-            # Of several packages of one component the one with most releases stands for it.
+            # Of several packages of one component the one with most releases counts.
             name = cells["component"]
             kind = "series" if matrix.components[name].scheme == "series" else "releases"
             published[name] = max((int(cells[kind]), cells["newest"]), published.get(name, (0, "")))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.model import Inventory
 
     Why = Callable[[str], tuple[str, str]]
-    """Why a feature matters, and the source that says so; nothing where nobody knows."""
+    """Why a feature matters, and the source that says so; empty where it is unknown."""
     Judgement = tuple[str, str, str]
     """A verdict, why, and the source that says so."""
     Sides = tuple["_Side", "_Side"]
@@ -127,8 +127,8 @@ class DifferenceRule(Value):
     def _valued(self, values: tuple[str, str]) -> bool:
         # Turned round a comparison says the same, so that a rule fits both ways.
         first, second = self.values
-        there, back = zip(values, values[::-1], strict=True)
-        return any(first.fullmatch(a) and second.fullmatch(b) for a, b in (there, back))
+        orders = values, values[::-1]
+        return any(first.fullmatch(a) and second.fullmatch(b) for a, b in orders)
 
     def _near(self, values: tuple[str, str]) -> bool:
         if not all(value.isdecimal() for value in values):
@@ -168,7 +168,7 @@ class PortingCatalog(Value):
         return next((unit for pattern, unit in self.units if pattern.fullmatch(name)), "")
 
     def rule(self, pair: Pair) -> DifferenceRule | None:
-        """The first rule that speaks of a difference."""
+        """The first rule that fits a difference."""
         return next((rule for rule in self.rules if rule.fits(pair)), None)
 
 
@@ -177,9 +177,7 @@ def load() -> PortingCatalog:
     """The catalog that comes with the program."""
     document = load_yaml(porting_path())
     # Findings name a source as people would look it up; the names of the file are its own.
-    sources = {
-        name: f"{source['title']}, {source['at']}" for name, source in document["sources"].items()
-    }
+    sources = {name: f"{own['title']}, {own['at']}" for name, own in document["sources"].items()}
     return PortingCatalog(
         kinds=tuple(
             ComparedKind(**_compile_fields(fields, sources)) for fields in document["kinds"]
@@ -227,7 +225,7 @@ def _spellings(entries: Iterable[Mapping[str, Any]]) -> dict[str, tuple[tuple[st
     spellings: dict[str, tuple[tuple[str, str], ...]] = {}
     for entry in entries:
         for architecture, several in entry.items():
-            # Beside the lists of architectures stands the common name.
+            # The common name is a field beside the lists of architectures.
             if isinstance(several, list):
                 pairs = tuple((own, entry["name"]) for own in several)
                 spellings[architecture] = spellings.get(architecture, ()) + pairs
@@ -267,9 +265,7 @@ class _Side:
         self.items: dict[str, _Item] = {}
         self.kinds: dict[str, ComparedKind] = {}
         # A saved inventory may name things without a sighting.
-        self.features = {
-            name: sightings for name, sightings in inventory.features.items() if sightings
-        }
+        self.features = {name: own for name, own in inventory.features.items() if own}
         for name, item in self._read_items():
             kind = catalog.kind(name)
             if kind is not None:
@@ -280,8 +276,8 @@ class _Side:
                 self.kinds[name] = kind
         self.has = {kind.kind for kind in self.kinds.values()}
         # A lock is neither: it says nothing of what it does not hold.
-        fallback = "image" if REST not in self.skipped else ""
-        self.subject = "machine" if "kernel" in self.has else fallback
+        software = "image" if REST not in self.skipped else ""
+        self.subject = "machine" if "kernel" in self.has else software
         labels = inventory.features.get("label:" + COMPONENTS, ())
         self.labelled = frozenset(labels[0].version.split()) if labels else None
 
@@ -307,9 +303,8 @@ class _Side:
         for soname in self.inventory.sonames:
             if not soname.found:
                 there = f"there is {', '.join(soname.others)}" if soname.others else "missing"
-                sighting = Seen(
-                    version=there, seen_by="loader", where=next(iter(soname.needed_by), "")
-                )
+                where = next(iter(soname.needed_by), "")
+                sighting = Seen(version=there, seen_by="loader", where=where)
                 yield self._named(f"needs:{soname.name}"), _Item(values=(there,), sighting=sighting)
         yield from self._effects()
 
@@ -329,9 +324,7 @@ class _Side:
 
     def _step(self, step: DerivationStep) -> _Item | None:
         """The value by one step of an effect; None where the step does not apply."""
-        name = next(
-            (feature for feature in self.features if step.of and step.of.fullmatch(feature)), ""
-        )
+        name = next((own for own in self.features if step.of and step.of.fullmatch(own)), "")
         if name:
             sightings = self.features[name]
             values = {step.value} if step.value else {sighting.version for sighting in sightings}
@@ -346,7 +339,7 @@ class _Side:
         return self.items[name].value if name in self.items else ""
 
     def blind(self, name: str, kind: ComparedKind) -> str | None:
-        """The reason why this side cannot tell of something that it lacks; None where lacking it is an answer."""
+        """The reason why this side does not know what it lacks; None where lacking it is an answer."""
         feature, _, bare = name.partition(":")
         managers = _MANAGERS if feature == "package" else ()
         for what in (name, bare, WHICH + bare, feature, *managers, kind.kind, kind.group, REST):
@@ -391,7 +384,7 @@ class _Pairing:
         return self.sides[0].items.get(name), self.sides[1].items.get(name)
 
     def blind(self, name: str, kind: ComparedKind) -> tuple[int, str] | None:
-        """The side that lacks something only because it cannot tell of it, and why."""
+        """The side that lacks something only because it was not read there, and why."""
         for index, (side, item) in enumerate(zip(self.sides, self.items(name), strict=True)):
             reason = self._unread(side, name) or side.blind(name, kind) if item is None else None
             if reason is not None:
@@ -426,10 +419,10 @@ class _Pairing:
         rule = self.catalog.rule(self._pair(name))
         if rule is not None:
             return rule.verdict, rule.why, rule.source
-        effect = next(
-            (effect for effect in self.catalog.effects if f"effect:{effect.name}" == name), None
-        )
-        return SUSPICIOUS, *((effect.why, effect.source) if effect else self.why(name))
+        for effect in self.catalog.effects:
+            if name == f"effect:{effect.name}":
+                return SUSPICIOUS, effect.why, effect.source
+        return SUSPICIOUS, *self.why(name)
 
     def _pair(self, name: str) -> Pair:
         holder, words = None, set(self.holds)
@@ -438,10 +431,8 @@ class _Pairing:
         ):
             if item is None:
                 holder = opposite.architecture
-                if (
-                    side.labelled is not None
-                    and name.removeprefix("component:") not in side.labelled
-                ):
+                bare = name.removeprefix("component:")
+                if side.labelled is not None and bare not in side.labelled:
                     words.add("unlisted")
         return Pair(
             name=name,

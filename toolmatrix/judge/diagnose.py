@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from itertools import repeat
 
 from toolmatrix.errors import Position
 from toolmatrix.facts import lookups
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     Solve = Callable[[Sequence[str]], Fix | None]
     """Answers the words of a request, None where it does not resolve."""
 
-# So many lines below what was not done may stand why.
+# The reason of a failure may follow so many lines below it.
 _HEADLINE = 50
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\d))?\}")
 
@@ -66,7 +65,7 @@ def diagnose(
 def _consequent(matches: Sequence[Match]) -> Iterator[tuple[Match, int]]:
     """Each failure with the line of the one that it follows from, 0 where it is a cause."""
     for match in matches:
-        # A cause stands above, or a little below where a program first says what it could not do, then why.
+        # A cause is above, or a little below where a program first prints what failed, then why.
         above = [
             other.line
             for other in matches
@@ -150,7 +149,7 @@ class _Judge:
             }
         elif file in self.index.header["components"]:
             values["library"] = file
-        # A package that is named beside another one is told as it stands, as is a component.
+        # A package that is named beside another one keeps its name, as does a component.
         lone = [name for name in ("other", "package") if values.get(name)]
         known = self.index.header["components"]
         if len(lone) == 1 and (lone == ["other"] or values["package"] not in known):
@@ -163,9 +162,8 @@ class _Judge:
             plain = facts.sass(facts.twin(self.index, values["arch"]))
             capability = facts.arch_number(plain)
             values["sass"] = plain
-            values.setdefault(
-                "device", f"{capability // 10}.{capability % 10}" if capability else plain
-            )
+            device = f"{capability // 10}.{capability % 10}" if capability else plain
+            values.setdefault("device", device)
         elif re.fullmatch(r"\d+\.\d", values.get("device", "")):
             values["sass"] = facts.SASS + values["device"].replace(".", "")
         values["user"] = self.user(match, values)
@@ -180,11 +178,11 @@ class _Judge:
         programs = [name for name in self.catalog.programs if name in match.seen]
         candidates = [name for name in programs if name not in others]
         called = [name for name in match.callers if name not in others]
-        # Of several programs in a log nobody knows which one failed, unless the failure names its callers.
+        # Which of several programs in a log failed is unknown, unless the failure names its callers.
         return next(iter(called or (candidates if len(candidates) == 1 else ())), "")
 
     def involved(self, role: str, match: Match, values: Mapping[str, str]) -> Involved:
-        """The side that stands in a place of `between`."""
+        """The side for a role of `between`."""
         role, _, default = role.partition("|")
         component, version, needed = role, "", ""
         if role == "library":
@@ -222,10 +220,9 @@ class _Judge:
             incompatibility = self.refusal(first, second, context)
             scale = lookups.scale_of(self.index, second.component)
             releases = scale.named(lookups.selected(scale, self.version(second)))
-            # A version that stands for several releases clashes with none of them in particular.
-            incompatibility = incompatibility and incompatibility.replace(
-                clashing=tuple(releases) if len(releases) == 1 else ()
-            )
+            # A version that matches several releases clashes with none of them in particular.
+            clashing = tuple(releases) if len(releases) == 1 else ()
+            incompatibility = incompatibility and incompatibility.replace(clashing=clashing)
         # Names have no order, so that a list of those that go would advise nothing.
         if not second.version or known[first.component]["scheme"] == "names":
             return incompatibility, None
@@ -260,9 +257,8 @@ class _Judge:
         """The machine that the log was written on: the one it names, or that of the first target."""
         machine = next(iter(self.index.header["targets"].values()))["context"]["machine"]
         sighting = match.seen.get("machine")
-        return {
-            "machine": match.values.get("machine") or (sighting.version if sighting else machine)
-        }
+        machine = sighting.version if sighting else machine
+        return {"machine": match.values.get("machine") or machine}
 
     def rows(self, rows: Sequence[Mapping[str, str]], values: dict[str, str]) -> tuple[str, ...]:
         """Look values up in columns of tables; a cell of the row that is found becomes a value of its own."""
@@ -278,9 +274,8 @@ class _Judge:
             # The oldest release that has a value, the newest that has at most it.
             matches.sort(key=lambda row: row[0], reverse="most" in lookup)
             for _, name, cells in matches[:1]:
-                values[lookup["gives"]] = cells.get(
-                    lookup.get("cell", ""), next(iter(cells.values()))
-                )
+                first = next(iter(cells.values()))
+                values[lookup["gives"]] = cells.get(lookup.get("cell", ""), first)
                 names.append(name)
         return tuple(names)
 
@@ -343,7 +338,7 @@ def _within(value: str, selector: str | None) -> bool:
 
 
 def _same_release(left: str, right: str) -> bool:
-    # A log may tell a release shorter or longer than the matrix names it.
+    # A log may name a release with fewer or more numbers than the matrix.
     short, long = sorted((left, right), key=len)
     return bool(short) and f"{long}.".startswith(f"{short}.")
 
@@ -367,7 +362,7 @@ def _fill(template: str, values: Mapping[str, str]) -> str | None:
 
 
 def _without(template: str) -> str:
-    # What stands in brackets or between commas may go; a place in the sentence itself becomes `...`.
+    # Text in brackets or between commas may go; a placeholder in the sentence itself becomes `...`.
     plain = re.sub(
         rf" ?\([^()]*{_PLACEHOLDER.pattern}[^()]*\)|, [^,;]*{_PLACEHOLDER.pattern}[^,;]*",
         "",
@@ -383,7 +378,7 @@ def _describe(side: Involved) -> str:
 
 def _same(cell: str, value: str) -> bool:
     """Check a cell, or one of its several values, against a value, which may be of a shorter release."""
-    return any(map(_same_value, cell.split("; "), repeat(value)))
+    return any(_same_value(part, value) for part in cell.split("; "))
 
 
 def _same_value(left: str, right: str) -> bool:

@@ -41,7 +41,7 @@ _VERSION = re.compile(r"(?P<sign>[=~<>!^]*)(?P<blank>\s*)(?P<version>[^+,|]*)(?P
 
 
 class Replacement(NamedTuple):
-    """Letters of a file, and what stands in their place."""
+    """A range of a file, and the text that replaces it."""
 
     source: FileText
     start: int
@@ -50,14 +50,13 @@ class Replacement(NamedTuple):
 
     @property
     def old(self) -> str:
-        """What stood there."""
+        """The text that is replaced."""
         return self.source.text[self.start : self.end]
 
 
 def smallest(index: Index, judgement: JudgedManifest) -> Edit | None:
     """The edit after which nothing is refused, None where none was found."""
-    search = _Search(index, judgement)
-    return search.find_edit()
+    return _Search(index, judgement).find_edit()
 
 
 class _Search:
@@ -121,18 +120,16 @@ def _joined(index: Index, judgement: JudgedManifest, refusal: ManifestRefusal) -
 
 
 def _unknown(judgement: JudgedManifest) -> int:
-    # What is replaced by something that nobody knows is refused no more, and mended by nothing.
+    # Replacing something by an unknown version silences a refusal and repairs nothing.
     return sum(len(environment.unknown) for environment in judgement.environments)
 
 
 def _reread(judgement: JudgedManifest, replacements: Sequence[Replacement]) -> ProjectManifest:
     texts = {source.path: source.text for source in judgement.manifest.sources}
     # From the end, so that places before it stay.
-    for replacement in sorted(replacements, key=lambda replacement: -replacement.start):
-        text = texts[replacement.source.path]
-        texts[replacement.source.path] = (
-            text[: replacement.start] + replacement.text + text[replacement.end :]
-        )
+    for source, start, end, new in sorted(replacements, key=lambda change: -change.start):
+        text = texts[source.path]
+        texts[source.path] = text[:start] + new + text[end:]
     main = judgement.manifest.sources[0]
     return read.manifest(FileText(main.path, texts[main.path], main.root), texts)
 
@@ -141,12 +138,11 @@ def candidates(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replace
     """The changes of a file that may mend a refusal, the cheapest first."""
     yielded = set()
     strategies = _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
-    for replacements in (
-        replacements for strategy in strategies for replacements in strategy(index, refusal)
-    ):
-        if replacements and replacements not in yielded:
-            yielded.add(replacements)
-            yield replacements
+    for strategy in strategies:
+        for replacements in strategy(index, refusal):
+            if replacements and replacements not in yielded:
+                yielded.add(replacements)
+                yield replacements
 
 
 def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
@@ -182,10 +178,8 @@ def _by_lines(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacem
         scale = index.scale(part.component)
         named = scale.named(scale.select(part.asks[0].selector))
         if len(named) == 1:
-            replacements = [
-                _replaced(other, named[0]) for other in refusal.parts if other is not part
-            ]
-            yield tuple(replacement for replacement in replacements if replacement)
+            others = (other for other in refusal.parts if other is not part)
+            yield tuple(filter(None, (_replaced(other, named[0]) for other in others)))
 
 
 def _by_releases(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:  # noqa: ARG001 - as others
@@ -199,7 +193,7 @@ def _by_releases(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Repla
 
 
 def _part(refusal: ManifestRefusal, ask: Ask) -> AskedPart | None:
-    # An ask of a toolkit is widened, so that its component tells which it is; of archs the selector does.
+    # An ask of a toolkit is widened, so its component identifies it; an arch is identified by its selector.
     return next(
         (
             part
@@ -217,7 +211,7 @@ def _replaced(part: AskedPart, release: str) -> Replacement | None:
         return _arch(part, release)
     if part.version is None or part.version.span is None:
         return None
-    # A tag that nobody knows may not be there.
+    # An unknown tag may not exist.
     if part.carried:
         # Only Python's images have a tag for every series; of others the matrix knows which there are.
         known = part.component == "python" and plain(part.item.name).startswith("python:")
@@ -246,7 +240,7 @@ def _arch(part: AskedPart, release: str) -> Replacement | None:
     text = part.version.text
     suffix = text[text.index("+") :] if "+" in text else ""
     value = variable["said"].format(*match.groups()) + suffix
-    # To leave an arch out is to leave a device out, which is for nobody else to decide.
+    # Leaving an arch out leaves a device out, which only the user can decide.
     archs = re.split(r"[^\w.+]+", _line_of(part.version))
     return None if value in archs else _at(part, value)
 
@@ -266,11 +260,9 @@ def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replace
             continue
         before, after = name[: match.start(part.component)], name[match.end(part.component) :]
         versions = [
-            image[len(before) : len(image) - len(after)]
-            for image in index.component(BASE).versions
-            if image.startswith(before)
-            and image.endswith(after)
-            and len(image) > len(before + after)
+            tag[len(before) : len(tag) - len(after)]
+            for tag in index.component(BASE).versions
+            if tag.startswith(before) and tag.endswith(after) and len(tag) > len(before + after)
         ]
         scale = index.scale(part.component)
         positions = {

@@ -99,7 +99,7 @@ class ExecutorPool(Pool):
                 _refuse(BrokenExecutor(_GONE))
             # By those machines that the user named; an executor hands over pickles itself.
             result: WorkResult = pickle.loads(first.result())  # noqa: S301
-        except Exception as error:  # noqa: BLE001 - whatever an executor tells its own failures by
+        except Exception as error:  # noqa: BLE001 - whatever an executor raises for its own failures
             return WorkResult(error=self._failure(error))
         return result
 
@@ -126,7 +126,7 @@ def _describe(error: BaseException) -> str:
 
 
 def opened(name: str) -> AbstractContextManager[Executor]:
-    """The executor `NAME[:ADDRESS]`. Raises UsageError for one that nobody made known, and ToolMissing."""
+    """The executor `NAME[:ADDRESS]`. Raises UsageError for an unknown one, and ToolMissing."""
     from importlib.metadata import entry_points
 
     kind, _, address = name.partition(":")
@@ -171,7 +171,7 @@ def dask(address: str) -> Iterator[Executor]:
         ) from None
     import logging
 
-    # It tells of lost connections while it goes on without them; what that costs a subject its verdict tells.
+    # It logs lost connections while it goes on without them; a verdict says what that cost its subject.
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     failure = ""
@@ -190,7 +190,7 @@ def dask(address: str) -> Iterator[Executor]:
     with client, client.get_executor(pure=False) as executor:
         _check_workers(client, address)
         line = client.scheduler_comm
-        # It never tells of some of what it is given while its scheduler goes.
+        # It never reports some of its tasks while its scheduler goes.
         executor.is_gone = lambda: client.scheduler_comm is not line
         yield executor
 

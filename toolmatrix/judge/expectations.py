@@ -103,7 +103,7 @@ class Expectation(Value):
 
 
 def of_word(word: str, where: Position | None = None) -> Expectation:
-    """The expectation of one word, which stands at a place. Raises UsageError for a word that is none."""
+    """The expectation that one word of a command or file states. Raises UsageError for any other word."""
     text = word.strip()
     name = re.split("[=!~<>]", text, maxsplit=1)[0]
     rest, name = text[len(name) :].strip(), name.strip().lower()
@@ -209,14 +209,12 @@ def _flags(flags: LockedFlags) -> Iterator[Expectation]:
         yield Expectation(
             kind="flag",
             name=flag,
-            facts=_about(flags.facts, flag),
+            # Rows about a flag have its name in their id: `char-flag-effects/-fsigned-char#machine`.
+            facts=tuple(
+                fact for fact in flags.facts if flag in fact.partition("/")[2].partition("#")[0]
+            ),
             variables=tuple(name for name, several in carried.items() if flag in several),
         )
-
-
-def _about(facts: tuple[str, ...], flag: str) -> tuple[str, ...]:
-    # Rows about a flag have its name in their id: `char-flag-effects/-fsigned-char#machine`.
-    return tuple(fact for fact in facts if flag in fact.partition("/")[2].partition("#")[0])
 
 
 def _framework(index: Index, target: LockedTarget) -> str:
@@ -271,17 +269,14 @@ def compared(index: Index, expectation: Expectation, sighting: Seen) -> tuple[st
 
 
 def _finer(wanted: str, version: str) -> tuple[str, ...]:
-    """Versions that a coarse witness may stand for, where what is wanted has more numbers."""
+    """Versions that a coarse sighting may be, where the wanted version has more numbers."""
     # The ends of its series and what is named between them: bounds judge all versions between two of these alike.
     named = _LITERAL.findall(wanted)
     plain = _plain(version)
     if all(literal.count(".") <= plain.count(".") for literal in named):
         return ()
-    return (
-        plain,
-        f"{plain}.{_LAST}",
-        *(literal for literal in named if literal.startswith(f"{plain}.")),
-    )
+    between = (literal for literal in named if literal.startswith(f"{plain}."))
+    return (plain, f"{plain}.{_LAST}", *between)
 
 
 def _same_name(wanted: str, version: str) -> str:
@@ -308,7 +303,7 @@ def admits(selector: str, version: str, scheme: str = "pep440") -> bool:
 
 def _releases(index: Index, name: str, version: str) -> tuple[str, ...]:
     """The known releases that a version may be: those that bring a tool of it, or those that it begins."""
-    # The releases of a series cannot be told apart.
+    # The releases of a series cannot be distinguished.
     if index.header["components"][name]["scheme"] == "series":
         return ()
     scale = index.scale(name)

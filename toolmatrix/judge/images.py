@@ -72,13 +72,13 @@ class Subject(Value):
     def sightings(self, name: str) -> tuple[Seen, ...]:
         """The sightings of a component, the best witness first."""
         declared = self.declared()
-        # A label speaks of the last stage alone, which may start from another image than the one that builds.
+        # A label is about the last stage alone, which may start from another image than the one that builds.
         witness = _WITNESSES.get(name, "") if not declared or name in declared else ""
         sightings = self.inventory.components.get(name)
         return tuple(sightings or self.inventory.features.get(witness, ()))
 
     def hidden(self, name: str, sightings: Iterable[Seen]) -> str:
-        """The reason why nobody can tell which of the sightings a user gets; empty where one of them is the default."""
+        """The reason why it is unknown which of the sightings a user gets; empty where one of them is the default."""
         if any(sighting.default for sighting in sightings):
             return ""
         # A package of Python is had by the Python that a user gets.
@@ -99,11 +99,9 @@ def judge(inventory: Inventory, expectations: Iterable[Expectation], index: Inde
     for expectation in expectations:
         verdicts += _JUDGES[expectation.kind](subject, expectation)
     verdicts += [*_differing(subject), *_silent(subject)]
-    # One fault is told once.
-    failed = {
-        verdict.name for verdict in verdicts if verdict.kind == "soname" and verdict.word == FAIL
-    }
-    verdicts += [verdict for verdict in _warnings(inventory) if verdict.name not in failed]
+    # One fault is reported once.
+    failed = {own.name for own in verdicts if own.kind == "soname" and own.word == FAIL}
+    verdicts += [warning for warning in _warnings(inventory) if warning.name not in failed]
     history = dict(inventory.history)
     return [_placed(verdict, history) for verdict in verdicts]
 
@@ -174,10 +172,8 @@ def _absent(subject: Subject, expectation: Expectation) -> Verdict:
 def _differing(subject: Subject) -> Iterator[Verdict]:
     for name, sightings in subject.inventory.components.items():
         ran = next((sighting for sighting in sightings if sighting.seen_by == RAN), None)
-        read = next(
-            (sighting for sighting in sightings if sighting.seen_by != RAN and sighting.default),
-            None,
-        )
+        others = (sighting for sighting in sightings if sighting.seen_by != RAN)
+        read = next((sighting for sighting in others if sighting.default), None)
         if ran and read and not _agree(ran.version, read.version):
             check = Expectation(kind="component", name=name, wanted=f"=={read.version}")
             yield check.verdict(
@@ -210,29 +206,22 @@ def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     foreign = inventory.features.get("foreign-arch", ())
     # A file for another processor does no harm where nothing starts it by itself, such as the payload of an installer.
     loaded = (sighting for sighting in foreign if sighting.seen_by == DEFAULT_PLACE)
-    sightings = [
-        sighting
-        for sighting in (configured, *inventory.features.get("arch", ()), *loaded)
-        if sighting.version
-    ]
+    witnesses = (configured, *inventory.features.get("arch", ()), *loaded)
+    sightings = [sighting for sighting in witnesses if sighting.version]
     if not sightings:
         reason = subject.skipped("arch", "platform") or "the architecture is unknown"
         yield expectation.verdict(SKIP, reason=reason)
         return
     wanted = architecture(expectation.wanted)
-    agreeing = tuple(
-        sighting for sighting in sightings if architecture(sighting.version) == wanted
-    )[:1]
-    odd = next(
-        (sighting for sighting in sightings if architecture(sighting.version) != wanted), None
-    )
+    agreeing = [own for own in sightings if architecture(own.version) == wanted]
+    odd = next((own for own in sightings if own not in agreeing), None)
     if odd is None:
         yield expectation.verdict(PASS, sightings[0])
         return
     help = "build it with `--platform`, or use the image for that platform from the index"
     if odd.seen_by == DEFAULT_PLACE:
         help = "use the file for the right platform, or keep it where nothing runs or loads it"
-    yield expectation.verdict(FAIL, odd, "TM403", help=help, others=agreeing)
+    yield expectation.verdict(FAIL, odd, "TM403", help=help, others=agreeing[:1])
 
 
 def _flag(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
@@ -320,7 +309,7 @@ def _lock(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
 
 
 def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
-    """One library by its soname; `*` stands for every one that a file needs."""
+    """One library by its soname; `*` is every one that a file needs."""
     sonames, name = subject.inventory.sonames, expectation.name
     there = subject.inventory.features.get("soname:" + name, ())
     check = expectation.replace(name="sonames") if name == "*" else expectation
@@ -330,9 +319,8 @@ def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         reason = subject.skipped("sonames", "soname") or "no file that needs libraries was found"
         yield check.verdict(SKIP, reason=reason)
     elif name != "*":
-        yield _loaded(
-            subject, check, next((soname for soname in sonames if soname.name == name), None)
-        )
+        named = (soname for soname in sonames if soname.name == name)
+        yield _loaded(subject, check, next(named, None))
     else:
         bad = [soname for soname in sonames if not soname.found]
         for soname in bad:
@@ -347,9 +335,9 @@ def _loaded(subject: Subject, expectation: Expectation, soname: Soname | None) -
     if away := subject.inventory.features.get(f"{UNREACHED}:{expectation.name}"):
         _, reason, help = _WARNINGS[UNREACHED]
         return expectation.verdict(FAIL, away[0], "TM405", reason=reason, help=help)
-    by = (
-        f"needed by {soname.needed_by[0]}" if soname and soname.needed_by else "nothing provides it"
-    )
+    by = "nothing provides it"
+    if soname and soname.needed_by:
+        by = f"needed by {soname.needed_by[0]}"
     # The container runtime mounts the libraries of the driver when it starts a container with GPUs.
     if expectation.name.startswith(DRIVER):
         return expectation.verdict(SKIP, reason="the driver of the host provides it")

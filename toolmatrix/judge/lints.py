@@ -11,8 +11,8 @@ from datetime import date
 
 from toolmatrix import resources
 from toolmatrix.codes import matrix as codes
-from toolmatrix.codes.matrix import MissingBuild, MissingCell, MissingToolkit
 from toolmatrix.errors import Position
+from toolmatrix.facts.compiled import union
 from toolmatrix.facts.index import Index
 from toolmatrix.facts.model import Component, Matrix, Release
 from toolmatrix.facts.records import ClaimRecord, Dispute
@@ -36,7 +36,7 @@ def findings(matrix: Matrix, index: Index, today: date, stale: int | None) -> It
 
 
 def dangling(matrix: Matrix) -> Iterator[Finding]:
-    """Releases that targets, rules and components of the front page name and nobody released."""
+    """Releases that targets, rules and components of the front page name and that do not exist."""
     versions: dict[str, set[str]] = {name: {"*"} for name in matrix.components}
     for component, version in matrix.releases:
         versions[component].add(version)
@@ -48,10 +48,7 @@ def dangling(matrix: Matrix) -> Iterator[Finding]:
     for name, rule in matrix.rules.items():
         named += [(f"rule {name}", *pair) for pair in rule.context.items()]
     for name, definition in matrix.components.items():
-        named += [
-            (f"component {name}", "accelerator", accelerator)
-            for accelerator in definition.accelerators
-        ]
+        named += [(f"component {name}", "accelerator", own) for own in definition.accelerators]
     for owner, component, selector in named:
         for version in selector.split():
             if version not in versions.get(component, {"*"}):
@@ -151,9 +148,7 @@ def disputes(matrix: Matrix, index: Index) -> Iterator[codes.Disputed]:
             key = subject, dispute.component, rival, deciding
             groups.setdefault(key, []).append(dispute)
     for (subject, about, rival, deciding), group in groups.items():
-        mask = 0
-        for dispute in group:
-            mask |= dispute.mask
+        mask = union(dispute.mask for dispute in group)
         claims = [(index.claim(dispute.rival), index.claim(dispute.deciding)) for dispute in group]
         decides = any(matrix.claims[rival.id].decides for rival, _ in claims)
         yield codes.Disputed(
@@ -185,10 +180,8 @@ def located(findings: Iterable[Finding], matrix: Matrix, files: Sequence[str]) -
         if where is None:
             keys = _keys(files) if keys is None else keys
             # A name may hold a key: `target arm` is about the key `arm`.
-            candidates = [
-                candidate for name in finding.names for candidate in (name, *name.split())
-            ]
-            where = next((keys[candidate] for candidate in candidates if candidate in keys), None)
+            candidates = [key for name in finding.names for key in (name, *name.split())]
+            where = next((keys[key] for key in candidates if key in keys), None)
         yield finding.replace(where=shortened(where or Position(files[0])))
 
 
@@ -236,14 +229,16 @@ def gaps(matrix: Matrix, index: Index) -> Iterator[Finding]:
     yield from cells(matrix, index, [build for group in builds.values() for build in group])
 
 
-def machines(index: Index, component: str, builds: Iterable[Release]) -> Iterator[MissingBuild]:
+def machines(
+    index: Index, component: str, builds: Iterable[Release]
+) -> Iterator[codes.MissingBuild]:
     """Machines that releases are offered for, and for which no build of them is known."""
     known = {(build.attributes["release"], build.attributes["machine"]) for build in builds}
     for position, release in enumerate(index.component(component).versions):
         offered, facts = _offered(index, component, 2 << position)
         for machine in index.scale("machine").named(offered):
             if (release, machine) not in known:
-                yield MissingBuild(
+                yield codes.MissingBuild(
                     severity="warning",
                     component=component,
                     releases=(release,),
@@ -278,7 +273,7 @@ def _offered(index: Index, component: str, release: int) -> tuple[int, list[str]
 
 def toolkits(
     matrix: Matrix, index: Index, component: str, builds: Sequence[Release]
-) -> Iterator[MissingToolkit]:
+) -> Iterator[codes.MissingToolkit]:
     """Builds for an accelerator of which no fact says which toolkit they are for."""
     named: dict[str, int] = {}
     for claim in matrix.claims.values():
@@ -290,7 +285,7 @@ def toolkits(
         accelerator = build.attributes["accelerator"]
         known = named.get(accelerator, 0) & index.scale(build.component).bit(build.version)
         if accelerator != "none" and not known:
-            yield MissingToolkit(
+            yield codes.MissingToolkit(
                 severity="warning",
                 component=component,
                 releases=(build.attributes["release"],),
@@ -302,7 +297,7 @@ def toolkits(
 
 
 def _toolkit_of(component: Component) -> str:
-    """The accelerator that a component is the toolkit of; nothing for frameworks and what stands below a toolkit."""
+    """The accelerator that a component is the toolkit of; empty for frameworks and the parts of a toolkit."""
     if component.framework or component.under or len(component.accelerators) != 1:
         return ""
     return component.accelerators[0]
@@ -335,7 +330,7 @@ def cells(matrix: Matrix, index: Index, builds: Iterable[Release]) -> Iterator[F
                 facts = [fact for row in lacking for fact in list(named.get(row, {}).values())[:1]]
                 other = [named[row][name] for row in rows if row not in lacking]
                 component, releases = _subject(matrix, index, lacking)
-                yield MissingCell(
+                yield codes.MissingCell(
                     severity="info",
                     component=component,
                     releases=releases,
@@ -348,7 +343,6 @@ def cells(matrix: Matrix, index: Index, builds: Iterable[Release]) -> Iterator[F
 
 def _subject(matrix: Matrix, index: Index, rows: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     component = matrix.rows[rows[0]].cells[0][0]
-    mask = 0
-    for row in rows:
-        mask |= index.scale(component).select(matrix.rows[row].cells[0][1])
-    return component, tuple(index.scale(component).named(mask))
+    scale = index.scale(component)
+    mask = union(scale.select(matrix.rows[row].cells[0][1]) for row in rows)
+    return component, tuple(scale.named(mask))

@@ -90,9 +90,7 @@ def _platforms(context: MachineContext) -> Iterator[Verdict]:
 def _compilers(context: MachineContext) -> Iterator[Verdict]:
     for name in _COMPILERS:
         locked, installed = context.locked(name), context.component(name)
-        reason = next(
-            (entry.reason for entry in context.inventory.skipped if entry.what == name), ""
-        )
+        reason = next((own.reason for own in context.inventory.skipped if own.what == name), "")
         check = _check(name, f"=={locked.version}", locked.facts) if locked else _check(name)
         # Only a lock asks for Bazel; that one of the others is missing is worth a line anyway.
         if installed is None and (locked or name != "bazel"):
@@ -228,10 +226,8 @@ def _amount(count: int) -> str:
 
 
 def _matrix(context: MachineContext) -> Iterator[Verdict]:
-    from datetime import date
-
     matrix_date = context.index.header["date"]
-    # The code of a finding about the matrix: the remedy is the same wherever somebody is told.
+    # The code of a finding about the matrix: the remedy is the same.
     days = (context.today - date.fromisoformat(matrix_date)).days
     yield _check("matrix").verdict(
         WARN if days > _STALE else PASS,
@@ -259,9 +255,9 @@ CHECKS: dict[str, tuple[str, Callable[[MachineContext], Iterator[Verdict]]]] = {
 
 
 def _within(selector: str, version: str) -> str:
-    # A program may tell fewer numbers than are wanted, or none: then nobody can say.
+    # A program may print fewer numbers than are wanted, or none: then the answer is unknown.
     try:
-        # Bit 1 is that of the first version of a scale; bit 0 stands for "absent".
+        # Bit 1 is that of the first version of a scale; bit 0 means "absent".
         if Scale("pep440", [version]).select(selector) & 2:
             return PASS
         return UNKNOWN if Scale("series", [version]).select(selector) & 2 else FAIL

@@ -53,7 +53,7 @@ _TOOLKIT = frozenset(("cuda", "cudnn"))
 
 
 def judge(index: Index, manifest: ProjectManifest, *, paired: bool = True) -> JudgedManifest:
-    """Judge all environments of a manifest; unless `paired`, no pairs are told but what is refused."""
+    """Judge all environments of a manifest; unless `paired`, pairs without a refusal are left out."""
     known: dict[tuple[str, ...], JudgedEnvironment] = {}
     environments = []
     for environment in manifest.environments:
@@ -97,11 +97,11 @@ class _Environment:
         self.missing = parts.missing
         self.targets = reading.targets(index, parts)
         own = index.header["targets"][self.targets[0]]["accelerator"]
-        # What a target computes on by itself is no more than a default; a file tells it by what it takes.
+        # The accelerator of a target is only a default; a file chooses it by what it installs.
         self.accelerator = own if own == "rocm" else "cuda"
 
     def refusals(self) -> Iterator[ManifestRefusal]:
-        """What is refused, each reason once: of parts that a fact forbids no lack of a wheel is told besides."""
+        """What is refused, each reason once: a missing wheel is not reported for parts that a fact forbids."""
         refusals = {
             refusal.finding.asked: refusal for refusal in (*self.nowhere(), *self.contradictions())
         }
@@ -159,7 +159,7 @@ class _Environment:
             self.parts = tuple(part for part in self.parts if part not in parts[:-1])
 
     def questions(self) -> Iterator[Question]:
-        """The questions of this environment; those with fewer parts first, so that a reason is told with the fewest."""
+        """The questions of this environment; those with fewer parts first, so that a reason has the fewest."""
         computing = [part for part in self.parts if self.computes(part)]
         tools = tuple(
             part for part in self.parts if not self.is_package(part) and part.component != "python"
@@ -170,7 +170,7 @@ class _Environment:
         distro = [part for part in tools if part.component == "distro"]
         if len(tools) > 1:
             yield Question(tools, (_SOURCE,), (self.accelerator,))
-        # On the processor alone, where no toolkit of one stands in the way of another's.
+        # On the CPU alone, where the toolkits of two packages cannot clash.
         yield Question((*packages, *python, *distro), self.froms(packages), ("none",))
         for part in computing:
             beside = [
@@ -191,9 +191,7 @@ class _Environment:
         left = question.accelerators
         for part in question.parts:
             built_for = wheel_accelerators(self.index, part, machine)
-            left = tuple(
-                accelerator for accelerator in left if accelerator in built_for or not built_for
-            )
+            left = tuple(own for own in left if own in built_for or not built_for)
         # What was built for one, beside what was built for another, runs on the processor at most.
         for from_ in question.froms:
             for accelerator in left or ("none",):
@@ -211,7 +209,7 @@ class _Environment:
         return self.is_package(part) and bool(self.components[part.component]["accelerators"])
 
     def froms(self, parts: Sequence[AskedPart]) -> tuple[str, ...]:
-        """Whether packages come as wheels; of what conda or an image brings nobody knows, and either will do."""
+        """Whether packages come as wheels; for what conda or an image brings that is unknown, and either will do."""
         either = any(
             (part.item.built or part.item.kind in (CONDA, IMAGE)) and self.is_package(part)
             for part in parts
@@ -233,11 +231,9 @@ class _Environment:
         releases = scale.named(scale.select(ask.selector))
         major = releases[0].partition(".")[0] if releases else ""
         first = called.family(part.component)
-        if (
-            not major
-            or not first
-            or not scale.select(f">={first}") & scale.select(f"=={releases[0]}")
-        ):
+        if not major or not first:
+            return part
+        if not scale.select(f">={first}") & scale.select(f"=={releases[0]}"):
             return part
         return part.replace(asks=(ask.replace(selector=f"=={major}.*"),))
 
@@ -294,7 +290,7 @@ class _Environment:
     ) -> tuple[ManifestFinding | None, tuple[AskedPart, ...]]:
         """The finding that a core makes, None where it rests on nothing in the file, and its parts."""
         asks = {(ask.component, ask.selector) for ask in core.asks}
-        # In the order of the file, in which every question tells the same.
+        # In the order of the file, so that every question reports the same.
         involved = tuple(
             part
             for part in self.parts
@@ -313,7 +309,7 @@ class _Environment:
             for ground in grounds
             if self.about_wheels(ground.subject, ground.kind, ground.component)
         ]
-        # An index that nobody read may have wheels of whatever is required besides, and what is compiled needs none.
+        # An unread index may have wheels for anything that is required, and what is compiled needs none.
         if manifests and any(part.open or part.item.built for part in involved):
             return None, ()
         others = {part.component for part in involved if part.item.kind != PIP}
@@ -355,7 +351,7 @@ class _Environment:
         tools = any(part.component in reading.TOOLKIT for part in parts)
         for ground in grounds:
             about = {ground.subject, ground.component}
-            # A file may bring a Python in more ways than facts tell of, and a package by other ways than a wheel of the
+            # A file may bring a Python in more ways than facts know, and a package by other ways than a wheel of the
             # index.
             if about & {"interpreter", "from"} or ("accelerator" in about and not tools):
                 return True
@@ -369,10 +365,10 @@ class _Environment:
             # Whatever others require of it, an override says what is taken.
             if ground.component in overridden:
                 return True
-            # The requirements of what is installed without them bind nobody.
+            # Requirements that are ignored by the installation do not count.
             if ground.subject in bare and ground.component not in ("python", "glibc", "machine"):
                 return True
-        # A machine that nobody named is no reason.
+        # A machine that the file does not name is no reason.
         alone = (
             len(parts) == 1
             and not self.machine
@@ -395,7 +391,7 @@ class _Environment:
         )
 
     def about_wheels(self, subject: str, kind: str, component: str) -> bool:
-        """True if a ground tells which wheels there are, and not what a package takes."""
+        """True if a ground is about which wheels exist, and not about what a package requires."""
         if component == "python":
             # What is declared for a Python limits it, and what there is a wheel for requires it.
             return kind == "requires"
@@ -489,11 +485,7 @@ def wheel_accelerators(index: Index, part: AskedPart, machine: str) -> tuple[str
     scale = index.scale("accelerator")
     for binding in index.component(name).about("accelerator", left) if left else ():
         # A build for CUDA runs without one as well, and is no other for it.
-        built_for = [
-            accelerator
-            for accelerator in scale.named(binding.allowed & ~1)
-            if accelerator != "none"
-        ]
+        built_for = [name for name in scale.named(binding.allowed & ~1) if name != "none"]
         accelerators |= dict.fromkeys(built_for or ["none"])
     return tuple(accelerators)
 
@@ -530,9 +522,8 @@ def without_loaded_toolkit(index: Index, part: AskedPart) -> tuple[str, tuple[st
         left &= ~binding.mask
     if left or not bindings:
         return None
-    claims = (
-        index.claim(cite.record).id for binding in bindings for cite in index.cites(binding.cites)
-    )
+    cites = (cite for binding in bindings for cite in index.cites(binding.cites))
+    claims = (index.claim(cite.record).id for cite in cites)
     best = max((binding.evidence for binding in bindings), key=words.rank)
     return best, tuple(dict.fromkeys(claims))[:4]
 

@@ -114,7 +114,7 @@ class WorkResult(Value):
         return self.value
 
 
-# A traceback cannot be pickled; its text stands where `raise from` shows it.
+# A traceback cannot be pickled; `raise from` shows its text.
 class _RemoteTraceback(Exception):
     pass
 
@@ -160,7 +160,7 @@ class Worker:
         """Give it something to do: the arguments of `work`."""
         if self.line.closed:
             self._open()
-        with suppress(OSError):  # its outcome tells that it is gone
+        with suppress(OSError):  # its outcome reports that it is gone
             self.line.send(task)
         return self
 
@@ -338,7 +338,7 @@ class Pool:
 
     def __exit__(self, *_ended: object) -> None:
         self._leaving = True
-        # All are told first and waited for afterwards, so that they clean up side by side.
+        # All are stopped first and awaited afterwards, so that they clean up at the same time.
         left = [worker for worker in self.workers if not worker.line.closed]
         for worker in left:
             worker.stop()

@@ -111,7 +111,7 @@ def _joined(parts: Sequence[DevicePart], links: Sequence[DevicePart]) -> tuple[D
     loose = [part for part in parts if part.relocatable]
     if not loose or not links:
         return tuple(parts)
-    # If no cubin fits when it is loaded, the driver links anew from the PTX of every object, and fails where one has
+    # If no cubin fits when it is loaded, the driver links again from the PTX of every object, and fails where one has
     # none; LTO intermediate is not used for that (NVIDIA, nvcc, separate compilation, implicit JIT linking).
     first, *rest = [[image for image in part.images if image.kind == PTX_TEXT] for part in loose]
     shared = [image for image in first if all(image in other for other in rest)]
@@ -227,7 +227,7 @@ _GOING = re.compile(r"architectures are deprecated")
 _GOING_BELOW = re.compile(r"architectures prior to '<[^>]*>_(\d+)'")
 _NATIVE = re.compile(r"Cannot find valid GPU for '-arch=native'")
 _DEFAULTS = {"cuda": "cuda-default-archs", "clang": "hip-default-archs"}
-# Options of nvcc, hipcc and clang that name an arch, or a file in which such an option may stand.
+# Options of nvcc, hipcc and clang that name an arch, or a file that may have such an option.
 _ASKS = (
     *("-arch", "-gencode", "-code", "--gpu-architecture", "--generate-code", "--gpu-code"),
     *("--offload-arch", "--cuda-gpu-arch", "--amdgpu-target", "-optf", "--options-file", "@"),
@@ -250,9 +250,8 @@ def refused(context: PlanContext) -> Iterator[Finding]:
         for match in filter(None, (pattern.search(diagnostic.text) for pattern in _REFUSALS)):
             if match[1] not in reported:
                 reported.add(match[1])
-                yield _refusal(
-                    context, match[1], diagnostic.stage, diagnostic.line, _ground(context, match[1])
-                )
+                ground = _ground(context, match[1])
+                yield _refusal(context, match[1], diagnostic.stage, diagnostic.line, ground)
     for arch, stage in context.archs.items():
         ground = _ground(context, arch)
         if ground is not None and arch not in reported:
@@ -296,7 +295,7 @@ def deprecated(context: PlanContext) -> Iterator[Finding]:
         for diagnostic in context.plan.diagnostics
         for arch in _going(diagnostic.text, context.archs)
     }
-    # After the log, whose lines stay first, and in place of it where a fact tells the same with a source.
+    # After the log, whose lines stay first, and in place of it where a fact says the same with a source.
     for row, cells in context.toolkit.rows("cuda-deprecated-archs"):
         going |= {arch: row for arch in cells["deprecated"].split() if arch in context.archs}
     if going:
@@ -320,16 +319,14 @@ def _going(text: str, names: Iterable[str]) -> list[str]:
 
 def unasked(context: PlanContext) -> Iterator[Finding]:
     """The default of the toolkit as the only arch: said by the driver, or known and not asked for, or perhaps so."""
-    native = [
-        diagnostic for diagnostic in context.plan.diagnostics if _NATIVE.search(diagnostic.text)
-    ]
+    native = [own for own in context.plan.diagnostics if _NATIVE.search(own.text)]
     if not context.archs:
         return
     default_facts = defaults(context)
     requested = context.command is not None and any(map(asks, context.command))
     if not native and (requested or not default_facts):
         return
-    # A log tells what was planned and not always what was asked for.
+    # A log shows what was planned and not always what was requested.
     how = "native" if native else "perhaps" if context.command is None else "silent"
     arch, stage = next(iter(context.archs.items()))
     finding = codes.ArchByDefault(

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.compiled import union
 from toolmatrix.facts.index import Index
 from toolmatrix.facts.lookups import rows, scale_of, selected
 from toolmatrix.facts.records import Binding, ClaimRecord
@@ -20,7 +21,7 @@ PTX, SASS = "compute_", "sm_"
 
 
 class Toolkit:
-    """The releases of one component that the version of a tool stands for, and what the matrix says about them."""
+    """The releases of one component that a tool's version may be, and what the matrix says about them."""
 
     def __init__(self, index: Index, component: str, version: str) -> None:
         self.index = index
@@ -58,10 +59,10 @@ class Toolkit:
 
 @lru_cache(maxsize=64)
 def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
-    """The releases a tool's own version stands for: those that ship it, that release, or its minor series."""
+    """The releases a tool's own version may be: those that ship it, that release, or its minor series."""
     if component not in index.header["components"] or not version:
         return ()
-    # The compiler counts its own builds: only the releases that ship it tell which release it is, and nvcc 13.0.88 came
+    # The compiler counts its own builds: only the releases that ship it decide which release it is, and nvcc 13.0.88 came
     # with 13.0.1, 13.0.2 and 13.0.3.
     shipped = shipping(index, component, version)
     if shipped:
@@ -85,10 +86,7 @@ def shipping(index: Index, component: str, version: str) -> tuple[str, ...]:
 
 def mask_of(scale: Scale, names: Sequence[str]) -> int:
     """The mask of some releases."""
-    mask = 0
-    for name in names:
-        mask |= scale.bit(name)
-    return mask
+    return union(map(scale.bit, names))
 
 
 def refusal(
@@ -107,10 +105,9 @@ def refusal(
     if not releases or subject not in components or component not in components:
         return None
     scale = scale_of(index, subject)
-    refusals = [
-        _refused(index, subject, scale.bit(name), component, version, context) for name in releases
-    ]
-    # One release that goes with it is enough: nobody knows which of them is installed.
+    bits = map(scale.bit, releases)
+    refusals = (_refused(index, subject, bit, component, version, context) for bit in bits)
+    # One release that goes with it is enough: which of them is installed is unknown.
     grounds = [ground for ground in refusals if ground is not None]
     if len(grounds) < len(releases):
         return None
@@ -147,7 +144,7 @@ def _refused(
 
 
 def cited(index: Index, binding: Binding, mask: int) -> list[ClaimRecord]:
-    """The claims behind a binding that speak of any subject release in a mask."""
+    """The claims behind a binding that are about any subject release in a mask."""
     return [index.claim(cite.record) for cite in index.cites(binding.cites) if cite.touches(mask)]
 
 
@@ -160,7 +157,7 @@ def admits(selector: str, version: str) -> bool:
 
 
 def _holds(index: Index, component: str, mask: int, context: Mapping[str, str]) -> bool:
-    # Bit 0 of a mask stands for "absent".
+    # Bit 0 of a mask means "absent".
     if component not in context:
         return bool(mask & 1)
     return bool(mask & selected(scale_of(index, component), context[component]))
@@ -206,7 +203,7 @@ def standing(version: str, cells: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=4096)
 def runs(index: Index, device: str, arch: str) -> tuple[str, ...]:
-    """The facts by which a device runs code for an arch; none where it does not, or where nobody says."""
+    """The facts by which a device runs code for an arch; none where it does not, or where that is unknown."""
     return about_device(index, device, selected(scale_of(index, "arch"), twin(index, arch)))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolmatrix.judge.stages import PlanContext
     from toolmatrix.stages.model import Plan, Stage
 
-# What nvcc tells cudafe++ of the host compiler: the number of its own macros, such as 120200 for GCC 12.2.0.
+# What nvcc passes to cudafe++ about the host compiler: the number of its own macros, such as 120200 for GCC 12.2.0.
 _HOST = re.compile(r"--(clang|gnu|microsoft)_version=(\d{4,6})$")
 # Digits of a version that has two for the minor and two for the patch release.
 _PACKED = 5
@@ -107,7 +107,7 @@ def host_of(plan: Plan) -> tuple[str, str, Stage] | None:
 
 def _unpacked(packed: str) -> str:
     """12.2.0 for 120200."""
-    # Microsoft's number stands for itself (`_MSC_VER`).
+    # Microsoft's number is used as it is (`_MSC_VER`).
     if len(packed) < _PACKED:
         return packed
     return f"{int(packed[:-4])}.{int(packed[-4:-2])}.{int(packed[-2:])}"
@@ -175,9 +175,8 @@ def sources(context: PlanContext) -> Iterator[Finding]:
                 if path in (context.command or ()) and not context.here.has_file(path):
                     missing.setdefault(path, (stage.id, 0))
     for path, position in missing.items():
-        yield context.placed(
-            codes.InputMissing(severity="error", path=path, actual=path), *position
-        )
+        finding = codes.InputMissing(severity="error", path=path, actual=path)
+        yield context.placed(finding, *position)
 
 
 def leaks(context: PlanContext) -> Iterator[Finding]:

@@ -91,7 +91,7 @@ def toolkit_of(plan: Plan) -> tuple[str, str]:
     """The component of the matrix that makes the code of a plan, and its version."""
     if plan.tool == "nvcc":
         return "cuda", plan.version
-    # clang tells its cc1 which CUDA it was given (`-target-sdk-version`); for AMD it makes the code itself.
+    # clang passes the version of CUDA to its cc1 (`-target-sdk-version`); for AMD it makes the code itself.
     for stage in plan.stages:
         if (stage.arch or "").startswith(SASS):
             versions = [word for word in stage.argv if word.startswith("-target-sdk-version=")]
@@ -242,13 +242,10 @@ def _finding(
 
 
 def _clash(arch: str, features: str) -> bool:
-    # A target ID runs where each feature that it names has the same sign or none is told (Clang, target IDs).
+    # A target ID runs where each feature that it names has the same sign or none (Clang, target IDs).
     signs = {feature[:-1]: feature[-1:] for feature in features.split(":") if feature}
-    return any(
-        signs.get(feature[:-1], feature[-1:]) != feature[-1:]
-        for feature in arch.split(":")[1:]
-        if feature
-    )
+    own = filter(None, arch.split(":")[1:])
+    return any(signs.get(feature[:-1], feature[-1:]) != feature[-1:] for feature in own)
 
 
 def image_refusal(index: Index, device: str, image: DeviceImage) -> str:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Statement = Callable[[int], ClaimRecord | ReleaseRecord]
     """What a choice cites, by the number of its record."""
     Day = Callable[[str, str], str]
-    """The day on which a release of a component came out, empty where nobody knows."""
+    """The day on which a release of a component came out, empty where it is unknown."""
 
 
 PART = 24
@@ -79,9 +79,9 @@ def releases(index: Index) -> list[Release]:
 
 
 def touched(index: Index, matrix: Matrix, paths: Collection[str]) -> list[Release]:
-    """The releases of `releases` that some files declare, or whose facts stand there."""
+    """The releases of `releases` that some files declare or have facts about."""
     masks: dict[str, int] = {}
-    # A file may speak of a release that another declares, whose answer it then changes.
+    # A file may have facts about a release that another declares, and change its answer.
     for claim in matrix.claims.values():
         if claim.node.where.path in paths:
             component, selector = claim.when[0]
@@ -102,7 +102,7 @@ def parts(work: Sequence[Release]) -> list[list[Release]]:
 
 
 def request(index: Index, release: Release, method: InstallMethod, *beside: Release) -> Request:
-    """The request `component==version --target TARGET --from WAY` with what the target stands for.
+    """The request `component==version --target TARGET --from WAY` with what the target implies.
 
     `beside` are releases that are asked for with it.
     """
@@ -256,11 +256,11 @@ def _unanswered(
 
 
 def possible(index: Index, request: Request) -> bool:
-    """True if there is an answer, even one that rests on what nobody knows."""
+    """True if there is an answer, even one that rests on unknowns."""
     assembly = _Unranked(index, request)
     if not assembly.refused():
         return True
-    # Only where facts that say that nobody knows took part: without any the second solve would be the first again.
+    # Only where facts that mark something as unknown took part: else the second solve would repeat the first.
     return bool(assembly.unread) and not _Unranked(index, request, silent=True).refused()
 
 
@@ -285,7 +285,7 @@ class Sweeper(IndexedWork):
 
 
 def first_framework(index: Index) -> str:
-    """The framework that stands first on the front page, or nothing."""
+    """The first framework on the front page, or nothing."""
     components = index.header["components"]
     return next((name for name, entry in components.items() if entry["framework"]), "")
 
@@ -414,7 +414,7 @@ def _speaking(
                 claim.subject in speaking and claim.kind == "requires"
                 for claim in claims[choice.component]
             )
-            # A framework that another needs speaks for itself, in whatever release it is there.
+            # A framework that another needs counts by itself, in any release.
             or (choice.parent in speaking and components[choice.component]["framework"])
         } - speaking
     return speaking
@@ -439,7 +439,7 @@ def doubts_about(outcomes: Iterable[ReleaseOutcome], matrix: Matrix) -> Iterator
 def unanswered(
     outcomes: Iterable[ReleaseOutcome], promised: InstallMethod, framework: str
 ) -> Iterator[Finding]:
-    """Every way in which a release has no answer, merged, and every release that nobody can reach.
+    """Every way in which a release has no answer, merged, and every unreachable release.
 
     `promised` is the way in which every release of `framework`, the first one of the matrix, must have an answer.
     """

@@ -78,16 +78,15 @@ def _known(index: Index) -> tuple[ProgramProbe, ...]:
 
 
 def _of_components(catalog: Book) -> Iterator[ProgramProbe]:
-    # The probes of a component's first provision go in the first round; others stand in where those do not answer.
+    # The probes of a component's first provision go in the first round; others are fallbacks for those that do not answer.
     rounds: dict[str, dict[tuple[str, ...], int]] = {}
     for provision in catalog.provisions:
         own_rounds = rounds.setdefault(provision.component, {})
         together = max(own_rounds.values(), default=-1) + 1
         for is_fallback, probe, run in sorted(_runs(provision), key=lambda entry: entry[0]):
             if run not in own_rounds:
-                own_rounds[run] = (
-                    max(own_rounds.values(), default=-1) + 1 if is_fallback else together
-                )
+                later = max(own_rounds.values(), default=-1) + 1
+                own_rounds[run] = later if is_fallback else together
                 yield ProgramProbe(
                     name=provision.component,
                     run=run,
@@ -98,7 +97,7 @@ def _of_components(catalog: Book) -> Iterator[ProgramProbe]:
 
 
 def _runs(provision: Provision) -> Iterator[tuple[bool, recipe.Probe, tuple[str, ...]]]:
-    """Each probe with its arguments, and whether it stands in for others."""
+    """Each probe with its arguments, and whether it is a fallback for others."""
     for probe in provision.probes:
         try:
             words = [fields.put(word, {"component": provision.component}) for word in probe.run]
@@ -130,7 +129,7 @@ def _of_flags(effects: Sequence[Effect]) -> Iterator[ProgramProbe]:
 
 _LISTS = ("cflags", "cxxflags", "nvcc", "hipcc")
 _WITNESS = "lock"
-# Bytes from which a lock and an archive can be told apart.
+# Bytes from which a lock and an archive can be distinguished.
 _HEAD = 1024
 # How files begin that gzip, zstd, bzip2 and xz packed.
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
@@ -151,9 +150,8 @@ def observe(
     except LockError:
         return inventory
     # By the digest of its answers, as in labels: how a directory is rendered changes none of them.
-    locks = tuple(
-        sighting.replace(version=digest) for sighting in inventory.features.get(_WITNESS, ())
-    )
+    sightings = inventory.features.get(_WITNESS, ())
+    locks = tuple(sighting.replace(version=digest) for sighting in sightings)
     return inventory.replace(features={**inventory.features, _WITNESS: locks})
 
 
@@ -195,9 +193,8 @@ def inventory(target: LockedTarget, name: str, subject: str = "") -> Inventory:
         for kind in reversed(_LISTS)
         for flag in getattr(flags, kind)
     }
-    features |= {
-        f"env:{key}": (_sighting(value, f"{name} env"),) for key, value in flags.env.items()
-    }
+    for key, value in flags.env.items():
+        features[f"env:{key}"] = (_sighting(value, f"{name} env"),)
     features |= {"codegen": _names(target.archs, name), "device": _names(target.devices, name)}
     return Inventory(
         subject=subject,
@@ -251,7 +248,7 @@ def _split_target(request: SubjectRequest) -> tuple[str, str]:
 
 
 SCHEMES = OBSERVED | {"lock": Scheme("lock:FILE#TARGET", "one target of a lock", _read, _identity)}
-"""The kinds of subjects, by what stands in front of the first colon."""
+"""The kinds of subjects, by what precedes the first colon."""
 
 REGISTRY = "registry:"
 """How subjects begin that verdicts can be attached to."""
@@ -293,10 +290,9 @@ class Baseline(Value):
         label = inventory.features.get(f"label:{LABEL}target", ())
         named = [name for name in targets if label and label[0].version == name]
         platform = _platform(inventory.platform)
-        alike = [
+        fitting = named or [
             name for name in targets if platform and platform == _platform(targets[name].platform)
         ]
-        fitting = named or alike
         # Two targets of one platform differ in what is installed, and no guess would be right for both.
         if len(fitting) != 1:
             raise UsageError(
@@ -309,9 +305,7 @@ class Baseline(Value):
     @property
     def components(self) -> set[str]:
         """The components that are expected, whatever the target."""
-        names = {
-            expectation.name for expectation in self.expected if expectation.kind == "component"
-        }
+        names = {own.name for own in self.expected if own.kind == "component"}
         return names.union(*(target.components for target in self.held.values()))
 
     @property
@@ -341,7 +335,7 @@ def _platform(text: str) -> str:
 
 
 class Attempt(Value):
-    """The verdicts about one subject, and its identity by then; None where those that were known still stand."""
+    """The verdicts about one subject, and its identity by then; None where the known ones are still valid."""
 
     identity: str = ""
     judged: Judged | None = None
@@ -387,7 +381,7 @@ class Validator(IndexedWork):
                     return attached.replace(subject=subject)
         judgement = self._judge(subject)
         try:
-            # Opened anew, for one line has a measure of time that reading the image is no part of.
+            # Opened again, as the time limit of one connection does not include reading the image.
             with registry.opened_referrers(reference, _ATTACHED, budget) as there:
                 # What a name stood for before and after it was read is what was read.
                 if there.digest == digest:
@@ -439,11 +433,8 @@ class Validator(IndexedWork):
                 expected="one of " + ", ".join(dict.fromkeys(verdict.kind for verdict in every)),
                 found=f"`--only {odd}`",
             )
-        chosen = (
-            verdict
-            for verdict in every
-            if not self.only or {verdict.kind, verdict.name} & {*self.only}
-        )
+        only = {*self.only} or kinds
+        chosen = (verdict for verdict in every if {verdict.kind, verdict.name} & only)
         return tuple(
             verdict.replace(word=FAIL) if self.strict and verdict.word == WARN else verdict
             for verdict in chosen
@@ -462,8 +453,8 @@ class Validator(IndexedWork):
             raise
         except ToolmatrixError as error:
             judgement = refused(subject, error)
-        # Told anew after reading, for a tag may move while its image is read.
-        # Where it changed meanwhile nobody knows which one was judged.
+        # Read again afterwards, for a tag may move while its image is read.
+        # Where it changed meanwhile, which one was judged is unknown.
         if identity and identity != subject_identity(subject, self.directory):
             identity = ""
         return Attempt(identity=identity, judged=judgement)
@@ -482,7 +473,7 @@ def _reason(error: ToolmatrixError) -> str:
 
 
 def refused(subject: str, error: Exception) -> Judged:
-    """A subject that could not be observed: nobody can say what it is."""
+    """The verdict about a subject that could not be observed."""
     if isinstance(error, ToolmatrixError):
         where = f"{error.where}: " if error.where else ""
         reason, code, help = f"{where}{_reason(error)}", error.code, error.help
@@ -593,7 +584,7 @@ def merged(files: Iterable[tuple[str, bytes]]) -> dict[str, Judged]:
         # Compared when it is read to its end, for a later line may say something else.
         if not KeptLines(path, VERDICTS, take).read(data):
             own[path] = refused(path, CannotSay("its last line is cut off", help=_GO_ON))
-        # Those of another run may well tell different things.
+        # The results of another run may well differ.
         if len(runs) > 1:
             raise UsageError(
                 "these are results of different runs",
@@ -613,7 +604,7 @@ def merged(files: Iterable[tuple[str, bytes]]) -> dict[str, Judged]:
 
 
 def lacking(subject: str) -> Judged:
-    """The verdict about a subject that no run told of."""
+    """The verdict about a subject that no run has a result for."""
     return refused(subject, CannotSay("no run has a result for it", help=_GO_ON))
 
 

@@ -39,7 +39,7 @@ def _service(key: Traced, service: Marked, unread: list[NotRead]) -> Iterator[It
     image, build = service.get("image").text(), service.get("build")
     if build.node is not None:
         # The image is then what the build is called.
-        # Its Dockerfile may need arguments that stand here: which file and context is for its user to say.
+        # Its Dockerfile may need arguments from here: which file and context, the user has to name.
         unread.append(NotRead(text=key, why="it is built: judge its Dockerfile"))
     elif image:
         word = installers.expanded(image, {})

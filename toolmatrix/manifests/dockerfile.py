@@ -110,7 +110,7 @@ def _escape(lines: list[Traced]) -> str:
     for line in lines:
         if match := _ESCAPE.match(line.text):
             return match[1]
-        # Directives stand before anything else.
+        # Directives come before anything else.
         if not _DIRECTIVE.match(line.text):
             break
     return "\\"
@@ -205,11 +205,9 @@ class _Reader:
     def argument(
         self, instruction: Instruction, variables: dict[str, Word], outer: dict[str, Word]
     ) -> None:
-        pairs = {
-            match[1]: instruction.rest.group(match, 2)
-            for match in _PAIR.finditer(instruction.rest.text)
-        }
-        for name in re.findall(r"(?:^|\s)([A-Za-z_]\w*)(?=\s|=|$)", instruction.rest.text):
+        rest = instruction.rest
+        pairs = {match[1]: rest.group(match, 2) for match in _PAIR.finditer(rest.text)}
+        for name in re.findall(r"(?:^|\s)([A-Za-z_]\w*)(?=\s|=|$)", rest.text):
             if name in pairs:
                 value = _unquoted(pairs[name])
                 variables[name] = installers.expanded(value, outer | variables)
@@ -217,14 +215,12 @@ class _Reader:
                 variables[name] = outer[name]
 
     def environment(self, instruction: Instruction, stage: _Stage) -> None:
-        pairs = [
-            (match[1], instruction.rest.group(match, 2))
-            for match in _PAIR.finditer(instruction.rest.text)
-        ]
-        first = instruction.rest.text.split(None, 1)
+        rest = instruction.rest
+        pairs = [(match[1], rest.group(match, 2)) for match in _PAIR.finditer(rest.text)]
+        first = rest.text.split(None, 1)
         # The older form, `ENV NAME value`, has no `=` in its first word.
         if len(first) == 2 and "=" not in first[0]:
-            pairs = [(first[0], instruction.rest[len(first[0]) :].strip())]
+            pairs = [(first[0], rest[len(first[0]) :].strip())]
         # All values of one instruction are read before any of them is set.
         values = {
             name: installers.expanded(_unquoted(value), stage.variables) for name, value in pairs

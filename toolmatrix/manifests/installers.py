@@ -34,12 +34,12 @@ _FROM_NUMBER = re.compile(r"\d[<>]")
 _OPENS = {"if", "for", "while", "until", "case", "select"}
 _CLOSES = {"fi", "done", "esac"}
 _MIDDLE = {"then", "else", "elif", "do", "{", "}", "!", "time"}
-# What stands behind them in a chain runs only if they say so.
+# What follows them in a chain runs only if they succeed.
 _TESTS = {"[", "[[", "test"}
 
 
 class Word(Value):
-    """One word of a command; `unread` is what of it only running would tell."""
+    """One word of a command; `unread` is the part that is only known when it runs."""
 
     text: Traced
     unread: str = ""
@@ -102,7 +102,7 @@ class _Reader:
             depth += opening
             rest = _behind(words)
             if rest and not opening and words[0].plain not in _CLOSES:
-                # A test, and what stands behind `||`, decide what else of the chain runs.
+                # A test, and `||`, decide what else of the chain runs.
                 # The words of a test install nothing.
                 is_test = rest[0].plain in _TESTS
                 why = "a condition" if depth or alternative or tested else ""
@@ -129,7 +129,7 @@ class _Reader:
             if assignment := _ASSIGNED.match(word.plain):
                 self.variables[assignment[1]] = word.replace(text=word.text[assignment.end() :])
         if not words:
-            # An assignment alone holds for what follows; where it is not sure, nobody knows the value.
+            # An assignment alone holds for what follows; where it is conditional, the value is unknown.
             for name, value in variables.items():
                 self.variables[name] = value.replace(unread=f"${name}") if why else value
         return ShellCommand(words=tuple(words), variables=variables, unsure=why)
@@ -186,7 +186,7 @@ class _Reader:
         return [Word(text=text, unread=unread)]
 
     def piece(self) -> Word:
-        """What stands here: a quoted text, an escaped letter, a substitution, or letters up to the next of those."""
+        """The piece that begins here: a quoted text, an escaped letter, a substitution, or letters up to the next of those."""
         letter = self.letters[self.index]
         start = self.index
         if letter in "'\"":
@@ -581,7 +581,7 @@ def installed(
     copied: Mapping[str, str] | None = None,
     variables: Mapping[str, Word] | None = None,
 ) -> list[Item]:
-    """What commands install, in their order; what only running would tell goes into `unread`.
+    """What commands install, in their order; what is only known when they run goes into `unread`.
 
     `copied` are files of the context by their names in the image, `variables` those that are set for all commands.
     """

@@ -42,7 +42,7 @@ class Marked:
             if name.text == "<<":
                 merged += marked.items() if isinstance(value, yaml.SequenceNode) else [marked]
             else:
-                # Of a key that stands twice the last holds, as most readers have it.
+                # Of a repeated key the last one counts, as in most readers.
                 entries[key.value] = name, marked
         for marked in merged:
             for called, field in marked.fields(deep + 1).items():
@@ -81,7 +81,7 @@ class Marked:
             raw = raw[1:-1]
         if raw.text == node.value:
             return raw
-        # Escapes or folded lines: it stands where it begins, and nowhere as it is.
+        # Escapes or folded lines: the text differs from the source, so only its beginning has a position.
         return Traced(self.source, node.value, [start] * len(node.value))
 
 
@@ -109,7 +109,7 @@ _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|\t', re.DOTALL)
 
 
 def parse_json(source: FileText) -> Marked:
-    """A file of JSON, in which comments and commas at the end of a list may stand. Raises ManifestError."""
+    """A file of JSON, which may have comments and trailing commas. Raises ManifestError."""
 
     # JSON is YAML but for comments and tabs, which become as many blanks.
     def blank(match: re.Match[str]) -> str:

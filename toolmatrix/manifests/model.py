@@ -40,10 +40,7 @@ class FileText:
         self.too_long: list[tuple[Traced, str]] = []
         self._expanded = self._visited = 0
         self._is_full = False
-        self._starts = [
-            0,
-            *(index + 1 for index, letter in enumerate(text) if letter == "\n"),
-        ]
+        self._starts = [0, *(index + 1 for index, letter in enumerate(text) if letter == "\n")]
 
     def line_column(self, offset: int) -> tuple[int, int]:
         """The line and the column of a letter, counted from 1."""
@@ -87,7 +84,7 @@ class FileText:
         return False
 
     def visit(self, values: int) -> bool:
-        """Count values that are gone through, as aliases may stand for any number; False where they are too many."""
+        """Count visited values, as aliases may expand to any number; False where they are too many."""
         self._visited += values
         return self._visited <= _MOST_VISITED
 
@@ -124,7 +121,7 @@ class Traced:
 
     @property
     def span(self) -> tuple[int, int] | None:
-        """Beginning and end in the source, where it stands there as it is; None where it was put together."""
+        """Beginning and end in the source, where it is there unchanged; None where it was put together."""
         at = self.at
         if not at or at[-1] - at[0] != len(at) - 1:
             return None
@@ -143,14 +140,14 @@ class Traced:
         """Its words, by blanks."""
         words, start = [], 0
         for word in self.text.split():
-            # Of two that are alike the second stands behind the first.
+            # Of two equal words the second comes after the first.
             start = self.text.index(word, start)
             words.append(self[start : start + len(word)])
             start += len(word)
         return words
 
     def partition(self, mark: str) -> tuple[Traced, str, Traced]:
-        """What stands before the first mark, the mark or nothing, and what stands behind it."""
+        """The text before the first mark, the mark or nothing, and the text after it."""
         before, separator, _ = self.text.partition(mark)
         return self[: len(before)], separator, self[len(before) + len(separator) :]
 
@@ -186,7 +183,7 @@ _MOST_OF_ALL = 50_000
 
 
 def position(text: Traced) -> Position:
-    """Where a text stands: its file, and the line and column of its first letter."""
+    """The position of a text: its file, and the line and column of its first letter."""
     return Position(text.source.path, *text.where)
 
 

@@ -37,7 +37,7 @@ def system(package: str) -> re.Match[str] | None:
 
 def _matched(kind: str, text: str) -> re.Match[str] | None:
     matches = (pattern.fullmatch(text) for pattern in _patterns()[kind])
-    return next((match for match in matches if match), None)
+    return next(filter(None, matches), None)
 
 
 def brings_python(package: str) -> bool:
@@ -46,7 +46,7 @@ def brings_python(package: str) -> bool:
 
 
 def python_of(distro: str) -> str:
-    """The series that a distribution calls python3, empty where nobody read it."""
+    """The series that a distribution calls python3, empty where it is unknown."""
     series = {entry["distro"]: str(entry["python"]) for entry in _read()["pythons"]}
     return series.get(distro, "")
 
@@ -64,7 +64,7 @@ def variables() -> Mapping[str, Mapping[str, str]]:
 
 
 def feature(name: str) -> Mapping[str, str]:
-    """The components that options of a feature tell the version of, by the option."""
+    """The components whose version the options of a feature set, by the option."""
     plain = re.sub(r"[:@][^/]*$", "", name)
     return {
         entry["option"]: entry["component"]
@@ -74,7 +74,7 @@ def feature(name: str) -> Mapping[str, str]:
 
 
 def family(component: str) -> str:
-    """The first release from which on those of one number before the dot stand for each other; empty without one."""
+    """The first release from which on those of one major version replace each other; empty without one."""
     releases = {entry["component"]: str(entry["from"]) for entry in _read()["families"]}
     return releases.get(component, "")
 
@@ -91,7 +91,7 @@ def packages() -> Mapping[str, str]:
 
 @lru_cache(maxsize=2)
 def _packages(path: str) -> Mapping[str, str]:
-    # Where another matrix stands in the place of the built-in one there are no families.
+    # Another matrix in place of the built-in one has no families.
     if not os.path.isfile(path):
         return {}
     body = load_yaml(path)
@@ -99,8 +99,6 @@ def _packages(path: str) -> Mapping[str, str]:
     for family in body["families"].values():
         if family["kind"] in ("index", "published"):
             for name, entry in family["packages"].items():
-                component = (
-                    entry if isinstance(entry, str) else (entry or {}).get("component", name)
-                )
-                components[name] = str(component)
+                fields = {"component": entry} if isinstance(entry, str) else entry or {}
+                components[name] = str(fields.get("component", name))
     return components

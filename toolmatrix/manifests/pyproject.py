@@ -30,7 +30,7 @@ _HEAD = re.compile(r"^[^\S\n]*(?:\[(?P<table>[^\]\n]*)\]|(?P<key>[\w.-]+)[^\S\n]
 
 
 class _Texts:
-    """Where the strings of a file of TOML stand: its reader knows no places, so they are looked for in their order.
+    """The positions of the strings of a TOML file: its parser has none, so they are searched for in their order.
 
     All heads and all texts between two quotes are looked up once, as any of them may be asked for any number of times.
     """
@@ -65,7 +65,7 @@ def _between(text: str, quote: str) -> dict[str, list[int]]:
     for part in parts:
         positions.setdefault(part, []).append(position)
         position += len(part) + 1
-    # Behind the last quote stands none.
+    # Nothing follows the last quote.
     if parts:
         positions[parts[-1]].pop()
     return positions
@@ -155,9 +155,8 @@ class _Project:
                 check_count(self.texts.source.path, 0, self.visited)
                 if isinstance(entry, str):
                     yield from self.read_list([entry], inner)
-                elif (
-                    isinstance(entry, dict)
-                    and (more := str(entry.get("include-group"))) not in included
+                elif isinstance(entry, dict) and (
+                    (more := str(entry.get("include-group"))) not in included
                 ):
                     included.add(more)
                     left.append((more, iter(_list(groups.get(more)))))
@@ -185,11 +184,8 @@ class _Project:
         check_count(self.texts.source.path, len(_list(entries)))
         texts = [self.texts.of(entry) for entry in _list(entries) if isinstance(entry, str)]
         items = requirements.several(texts, self.unread, self.usual)
-        return [
-            sourced
-            for sourced in (self.sourced(item, group) for item in items)
-            if sourced is not None
-        ]
+        sourced = (self.sourced(item, group) for item in items)
+        return [item for item in sourced if item is not None]
 
     def sourced(self, item: Item, group: str) -> Item | None:
         """The item with the index that uv takes it from, in an extra or a group."""

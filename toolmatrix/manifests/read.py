@@ -36,7 +36,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
         ),
     )
 )
-# By the words of a file whose name tells nothing.
+# By the content of a file whose name says nothing.
 _BY_CONTENT: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
     (re.compile(pattern, re.MULTILINE), reader)
     for pattern, reader in (
@@ -82,7 +82,7 @@ def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> Proj
 
 
 def below(folder: str) -> Iterator[str]:
-    """The paths of the files in and below a folder whose names tell what they are, in their order."""
+    """The paths of the files in and below a folder that are known by their names, in their order."""
     for directory, folders, names in os.walk(folder):
         folders[:] = sorted(
             name

@@ -127,7 +127,7 @@ def requirement(text: Traced, indexes: PackageIndexes, python: str = "") -> Item
 
 
 def marked(condition: str, python: str = "") -> bool | str:
-    """What a marker says of Linux and a Python, if one is known: True, False, or why nobody knows."""
+    """What a marker says of Linux and a Python, if one is known: True, False, or why that is unknown."""
     from packaging.markers import InvalidMarker, Marker
 
     if len(condition) > LONGEST:
@@ -139,7 +139,7 @@ def marked(condition: str, python: str = "") -> bool | str:
 
 
 def _holds(marker: Marker, python: str) -> bool | str:
-    """True or False where Linux and a Python, if one is known, decide it; else why nobody knows."""
+    """True or False where Linux and a Python, if one is known, decide it; else why it is unknown."""
     from packaging.markers import UndefinedEnvironmentName
 
     words = str(marker)
@@ -147,10 +147,8 @@ def _holds(marker: Marker, python: str) -> bool | str:
     about_python = "python_version" in words or "python_full_version" in words
     if about_python and not python:
         return "its marker depends on the Python version"
-    environment = _LINUX | {
-        "python_version": python or "3",
-        "python_full_version": f"{python or 3}.0",
-    }
+    python = python or "3"
+    environment = _LINUX | {"python_version": python, "python_full_version": f"{python}.0"}
     try:
         return marker.evaluate(environment)
     except (UndefinedEnvironmentName, ValueError):
@@ -188,7 +186,7 @@ class _Lines:
         self.texts: list[tuple[Traced, bool]] = []
 
     def read(self, source: FileText, *, bounds: bool = False) -> None:
-        """The requirements of a file and of those it names; options hold for all of them, wherever they stand."""
+        """The requirements of a file and of those it names; options hold for all of them, wherever they are."""
         for line in _logical(source):
             text = line.strip()
             if text.text.startswith("-"):
@@ -288,7 +286,7 @@ def requirements_file(source: FileText, files: Files) -> ProjectManifest:
 def several(
     texts: Sequence[Traced], unread: list[NotRead], indexes: PackageIndexes, python: str = ""
 ) -> list[Item]:
-    """Requirements that stand in a list of another file."""
+    """Requirements from a list of another file."""
     items = [requirement(text, indexes, python) for text in texts]
     unread += [item for item in items if isinstance(item, NotRead)]
     return [item for item in items if isinstance(item, Item)]
@@ -310,7 +308,7 @@ def conda_spec(text: Traced, unread: list[NotRead]) -> Iterator[Item]:
         unread.append(longer)
         return
     match = _SPEC.match(text.text)
-    # Of a file or an address the name need not tell what is in it.
+    # The name of a file or a URL need not say what is in it.
     if match is None or text.text.startswith((".", "/")) or "://" in text.text:
         unread.append(NotRead(text=text, why="not a package specification that conda accepts"))
         return
