@@ -156,15 +156,13 @@ def contradictions(matrix: Matrix, index: Index, packages: Mapping[str, str]) ->
     """Find every contradiction; `packages` are the components of packages that are called otherwise."""
     yield from merged(code_on_cpu(matrix, index), "releases", "facts")
     yield from unread_requirements(matrix, packages)
-    yield from merged(without_wheel(matrix, index), "releases", "facts")
-    yield from merged(old_toolkits(matrix, index), "releases", "facts")
-    yield from merged(two_lines(matrix, index), "releases", "facts")
-    yield from merged(pure_unread(matrix, index), "releases", "facts")
+    for search in (without_wheel, old_toolkits, two_lines, pure_unread):
+        yield from merged(search(matrix, index), "releases", "facts")
     yield from read_before(matrix)
 
 
 def code_on_cpu(matrix: Matrix, index: Index) -> Iterator[codes.DeviceCodeOnCpu]:
-    """Builds for the CPU in which somebody read code for devices."""
+    """Builds for the CPU that are said to have device code."""
     for claim in _of_builds(matrix, ("arch",), "limits"):
         for build in _build_values(matrix, index, claim):
             if build.attributes["accelerator"] == "none" and _archs(index, claim.selector):
@@ -198,7 +196,7 @@ def unread_requirements(
 
 
 def without_wheel(matrix: Matrix, index: Index) -> Iterator[codes.WheelWithoutFile]:
-    """Releases with compiled code of which no file is a wheel for a machine, and that facts let go as one there."""
+    """Releases with compiled code and no wheel for a machine, which no fact refuses as a wheel there."""
     built = {
         (matrix.components[build.component].variant_of, build.attributes["release"])
         for build in matrix.releases.values()
@@ -307,7 +305,7 @@ def _two_lines(
         machine=build.attributes["machine"],
         line=build.attributes["line"],
         actual=other,
-        facts=tuple(f"{own.component}=={own.version}" for own in (rival, build) if own),
+        facts=tuple(f"{side.component}=={side.version}" for side in (rival, build) if side),
     )
 
 
@@ -331,7 +329,7 @@ def pure_unread(matrix: Matrix, index: Index) -> Iterator[codes.PureUnread]:
         scale = index.scale(component)
         for version in scale.named(scale.select(selector)):
             files = _files(matrix, matrix.releases[component, version])
-            # A wheel for any machine may hold libraries all the same, which somebody has read.
+            # A wheel for any machine may have libraries all the same, which another fact was read from.
             if (
                 files
                 and all(file.endswith(_PURE) for file in files)
@@ -441,7 +439,7 @@ class AuditRules(Value):
         """The platform as uv names it: the newest whose glibc is not younger, the oldest where none is."""
         # Wheels for an older glibc run on a newer one and not the other way round: a name above that of the answer
         # would let uv take wheels that do not start there.
-        fits = [old for old in self.glibc if not glibc or _numbers(old) <= _numbers(glibc)]
+        fits = [name for name in self.glibc if not glibc or _numbers(name) <= _numbers(glibc)]
         return f"{machine}-manylinux_{(fits or self.glibc)[-1 if fits else 0].replace('.', '_')}"
 
 
@@ -493,7 +491,7 @@ def findings(
 
 
 def uncovered(families: Iterable[FamilyCoverage], rules: AuditRules) -> Iterator[Finding]:
-    """Components of which fewer releases are known than their floor asks for."""
+    """Components with fewer known releases than their floor requires."""
     for family in families:
         floor = rules.floor(family.component)
         if family.published and family.share < floor:
@@ -528,7 +526,7 @@ def aged(matrix: Matrix, rules: AuditRules, today: date) -> Iterator[Finding]:
 
 
 def otherwise(matrix: Matrix, index: Index) -> Iterator[Finding]:
-    """Disputes between a table that a harvester wrote and one that somebody reviewed."""
+    """Disputes between a table that a harvester wrote and a reviewed one."""
     files = {
         row.table: claim.node.where.path
         for claim in matrix.claims.values()

@@ -177,7 +177,7 @@ def load() -> PortingCatalog:
     """The catalog that comes with the program."""
     document = load_yaml(porting_path())
     # Findings name a source as people would look it up; the names of the file are its own.
-    sources = {name: f"{own['title']}, {own['at']}" for name, own in document["sources"].items()}
+    sources = {name: f"{page['title']}, {page['at']}" for name, page in document["sources"].items()}
     return PortingCatalog(
         kinds=tuple(
             ComparedKind(**_compile_fields(fields, sources)) for fields in document["kinds"]
@@ -265,7 +265,7 @@ class _Side:
         self.items: dict[str, _Item] = {}
         self.kinds: dict[str, ComparedKind] = {}
         # A saved inventory may name things without a sighting.
-        self.features = {name: own for name, own in inventory.features.items() if own}
+        self.features = {name: several for name, several in inventory.features.items() if several}
         for name, item in self._read_items():
             kind = catalog.kind(name)
             if kind is not None:
@@ -324,7 +324,7 @@ class _Side:
 
     def _step(self, step: DerivationStep) -> _Item | None:
         """The value by one step of an effect; None where the step does not apply."""
-        name = next((own for own in self.features if step.of and step.of.fullmatch(own)), "")
+        name = next((key for key in self.features if step.of and step.of.fullmatch(key)), "")
         if name:
             sightings = self.features[name]
             values = {step.value} if step.value else {sighting.version for sighting in sightings}
@@ -471,7 +471,12 @@ class _Pairing:
         values = [side.value(name) or "none" for side in self.locked]
         # The lock explains a difference only if each side has what the lock says of it.
         agree = all(
-            item is locked is None or (item and locked and _covers(locked, item))
+            item is locked is None
+            or (
+                item
+                and locked
+                and (locked.values == item.values or _agree(locked.value, item.value))
+            )
             for locked, item in zip(locked_items, self.items(name), strict=True)
         )
         if not agree or values[0] == values[1]:
@@ -526,10 +531,6 @@ def _equal(name: str, kind: ComparedKind, old: _Item | None, new: _Item | None) 
     if old.manager != new.manager:
         return {*map(upstream, old.values)} == {*map(upstream, new.values)}
     return name.startswith("component:") and _agree(old.value, new.value)
-
-
-def _covers(locked: _Item, item: _Item) -> bool:
-    return locked.values == item.values or _agree(locked.value, item.value)
 
 
 def _agree(left: str, right: str) -> bool:

@@ -16,7 +16,7 @@ from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.judge.manifests import judge
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import read
-from toolmatrix.manifests.model import PYTHON, FileText, ProjectManifest, Traced
+from toolmatrix.manifests.model import PYTHON, FileText, ProjectManifest
 from toolmatrix.request.judgement import (
     ARCH,
     FINE,
@@ -241,14 +241,9 @@ def _arch(part: AskedPart, release: str) -> Replacement | None:
     suffix = text[text.index("+") :] if "+" in text else ""
     value = variable["said"].format(*match.groups()) + suffix
     # Leaving an arch out leaves a device out, which only the user can decide.
-    archs = re.split(r"[^\w.+]+", _line_of(part.version))
+    line = part.version.source.text.split("\n")[part.version.where[0] - 1]
+    archs = re.split(r"[^\w.+]+", line)
     return None if value in archs else _at(part, value)
-
-
-def _line_of(text: Traced) -> str:
-    whole, start = text.source.text, text.at[0]
-    end = whole.find("\n", start)
-    return whole[whole.rfind("\n", 0, start) + 1 : end if end >= 0 else len(whole)]
 
 
 def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:

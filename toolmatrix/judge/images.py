@@ -100,7 +100,7 @@ def judge(inventory: Inventory, expectations: Iterable[Expectation], index: Inde
         verdicts += _JUDGES[expectation.kind](subject, expectation)
     verdicts += [*_differing(subject), *_silent(subject)]
     # One fault is reported once.
-    failed = {own.name for own in verdicts if own.kind == "soname" and own.word == FAIL}
+    failed = {check.name for check in verdicts if check.kind == "soname" and check.word == FAIL}
     verdicts += [warning for warning in _warnings(inventory) if warning.name not in failed]
     history = dict(inventory.history)
     return [_placed(verdict, history) for verdict in verdicts]
@@ -213,8 +213,8 @@ def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         yield expectation.verdict(SKIP, reason=reason)
         return
     wanted = architecture(expectation.wanted)
-    agreeing = [own for own in sightings if architecture(own.version) == wanted]
-    odd = next((own for own in sightings if own not in agreeing), None)
+    agreeing = [arch for arch in sightings if architecture(arch.version) == wanted]
+    odd = next((arch for arch in sightings if arch not in agreeing), None)
     if odd is None:
         yield expectation.verdict(PASS, sightings[0])
         return
@@ -392,7 +392,7 @@ _WARNINGS = {
         "revoke it, and build with `RUN --mount=type=secret`, which leaves nothing behind",
     ),
 }
-# Features of which each value is a warning of its own: another package, another secret.
+# Features whose values are warnings of their own: another package, another secret.
 _EACH = (GONE, secrets.FEATURE)
 
 

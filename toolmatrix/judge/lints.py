@@ -48,7 +48,7 @@ def dangling(matrix: Matrix) -> Iterator[Finding]:
     for name, rule in matrix.rules.items():
         named += [(f"rule {name}", *pair) for pair in rule.context.items()]
     for name, definition in matrix.components.items():
-        named += [(f"component {name}", "accelerator", own) for own in definition.accelerators]
+        named += [(f"component {name}", "accelerator", value) for value in definition.accelerators]
     for owner, component, selector in named:
         for version in selector.split():
             if version not in versions.get(component, {"*"}):
@@ -87,7 +87,7 @@ def unlisted(files: Sequence[str]) -> Iterator[Finding]:
     for folder in sorted({os.path.dirname(path) for path in known} - {home}):
         for name in sorted(os.listdir(folder or os.curdir)):
             path = os.path.join(folder, name)
-            # A file beside those that are listed is most likely one that somebody forgot to list.
+            # A file beside those that are listed was most likely forgotten.
             if name.endswith((".yaml", ".yml")) and os.path.normpath(path) not in known:
                 yield codes.Unused(severity="warning", kind="file", name=name, where=Position(path))
 
@@ -274,7 +274,7 @@ def _offered(index: Index, component: str, release: int) -> tuple[int, list[str]
 def toolkits(
     matrix: Matrix, index: Index, component: str, builds: Sequence[Release]
 ) -> Iterator[codes.MissingToolkit]:
-    """Builds for an accelerator of which no fact says which toolkit they are for."""
+    """Builds for an accelerator whose toolkit no fact names."""
     named: dict[str, int] = {}
     for claim in matrix.claims.values():
         owner, selector = claim.when[0]

@@ -90,7 +90,7 @@ def _platforms(context: MachineContext) -> Iterator[Verdict]:
 def _compilers(context: MachineContext) -> Iterator[Verdict]:
     for name in _COMPILERS:
         locked, installed = context.locked(name), context.component(name)
-        reason = next((own.reason for own in context.inventory.skipped if own.what == name), "")
+        reason = next((gap.reason for gap in context.inventory.skipped if gap.what == name), "")
         check = _check(name, f"=={locked.version}", locked.facts) if locked else _check(name)
         # Only a lock asks for Bazel; that one of the others is missing is worth a line anyway.
         if installed is None and (locked or name != "bazel"):

@@ -191,7 +191,7 @@ class _Environment:
         left = question.accelerators
         for part in question.parts:
             built_for = wheel_accelerators(self.index, part, machine)
-            left = tuple(own for own in left if own in built_for or not built_for)
+            left = tuple(name for name in left if name in built_for or not built_for)
         # What was built for one, beside what was built for another, runs on the processor at most.
         for from_ in question.froms:
             for accelerator in left or ("none",):
@@ -280,8 +280,11 @@ class _Environment:
                 if first is None:
                     resolution = resolve(self.index, request)
                     first = None if isinstance(resolution, Resolution) else resolution
-            # Where no machine is named the likeliest is meant, as markers have it, unless there is nothing for it.
-            if first and not any(_about_machine(core) for core in first.cores):
+            # Without a named machine the likeliest counts, as for markers, unless there is nothing for it.
+            lines = [line for core in first.cores for line in core.lines] if first else []
+            if first and not any(
+                line.ground and line.ground.component == "machine" for line in lines
+            ):
                 break
         return first
 
@@ -472,10 +475,6 @@ class _Environment:
             if cite.touches(fact.touching)
         ]
         return JudgedPair(part, other, FINE, best, tuple(dict.fromkeys(cites))[:4])
-
-
-def _about_machine(core: Core) -> bool:
-    return any(line.ground and line.ground.component == "machine" for line in core.lines)
 
 
 def wheel_accelerators(index: Index, part: AskedPart, machine: str) -> tuple[str, ...]:

@@ -283,7 +283,7 @@ class Pool:
         self.bounds = bounds
         self.jobs = jobs
         self.workers: list[Worker] = []
-        # By who does a piece its name.
+        # The name of each piece by its worker.
         self.busy: dict[Any, Any] = {}
         self._handlers: dict[int, Any] = {}
         self._caught = 0

@@ -319,7 +319,7 @@ def _going(text: str, names: Iterable[str]) -> list[str]:
 
 def unasked(context: PlanContext) -> Iterator[Finding]:
     """The default of the toolkit as the only arch: said by the driver, or known and not asked for, or perhaps so."""
-    native = [own for own in context.plan.diagnostics if _NATIVE.search(own.text)]
+    native = [line for line in context.plan.diagnostics if _NATIVE.search(line.text)]
     if not context.archs:
         return
     default_facts = defaults(context)

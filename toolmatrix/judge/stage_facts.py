@@ -62,7 +62,7 @@ def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
     """The releases a tool's own version may be: those that ship it, that release, or its minor series."""
     if component not in index.header["components"] or not version:
         return ()
-    # The compiler counts its own builds: only the releases that ship it decide which release it is, and nvcc 13.0.88 came
+    # The compiler counts its own builds: only the releases that ship it show which release it is, and nvcc 13.0.88 came
     # with 13.0.1, 13.0.2 and 13.0.3.
     shipped = shipping(index, component, version)
     if shipped:
@@ -97,9 +97,9 @@ def refusal(
     version: str,
     context: Mapping[str, str],
 ) -> Incompatibility | None:
-    """The hard fact by which none of the releases `held` of `subject` goes with `version`, None where one may.
+    """The hard fact by which none of some `releases` of `subject` goes with `version`, None where one may.
 
-    `given` are the releases of other components; what is not given is absent, as it is in a request.
+    `context` are the releases of other components; what is not in it is absent, as in a request.
     """
     components = index.header["components"]
     if not releases or subject not in components or component not in components:

@@ -54,7 +54,7 @@ _NO_NAME = re.compile(r"[/\\$%`]")
 # What a program's name holds that cannot be sought without a place to look from, or not at all.
 _UNLOCATED = re.compile(r"[\\$%`]|^[^/]+/")
 _PREPARING = ("preprocess", "cudafe", "hash")
-# What nvcc calls the files that it throws away, unless it is told to keep them.
+# What nvcc calls the files that it throws away, unless an option keeps them.
 _TEMP = re.compile(r"(?:^|[/\\])tmpxft_[^/\\]*$")
 
 

@@ -195,7 +195,7 @@ def finding_rank(finding: DeviceFinding) -> int:
 
 
 def best_image_finding(index: Index, device: str, part: DevicePart) -> DeviceFinding:
-    """The finding about code of which one image is enough."""
+    """The finding about code that runs if any one of its images does."""
     name, _, features = device.partition(":")
     # A loader prefers code that needs no compiling, and of it the newest that fits.
     images = sorted(
@@ -322,9 +322,11 @@ def lock_findings(context: PlanContext, answered: Answered) -> Iterator[Finding]
 
 def no_driver(expected: Expected) -> Finding:
     """The finding that an answer has no compiler of device code."""
-    with_ = f"accelerator {expected.accelerator}"
     return codes.NoDriver(
-        severity="error", target=expected.target, expected="cuda or rocm", actual=with_
+        severity="error",
+        target=expected.target,
+        expected="cuda or rocm",
+        actual=f"accelerator {expected.accelerator}",
     )
 
 

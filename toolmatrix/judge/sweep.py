@@ -230,7 +230,7 @@ def refusal(release: Release, method: InstallMethod, assembly: Assembly) -> Find
     )
     # All that is left may be that variants belong to releases; then that is the reason.
     reasons = hard or reasons
-    # The lines of the request count too: who reads the reason reads them as well.
+    # The lines of the request count too: they are read with the reason.
     size = len(reasons) + len({*core} & {*assembly.asked_nogoods})
     kinds = {ground.kind for ground in reasons}
     if size <= _LONGEST and kinds & {"requires", "limits"} and "evidence" not in kinds:
@@ -306,7 +306,7 @@ def counts(index: Index, outcomes: Sequence[ReleaseOutcome]) -> dict[str, int]:
 
 
 VOUCHED = "tested"
-"""The least evidence of a row that somebody tested, ran or read out of a file."""
+"""The least evidence of a row that was tested, run or read out of a file."""
 
 
 def of_answer(
@@ -321,7 +321,7 @@ def of_answer(
 
     choices = answer.targets[method.target]
     yield from younger(choices, method, index.statement, day)
-    # What is built from source takes the toolkit that is there; a wheel was built with one, which somebody knows.
+    # What is built from source takes the toolkit that is there; a wheel was built with a known one.
     if method.from_ == "wheel":
         yield from unnamed(release, choices, method, index.statement, index.header["components"])
 

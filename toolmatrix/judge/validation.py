@@ -78,7 +78,7 @@ def _known(index: Index) -> tuple[ProgramProbe, ...]:
 
 
 def _of_components(catalog: Book) -> Iterator[ProgramProbe]:
-    # The probes of a component's first provision go in the first round; others are fallbacks for those that do not answer.
+    # The probes of a component's first provision go in the first round; the fallbacks follow.
     rounds: dict[str, dict[tuple[str, ...], int]] = {}
     for provision in catalog.provisions:
         own_rounds = rounds.setdefault(provision.component, {})
@@ -305,7 +305,7 @@ class Baseline(Value):
     @property
     def components(self) -> set[str]:
         """The components that are expected, whatever the target."""
-        names = {own.name for own in self.expected if own.kind == "component"}
+        names = {expected.name for expected in self.expected if expected.kind == "component"}
         return names.union(*(target.components for target in self.held.values()))
 
     @property

@@ -24,15 +24,8 @@ def read_compose(source: FileText, files: Files) -> ProjectManifest:
     unread: list[NotRead] = []
     environments = []
     for name, (key, service) in markers.parse(source).get("services").fields().items():
-        items = tuple(_service(key, service, unread))
-        if items:
-            environments.append(Asked(name=name, items=items))
-    return ProjectManifest(
-        kind="compose file",
-        environments=tuple(environments),
-        unread=tuple(unread),
-        sources=(source, *files.opened),
-    )
+        environments.append(Asked(name=name, items=tuple(_service(key, service, unread))))
+    return files.manifest("compose file", source, environments, unread)
 
 
 def _service(key: Traced, service: Marked, unread: list[NotRead]) -> Iterator[Item]:
@@ -67,12 +60,7 @@ def read_devcontainer(source: FileText, files: Files) -> ProjectManifest:
     """A development container as one environment. Raises ManifestError."""
     unread: list[NotRead] = []
     items = tuple(_items(markers.parse_json(source), unread))
-    return ProjectManifest(
-        kind="devcontainer",
-        environments=(Asked(name="", items=items),) if items else (),
-        unread=tuple(unread),
-        sources=(source, *files.opened),
-    )
+    return files.manifest("devcontainer", source, [Asked(name="", items=items)], unread)
 
 
 def _items(root: Marked, unread: list[NotRead]) -> Iterator[Item]:

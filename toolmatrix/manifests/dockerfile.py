@@ -94,10 +94,8 @@ def instructions(source: FileText) -> Iterator[Instruction]:
         if not parts:
             break
         whole = joined(parts, source).strip()
-        # It matches nothing as well.
-        match = re.match(r"\w*", whole.text)
-        # Docker takes an instruction in whatever case.
-        keyword = match[0].upper() if match else ""
+        # Docker takes an instruction in any case.
+        keyword = re.split(r"\W", whole.text, maxsplit=1)[0].upper()
         rest = whole[len(keyword) :].strip()
         documents: list[Traced] = []
         if keyword in ("RUN", "COPY", "ADD"):
@@ -176,15 +174,8 @@ class _Reader:
             check_count(
                 self.source.path, len(self.stages[-1].items) if self.stages else 0, self.inherited
             )
-        environments = [
-            Asked(name=stage.name, items=tuple(stage.items)) for stage in self.stages if stage.items
-        ]
-        return ProjectManifest(
-            kind="Dockerfile",
-            environments=tuple(environments),
-            unread=tuple(self.unread),
-            sources=(self.source, *self.files.opened),
-        )
+        environments = [Asked(name=stage.name, items=tuple(stage.items)) for stage in self.stages]
+        return self.files.manifest("Dockerfile", self.source, environments, self.unread)
 
     def take(self, instruction: Instruction) -> None:
         if instruction.word == "FROM":
@@ -263,8 +254,8 @@ class _Reader:
             position = option.end()
         script = rest = instruction.rest[position:]
         # A list of words is run without a shell, so that no variable is put in.
-        if _is_list(rest.text):
-            words = _list_words(rest)
+        words = _list_words(rest)
+        if words is not None:
             stage.items += installers.installed(
                 [installers.ShellCommand(words=tuple(words), variables={})],
                 self.files,
@@ -298,17 +289,15 @@ def _unquoted(value: Traced) -> Traced:
     return value
 
 
-def _is_list(text: str) -> bool:
+def _list_words(text: Traced) -> list[Word] | None:
+    """The words of a command in the form of a list of JSON, None for another command."""
     # What is no list of texts is a command that begins with a test.
     try:
-        parsed = json.loads(text) if text.startswith("[") else None
+        parsed = json.loads(text.text) if text.text.startswith("[") else None
     except (ValueError, RecursionError):
-        return False
-    return isinstance(parsed, list) and all(isinstance(argument, str) for argument in parsed)
-
-
-def _list_words(text: Traced) -> list[Word]:
-    """The words of a command in the form of a list of JSON."""
+        return None
+    if not isinstance(parsed, list) or not all(isinstance(word, str) for word in parsed):
+        return None
     return [
         installers.Word(text=text.group(match, 1))
         for match in re.finditer(r'"((?:\\.|[^"\\])*)"', text.text)

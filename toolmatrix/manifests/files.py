@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from toolmatrix import opener
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests.model import FileText
+from toolmatrix.manifests.model import Asked, FileText, NotRead, ProjectManifest
 
 LARGEST = 1 << 20
 """Bytes of a file: lists of packages with all their hashes stay below."""
@@ -115,3 +115,14 @@ class Files:
             return None
         self.opened.append(file)
         return file
+
+    def manifest(
+        self, kind: str, source: FileText, environments: Iterable[Asked], unread: Iterable[NotRead]
+    ) -> ProjectManifest:
+        """What was read in a file and those that it names: its environments with items, and what was not read."""
+        return ProjectManifest(
+            kind=kind,
+            environments=tuple(environment for environment in environments if environment.items),
+            unread=tuple(unread),
+            sources=(source, *self.opened),
+        )

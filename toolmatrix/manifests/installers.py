@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import dropwhile
 
 from toolmatrix.manifests import names, requirements
 from toolmatrix.manifests.files import Files
@@ -31,6 +32,10 @@ NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?:(:?[-+])([^{}]*))?\}|([A-Za-z_]\w*))", re.ASCII)
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=", re.ASCII)
 _FROM_NUMBER = re.compile(r"\d[<>]")
+_REDIRECTION = re.compile(r"[0-9<>&|-]*[ \t]*")
+# A letter, and those behind it up to one that means something to the shell.
+_LETTERS = re.compile(r".[^ \t\r\n;&|()<>'\"\\`$]*", re.DOTALL)
+_QUOTED = re.compile(r'[^"\\$`]+')
 _OPENS = {"if", "for", "while", "until", "case", "select"}
 _CLOSES = {"fi", "done", "esac"}
 _MIDDLE = {"then", "else", "elif", "do", "{", "}", "!", "time"}
@@ -51,11 +56,11 @@ class Word(Value):
 
 
 class ShellCommand(Value):
-    """The words of one command, and the variables set for it; `unsure` says on what depends whether it runs."""
+    """The words of one command, and the variables set for it; `unsure`: a condition decides whether it runs."""
 
     words: tuple[Word, ...]
     variables: Mapping[str, Word]
-    unsure: str = ""
+    unsure: bool = False
 
 
 def expanded(text: Traced, variables: Mapping[str, Word]) -> Word:
@@ -100,21 +105,20 @@ class _Reader:
             depth -= sum(word.plain in _CLOSES for word in words[:1])
             opening = bool(words) and words[0].plain in _OPENS
             depth += opening
-            rest = _behind(words)
+            rest = list(dropwhile(lambda word: word.plain in _MIDDLE, words))
             if rest and not opening and words[0].plain not in _CLOSES:
                 # A test, and `||`, decide what else of the chain runs.
                 # The words of a test install nothing.
                 is_test = rest[0].plain in _TESTS
-                why = "a condition" if depth or alternative or tested else ""
                 if not is_test:
-                    yield self.command(rest, why)
+                    yield self.command(rest, unsure=bool(depth or alternative or tested))
                 tested = (tested or is_test) and operator == "&&"
             if operator == "||":
                 alternative = True
             elif operator not in ("&&", "|"):
                 alternative = tested = False
 
-    def command(self, words: list[Word], why: str) -> ShellCommand:
+    def command(self, words: list[Word], *, unsure: bool) -> ShellCommand:
         variables, assigned = {}, 0
         for value in words:
             assignment = None if value.unread else _ASSIGNED.match(value.plain)
@@ -131,8 +135,8 @@ class _Reader:
         if not words:
             # An assignment alone holds for what follows; where it is conditional, the value is unknown.
             for name, value in variables.items():
-                self.variables[name] = value.replace(unread=f"${name}") if why else value
-        return ShellCommand(words=tuple(words), variables=variables, unsure=why)
+                self.variables[name] = value.replace(unread=f"${name}") if unsure else value
+        return ShellCommand(words=tuple(words), variables=variables, unsure=unsure)
 
     def lines(self) -> Iterator[tuple[list[Word], str]]:
         """The words up to each operator, and the operator."""
@@ -161,11 +165,12 @@ class _Reader:
         index = self.letters.find(end, self.index)
         self.index = len(self.letters) if index < 0 else index
 
+    def skip_match(self, pattern: re.Pattern[str]) -> None:
+        if match := pattern.match(self.letters, self.index):
+            self.index = match.end()
+
     def redirection(self) -> None:
-        while self.index < len(self.letters) and self.letters[self.index] in "0123456789<>&|-":
-            self.index += 1
-        while self.letters[self.index : self.index + 1] in (" ", "\t"):
-            self.index += 1
+        self.skip_match(_REDIRECTION)
         if self.letters[self.index : self.index + 1] not in ("", "\n", ";", "&", "|"):
             self.word()
 
@@ -186,7 +191,7 @@ class _Reader:
         return [Word(text=text, unread=unread)]
 
     def piece(self) -> Word:
-        """The piece that begins here: a quoted text, an escaped letter, a substitution, or letters up to the next of those."""
+        """The piece that begins here: a quoted text, an escaped letter, a substitution, or the letters before one."""
         letter = self.letters[self.index]
         start = self.index
         if letter in "'\"":
@@ -201,12 +206,7 @@ class _Reader:
             match = _VARIABLE.match(self.letters, start)
             self.index = match.end() if match else start + 1
             return expanded(self.text[start : self.index], self.variables)
-        self.index += 1
-        while (
-            self.index < len(self.letters)
-            and self.letters[self.index] not in " \t\r\n;&|()<>'\"\\`$"
-        ):
-            self.index += 1
+        self.skip_match(_LETTERS)
         return Word(text=self.text[start : self.index])
 
     def quoted(self, quote: str) -> Word:
@@ -226,8 +226,7 @@ class _Reader:
                 piece = self.piece()
                 parts.append(Word(text=self.text[start : self.index]) if literal else piece)
             else:
-                while self.index < len(self.letters) and self.letters[self.index] not in '"\\$`':
-                    self.index += 1
+                self.skip_match(_QUOTED)
                 parts.append(Word(text=self.text[start : self.index]))
         self.index += 1
         unread = next((part.unread for part in parts if part.unread), "")
@@ -249,13 +248,6 @@ class _Reader:
                 if not depth:
                     break
         return Word(text=self.text[start : self.index], unread="$(...)")
-
-
-def _behind(words: list[Word]) -> list[Word]:
-    start = 0
-    while start < len(words) and words[start].plain in _MIDDLE:
-        start += 1
-    return words[start:]
 
 
 def commands(text: Traced, variables: Mapping[str, Word]) -> Iterator[ShellCommand]:
@@ -378,7 +370,7 @@ _CONDA_VALUED = frozenset(
 _SYSTEM = frozenset(("apt-get", "apt", "dnf", "yum", "microdnf"))
 _SYSTEM_VALUED = frozenset(("-o", "-t", "--option", "--target-release", "-c", "--config-file"))
 _BEFORE = frozenset(["sudo", "exec", "command", "time", "nice", "env", "eatmydata"])
-_PIP_OF = re.compile(r"pip(\d\.\d+)$")
+_PIP = re.compile(r"pip(?:[23]|(\d\.\d+))?$")
 _PYTHON_OF = re.compile(r"python(\d\.\d+)$")
 
 
@@ -398,18 +390,14 @@ class _Session:
     def of(self, command: ShellCommand) -> Iterator[Item]:
         for name, value in command.variables.items():
             yield from variable(name, value, self.unread)
-        words = list(command.words)
-        while words and words[0].plain in _BEFORE:
-            words.pop(0)
-        if not words:
-            return
-        items = list(self.installed(words, command))
-        if items and command.unsure:
+        words = list(dropwhile(lambda word: word.plain in _BEFORE, command.words))
+        items = self.installed(words, command) if words else ()
+        if command.unsure:
             # One line for each thing that it would install.
-            why = f"{command.unsure} decides whether it is installed"
+            why = "a condition decides whether it is installed"
             self.unread += [NotRead(text=item.text, why=why) for item in items]
-            return
-        yield from items
+        else:
+            yield from items
 
     def installed(self, words: list[Word], command: ShellCommand) -> Iterator[Item]:
         program = posixpath.basename(words[0].plain)
@@ -432,10 +420,8 @@ class _Session:
         """What `pip install` is asked for."""
         options = [(_SAME.get(option, option), value) for option, value in _options(words, _VALUED)]
         indexes, built = PackageIndexes(), set[str]()
-        for variable_name, option in _INDEXES:
-            for address in (
-                variables[variable_name].plain.split() if variable_name in variables else ()
-            ):
+        for name, option in _INDEXES:
+            for address in variables[name].plain.split() if name in variables else ():
                 indexes = indexes.with_option(option, address)
         for option, value in options:
             if option in requirements.INDEXES and value is not None:
@@ -546,9 +532,8 @@ def _unknown_value(word: Word) -> NotRead:
 
 def _pip(program: str, words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
     """The series of Python that pip is called for, if its name says so, and the words behind `pip`."""
-    if program in ("pip", "pip3", "pip2") or _PIP_OF.match(program):
-        match = _PIP_OF.match(program)
-        return (match[1] if match else ""), words[1:]
+    if match := _PIP.match(program):
+        return match[1] or "", words[1:]
     plain = [word.plain for word in words]
     if program.startswith("python") and plain[1:3] == ["-m", "pip"]:
         match = _PYTHON_OF.match(program)

@@ -108,9 +108,6 @@ class Traced:
     def __getitem__(self, part: slice) -> Traced:
         return Traced(self.source, self.text[part], self.at[part])
 
-    def __add__(self, other: Traced) -> Traced:
-        return Traced(self.source, self.text + other.text, [*self.at, *other.at])
-
     def __repr__(self) -> str:
         return f"<{self.text!r} at {self.where}>"
 
@@ -176,7 +173,7 @@ LONGEST = 1_000
 """Letters of what one item asks for, so that no pattern takes long with it."""
 MOST = 5_000
 """Items of one environment."""
-# Environments of a file, each of which is a question to the solver.
+# Environments of a file; the solver is asked about each.
 _MOST_ENVIRONMENTS = 500
 # Items of all environments of a file: each stage of a Dockerfile has those of the stage that it starts from.
 _MOST_OF_ALL = 50_000

@@ -80,7 +80,7 @@ def family(component: str) -> str:
 
 
 def wheels_alone() -> frozenset[str]:
-    """Components of which the package index has wheels and no source distribution."""
+    """Components that have wheels and no source distribution on the package index."""
     return frozenset(_read()["wheels_alone"]["packages"])
 
 

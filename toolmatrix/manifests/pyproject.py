@@ -78,12 +78,8 @@ def read(source: FileText, files: Files) -> ProjectManifest:
     """
     body = toml.parse(source.text, source.path, ManifestError, "the file")
     reader = _Project(source, body)
-    return ProjectManifest(
-        kind="pyproject",
-        environments=bounded(source.path, reader.environments()),
-        unread=tuple(reader.unread),
-        sources=(source, *files.opened),
-    )
+    environments = bounded(source.path, reader.environments())
+    return files.manifest("pyproject", source, environments, reader.unread)
 
 
 class _Project:
@@ -220,27 +216,24 @@ class _Project:
     def of_poetry(self, table: Mapping[str, Any], head: str) -> Iterator[Item]:
         self.texts.section(f"{head}.dependencies")
         for name, entry in _table(table, "dependencies").items():
-            version = entry.get("version") if isinstance(entry, dict) else entry
-            if not isinstance(version, str) or (
-                isinstance(entry, dict) and {"git", "path", "url"} & entry.keys()
-            ):
+            fields = entry if isinstance(entry, dict) else {"version": entry}
+            version = fields.get("version")
+            if not isinstance(version, str) or {"git", "path", "url"} & fields.keys():
                 continue
             text = self.texts.of(version)
             if (longer := too_long(text)) is not None:
                 self.unread.append(longer)
-            elif isinstance(entry, dict) and entry.get("optional"):
+            elif fields.get("optional"):
                 # Extras of Poetry may exclude each other, and only their user says which are taken.
                 self.unread.append(NotRead(text=text, why="it is optional"))
             elif name.lower() == "python":
                 yield self.item(PYTHON, "python", caret(version), text)
             else:
-                source = str(entry.get("source", "")) if isinstance(entry, dict) else ""
+                source = str(fields.get("source", ""))
                 yield self.item(PIP, name, caret(version), text).replace(
                     indexes=(self.indexes.get(source, source),) if source else self.usual.addresses,
                     alone=bool(source) or self.usual.alone,
-                    extras=tuple(map(str, _list(entry.get("extras"))))
-                    if isinstance(entry, dict)
-                    else (),
+                    extras=tuple(map(str, _list(fields.get("extras")))),
                 )
 
     def item(self, kind: str, name: str, specifier: str, text: Traced) -> Item:

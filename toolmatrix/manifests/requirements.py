@@ -275,19 +275,12 @@ def requirements_file(source: FileText, files: Files) -> ProjectManifest:
     """A file of requirements as one environment."""
     unread: list[NotRead] = []
     items = read_requirements(source, files, unread)
-    return ProjectManifest(
-        kind="requirements",
-        environments=(Asked(name="", items=items),) if items else (),
-        unread=tuple(unread),
-        sources=(source, *files.opened),
-    )
+    return files.manifest("requirements", source, [Asked(name="", items=items)], unread)
 
 
-def several(
-    texts: Sequence[Traced], unread: list[NotRead], indexes: PackageIndexes, python: str = ""
-) -> list[Item]:
+def several(texts: Sequence[Traced], unread: list[NotRead], indexes: PackageIndexes) -> list[Item]:
     """Requirements from a list of another file."""
-    items = [requirement(text, indexes, python) for text in texts]
+    items = [requirement(text, indexes) for text in texts]
     unread += [item for item in items if isinstance(item, NotRead)]
     return [item for item in items if isinstance(item, Item)]
 
@@ -355,12 +348,8 @@ def conda_environment(source: FileText, files: Files) -> ProjectManifest:
         # A table among the packages is the list for pip, whose lines are those of a requirements file.
         lines = [line for line in (item.text() for item in entry.get("pip").items()) if line]
         items += (item.replace(command="pip") for item in _pip(lines, files, unread, source))
-    return ProjectManifest(
-        kind="conda environment",
-        environments=(Asked(name="", items=tuple(items)),) if items else (),
-        unread=tuple(unread),
-        sources=(source, *files.opened),
-    )
+    environment = Asked(name="", items=tuple(items))
+    return files.manifest("conda environment", source, [environment], unread)
 
 
 def _pip(
