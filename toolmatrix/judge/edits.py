@@ -66,7 +66,7 @@ class _Search:
         self.tried = 0
 
     def find_edit(self) -> Edit | None:
-        current, left = self.first, _hard(self.first)
+        current, left = self.first, _hard_refusals(self.first)
         for _ in range(_STEPS):
             if not left:
                 return self.edit(current) if current is not self.first else None
@@ -97,10 +97,10 @@ class _Search:
                 break
             self.tried += 1
             changed = judge(self.index, _reread(judgement, replacements), paired=False)
-            still = _hard(changed)
-            if _unknown(changed) > _unknown(judgement) or len(still) >= len(left):
+            still = _hard_refusals(changed)
+            if _count_unknown(changed) > _count_unknown(judgement) or len(still) >= len(left):
                 continue
-            joined = not still and _joined(self.index, changed, left[0])
+            joined = not still and _facts_join(self.index, changed, left[0])
             if best is None or joined or len(still) < len(best[1]):
                 best = changed, still
             if joined:
@@ -108,18 +108,18 @@ class _Search:
         return best
 
 
-def _hard(judgement: JudgedManifest) -> list[ManifestRefusal]:
+def _hard_refusals(judgement: JudgedManifest) -> list[ManifestRefusal]:
     return [refusal for refusal in judgement.refusals if refusal.hard]
 
 
-def _joined(index: Index, judgement: JudgedManifest, refusal: ManifestRefusal) -> bool:
+def _facts_join(index: Index, judgement: JudgedManifest, refusal: ManifestRefusal) -> bool:
     names = {part.component for part in refusal.parts}
     pairs = judge(index, judgement.manifest).pairs()
     among = [pair for pair in pairs if {pair.one.component, pair.other.component} <= names]
     return all(pair.says == FINE for pair in among)
 
 
-def _unknown(judgement: JudgedManifest) -> int:
+def _count_unknown(judgement: JudgedManifest) -> int:
     # Replacing something by an unknown version silences a refusal and repairs nothing.
     return sum(len(environment.unknown) for environment in judgement.environments)
 
@@ -152,7 +152,7 @@ def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replac
         replacements = []
         for old, new in repair.changes:
             part = _part(refusal, old)
-            replacement = part and new and _replaced(part, new.selector.removeprefix("=="))
+            replacement = part and new and _replace(part, new.selector.removeprefix("=="))
             if not replacement:
                 break
             replacements.append(replacement)
@@ -168,7 +168,7 @@ def _by_facts(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacem
             for claim in claims:
                 scale = index.scale(part.component)
                 if isinstance(claim, ClaimRecord) and (left := scale.select(claim.selector)):
-                    replacement = _replaced(part, scale.versions[left.bit_length() - 2])
+                    replacement = _replace(part, scale.versions[left.bit_length() - 2])
                     yield (replacement,) if replacement else ()
 
 
@@ -179,7 +179,7 @@ def _by_lines(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacem
         named = scale.named(scale.select(part.asks[0].selector))
         if len(named) == 1:
             others = (other for other in refusal.parts if other is not part)
-            yield tuple(filter(None, (_replaced(other, named[0]) for other in others)))
+            yield tuple(filter(None, (_replace(other, named[0]) for other in others)))
 
 
 def _by_releases(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:  # noqa: ARG001 - as others
@@ -188,7 +188,7 @@ def _by_releases(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Repla
     if isinstance(finding, NoSuchRelease):
         series = finding.release.rpartition(".")[0] + "."
         for release in sorted(finding.near, key=lambda version: not version.startswith(series)):
-            replacement = _replaced(refusal.parts[0], release)
+            replacement = _replace(refusal.parts[0], release)
             yield (replacement,) if replacement else ()
 
 
@@ -205,7 +205,7 @@ def _part(refusal: ManifestRefusal, ask: Ask) -> AskedPart | None:
     )
 
 
-def _replaced(part: AskedPart, release: str) -> Replacement | None:
+def _replace(part: AskedPart, release: str) -> Replacement | None:
     """A part with another release in its place."""
     if part.component == ARCH:
         return _arch(part, release)

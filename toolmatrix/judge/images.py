@@ -98,15 +98,15 @@ def judge(inventory: Inventory, expectations: Iterable[Expectation], index: Inde
     verdicts: list[Verdict] = []
     for expectation in expectations:
         verdicts += _JUDGES[expectation.kind](subject, expectation)
-    verdicts += [*_differing(subject), *_silent(subject)]
+    verdicts += [*_compare_run_and_read(subject), *_unconfirmed(subject)]
     # One fault is reported once.
     failed = {check.name for check in verdicts if check.kind == "soname" and check.word == FAIL}
     verdicts += [warning for warning in _warnings(inventory) if warning.name not in failed]
     history = dict(inventory.history)
-    return [_placed(verdict, history) for verdict in verdicts]
+    return [_with_layer(verdict, history) for verdict in verdicts]
 
 
-def _placed(verdict: Verdict, history: Mapping[str, str]) -> Verdict:
+def _with_layer(verdict: Verdict, history: Mapping[str, str]) -> Verdict:
     """A verdict with the instruction that made its layer; what is wrong is corrected where it came in."""
     instruction = history.get(verdict.layer, "") if verdict.layer else ""
     help = verdict.help
@@ -169,7 +169,7 @@ def _absent(subject: Subject, expectation: Expectation) -> Verdict:
     return expectation.verdict(FAIL, code="TM402", help=help)
 
 
-def _differing(subject: Subject) -> Iterator[Verdict]:
+def _compare_run_and_read(subject: Subject) -> Iterator[Verdict]:
     for name, sightings in subject.inventory.components.items():
         ran = next((sighting for sighting in sightings if sighting.seen_by == RAN), None)
         others = (sighting for sighting in sightings if sighting.seen_by != RAN)
@@ -186,7 +186,7 @@ def _differing(subject: Subject) -> Iterator[Verdict]:
             )
 
 
-def _silent(subject: Subject) -> Iterator[Verdict]:
+def _unconfirmed(subject: Subject) -> Iterator[Verdict]:
     # Reading alone gave these a verdict; that running did not confirm it is said, and fails nothing.
     for entry in subject.inventory.skipped:
         if entry.what.startswith(RUNNING):
@@ -320,16 +320,16 @@ def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         yield check.verdict(SKIP, reason=reason)
     elif name != "*":
         named = (soname for soname in sonames if soname.name == name)
-        yield _loaded(subject, check, next(named, None))
+        yield _judge_soname(subject, check, next(named, None))
     else:
         bad = [soname for soname in sonames if not soname.found]
         for soname in bad:
-            yield _loaded(subject, Expectation(kind="soname", name=soname.name), soname)
+            yield _judge_soname(subject, Expectation(kind="soname", name=soname.name), soname)
         if len(bad) < len(sonames):
             yield check.verdict(PASS, found=f"{len(sonames) - len(bad)} found")
 
 
-def _loaded(subject: Subject, expectation: Expectation, soname: Soname | None) -> Verdict:
+def _judge_soname(subject: Subject, expectation: Expectation, soname: Soname | None) -> Verdict:
     if soname and soname.found:
         return expectation.verdict(PASS, found=soname.found)
     if away := subject.inventory.features.get(f"{UNREACHED}:{expectation.name}"):

@@ -103,10 +103,11 @@ class _Environment:
     def refusals(self) -> Iterator[ManifestRefusal]:
         """What is refused, each reason once: a missing wheel is not reported for parts that a fact forbids."""
         refusals = {
-            refusal.finding.asked: refusal for refusal in (*self.nowhere(), *self.contradictions())
+            refusal.finding.asked: refusal
+            for refusal in (*self.missing_releases(), *self.contradictions())
         }
         for question in self.questions():
-            refused = self.refused(question)
+            refused = self.find_refusal(question)
             for core in refused.cores if refused else ():
                 finding, refused_parts = self.finding(core, question.parts)
                 known = refusals.get(finding.asked) if finding else None
@@ -122,7 +123,7 @@ class _Environment:
                 )
         yield from refusals.values()
 
-    def nowhere(self) -> Iterator[ManifestRefusal]:
+    def missing_releases(self) -> Iterator[ManifestRefusal]:
         """Releases that the index does not have."""
         for missing in self.missing:
             finding = NoSuchRelease(
@@ -174,7 +175,7 @@ class _Environment:
         yield Question((*packages, *python, *distro), self.froms(packages), ("none",))
         for part in computing:
             beside = [
-                other for other in computing if other is not part and self.joined(part, other)
+                other for other in computing if other is not part and self.share_facts(part, other)
             ]
             # Where one that goes with it brings a toolkit, that is loaded, and not the one of the image.
             brings_toolkit = any(needs_toolkit(self.index, other) is False for other in beside)
@@ -219,12 +220,12 @@ class _Environment:
     def toolkit(self) -> list[AskedPart]:
         """The parts of a toolkit that an image has."""
         return [
-            self.widened(other)
+            self.widen(other)
             for other in self.parts
             if other.component in _TOOLKIT and not self.is_package(other)
         ]
 
-    def widened(self, part: AskedPart) -> AskedPart:
+    def widen(self, part: AskedPart) -> AskedPart:
         """A part of a toolkit with all releases that a library compiled for one of them loads beside."""
         ask = part.asks[0]
         scale = self.index.scale(part.component)
@@ -237,7 +238,7 @@ class _Environment:
             return part
         return part.replace(asks=(ask.replace(selector=f"=={major}.*"),))
 
-    def joined(self, first: AskedPart, second: AskedPart) -> bool:
+    def share_facts(self, first: AskedPart, second: AskedPart) -> bool:
         """True if any fact is about both, or about builds of one and the other."""
         names = [self.index.with_builds(part.component) for part in (first, second)]
         return any(
@@ -267,7 +268,7 @@ class _Environment:
             archs=tuple(dict.fromkeys(archs)),
         )
 
-    def refused(self, question: Question) -> Unsatisfiable | None:
+    def find_refusal(self, question: Question) -> Unsatisfiable | None:
         """The refusal of a question in the likeliest way, if no way has an answer."""
         if not question.parts:
             return None
@@ -305,7 +306,7 @@ class _Environment:
             )
         )
         grounds = tuple(line.ground for line in core.lines if line.ground is not None)
-        if core.soft or not involved or not grounds or self.unsound(involved, grounds):
+        if core.soft or not involved or not grounds or self.is_unsound(involved, grounds):
             return None, ()
         manifests = [
             ground.subject
@@ -344,7 +345,7 @@ class _Environment:
             where=parts[0].item.where,
         )
 
-    def unsound(self, parts: Sequence[AskedPart], grounds: Sequence[Incompatibility]) -> bool:
+    def is_unsound(self, parts: Sequence[AskedPart], grounds: Sequence[Incompatibility]) -> bool:
         """True if a refusal rests on what the matrix leaves out, or on what a file need not keep to."""
         bare = {part.component for part in parts if part.item.bare}
         overridden = {part.component for part in parts if part.item.overrides}
@@ -377,9 +378,9 @@ class _Environment:
             and not self.machine
             and any(ground.component == "machine" for ground in grounds)
         )
-        return alone or any(self.admitted(part, grounds) for part in parts if part.older)
+        return alone or any(self.may_be_older(part, grounds) for part in parts if part.older)
 
-    def admitted(self, part: AskedPart, grounds: Sequence[Incompatibility]) -> bool:
+    def may_be_older(self, part: AskedPart, grounds: Sequence[Incompatibility]) -> bool:
         """True where a release before those that are known may do for all that is required of a part."""
         selectors = [
             claim.selector
@@ -424,7 +425,7 @@ class _Environment:
                     facts = clashes[part.text, other.text]
                     yield JudgedPair(part, other, REFUSED, "", facts)
                     continue
-                apart = self.apart(part, other)
+                apart = self.independent_pair(part, other)
                 if apart:
                     yield apart
                     continue
@@ -434,7 +435,7 @@ class _Environment:
                     facts_by_method[method] = RequestFacts(
                         self.index, self.request(parts, target, *method), part.component
                     )
-                yield self.pair(part, other, facts_by_method[method])
+                yield self.judge_pair(part, other, facts_by_method[method])
 
     def install_method(self, part: AskedPart, other: AskedPart, target: str) -> tuple[str, str]:
         """In which way two parts are there together."""
@@ -444,7 +445,7 @@ class _Environment:
         )
         return next(self.install_methods(question, target))
 
-    def apart(self, part: AskedPart, other: AskedPart) -> JudgedPair | None:
+    def independent_pair(self, part: AskedPart, other: AskedPart) -> JudgedPair | None:
         """A wheel beside the toolkit of an image that it does not load: one that brings its own, or uses none."""
         packages = [package for package in (part, other) if self.is_package(package)]
         if len(packages) != 1 or not _TOOLKIT & {part.component, other.component}:
@@ -455,7 +456,7 @@ class _Environment:
         proof = without_loaded_toolkit(self.index, packages[0])
         return JudgedPair(part, other, FINE if proof else UNKNOWN, *(proof or ("", ())))
 
-    def pair(self, part: AskedPart, other: AskedPart, facts: RequestFacts) -> JudgedPair:
+    def judge_pair(self, part: AskedPart, other: AskedPart, facts: RequestFacts) -> JudgedPair:
         at = self.index.scale(part.component).select(part.asks[0].selector)
         partner = facts.at(at).partner(other.component)
         wanted = self.index.scale(other.component).select(other.asks[0].selector)
@@ -516,7 +517,7 @@ def without_loaded_toolkit(index: Index, part: AskedPart) -> tuple[str, tuple[st
     They bring their own, or use none; None where that is unknown of one of them.
     """
     name, left = builds(index, part)
-    bindings = list(_apart(index, name, left)) if left else []
+    bindings = list(_without_toolkit(index, name, left)) if left else []
     for binding in bindings:
         left &= ~binding.mask
     if left or not bindings:
@@ -527,7 +528,7 @@ def without_loaded_toolkit(index: Index, part: AskedPart) -> tuple[str, tuple[st
     return best, tuple(dict.fromkeys(claims))[:4]
 
 
-def _apart(index: Index, name: str, left: int) -> Iterator[Binding]:
+def _without_toolkit(index: Index, name: str, left: int) -> Iterator[Binding]:
     facts, none = index.component(name), index.scale("accelerator").bit("none")
     for binding in facts.about("cuda", left):
         if not _beside(index, binding):

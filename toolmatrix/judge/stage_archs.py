@@ -86,7 +86,7 @@ def device_codes(plans: Sequence[Plan]) -> list[DeviceCode]:
     known: dict[str, list[DevicePart]] = {}
     codes_by_plan = []
     for number, plan in enumerate(plans):
-        compiled = list(_contained(number, plan)) or list(_loose(number, plan))
+        compiled = list(_read_parts(number, plan)) or list(_loose_files(number, plan))
         own = [part for part in compiled if not part.linked]
         wanted = _objects(plan)
         imported = [part for path in wanted for part in known.get(path, ())]
@@ -94,19 +94,19 @@ def device_codes(plans: Sequence[Plan]) -> list[DeviceCode]:
         parts = [*own, *dict.fromkeys(imported)]
         codes_by_plan.append(
             DeviceCode(
-                parts=_joined(parts, links),
+                parts=_link_parts(parts, links),
                 linked=tuple(part for part in parts if part.relocatable and links),
                 outside=tuple(path for path in wanted if path not in known),
             )
         )
         # An object of one invocation may be an input of the next, as in a build that compiles and links apart.
         for part in own:
-            for path in _ends(plan, part.stage):
+            for path in _final_files(plan, part.stage):
                 known.setdefault(path, []).append(part)
     return codes_by_plan
 
 
-def _joined(parts: Sequence[DevicePart], links: Sequence[DevicePart]) -> tuple[DevicePart, ...]:
+def _link_parts(parts: Sequence[DevicePart], links: Sequence[DevicePart]) -> tuple[DevicePart, ...]:
     apart = tuple(part for part in parts if not part.relocatable)
     loose = [part for part in parts if part.relocatable]
     if not loose or not links:
@@ -121,7 +121,7 @@ def _joined(parts: Sequence[DevicePart], links: Sequence[DevicePart]) -> tuple[D
     return (*apart, joined)
 
 
-def _contained(number: int, plan: Plan) -> Iterator[DevicePart]:
+def _read_parts(number: int, plan: Plan) -> Iterator[DevicePart]:
     rdc = any("-fgpu-rdc" in stage.argv for stage in plan.stages)
     unlinked = rdc and not any(stage.kind in DEVICE_LINKS for stage in plan.stages)
     for stage in plan.stages:
@@ -173,7 +173,7 @@ def _named(name: str) -> DeviceImage:
 _READERS = {"fatbinary": _images, "package": _images, "bundle": _bundled}
 
 
-def _loose(number: int, plan: Plan) -> Iterator[DevicePart]:
+def _loose_files(number: int, plan: Plan) -> Iterator[DevicePart]:
     """Device code that is a file of its own: what no stage reads but to check it."""
     consumed = {path for stage in plan.stages if stage.outputs for path in stage.inputs}
     images: dict[DeviceImage, int] = {}
@@ -198,7 +198,7 @@ def _objects(plan: Plan) -> dict[str, None]:
     return dict.fromkeys(path for path in read if path not in outputs and _CONTAINED.search(path))
 
 
-def _ends(plan: Plan, stage: int) -> Iterator[str]:
+def _final_files(plan: Plan, stage: int) -> Iterator[str]:
     """The files that a stage's output ends in."""
     reachable = {stage}
     # In order one pass is enough: an edge leads from an earlier stage to a later one.
@@ -238,8 +238,8 @@ def findings(context: PlanContext, parts: Sequence[DevicePart]) -> Iterator[Find
     """Everything about what the toolkit takes, what was asked of it, and what the parts cover that the plan makes."""
     yield from refused(context)
     yield from deprecated(context)
-    yield from unasked(context)
-    yield from covered(context, parts)
+    yield from default_archs(context)
+    yield from part_findings(context, parts)
 
 
 def refused(context: PlanContext) -> Iterator[Finding]:
@@ -285,7 +285,7 @@ def _refusal(
         actual=arch,
         facts=(*(ground.facts if ground else ()), *row),
     )
-    return context.placed(finding, stage, line)
+    return context.locate(finding, stage, line)
 
 
 def deprecated(context: PlanContext) -> Iterator[Finding]:
@@ -293,7 +293,7 @@ def deprecated(context: PlanContext) -> Iterator[Finding]:
     going = {
         arch: ""
         for diagnostic in context.plan.diagnostics
-        for arch in _going(diagnostic.text, context.archs)
+        for arch in _deprecated_in(diagnostic.text, context.archs)
     }
     # After the log, whose lines stay first, and in place of it where a fact says the same with a source.
     for row, cells in context.toolkit.rows("cuda-deprecated-archs"):
@@ -307,17 +307,17 @@ def deprecated(context: PlanContext) -> Iterator[Finding]:
             actual=arch,
             facts=tuple(dict.fromkeys(row for row in going.values() if row)),
         )
-        yield context.placed(finding, context.archs[arch].id)
+        yield context.locate(finding, context.archs[arch].id)
 
 
-def _going(text: str, names: Iterable[str]) -> list[str]:
+def _deprecated_in(text: str, names: Iterable[str]) -> list[str]:
     below = _GOING_BELOW.search(text)
     if below:
         return [name for name in names if 0 < facts.arch_number(name) < int(below[1])]
     return [name for name in names if _GOING.search(text) and f"'{name}'" in text]
 
 
-def unasked(context: PlanContext) -> Iterator[Finding]:
+def default_archs(context: PlanContext) -> Iterator[Finding]:
     """The default of the toolkit as the only arch: said by the driver, or known and not asked for, or perhaps so."""
     native = [line for line in context.plan.diagnostics if _NATIVE.search(line.text)]
     if not context.archs:
@@ -337,7 +337,7 @@ def unasked(context: PlanContext) -> Iterator[Finding]:
         actual=arch,
         facts=tuple(default_facts),
     )
-    yield context.placed(finding, stage.id, native[0].line if native else 0)
+    yield context.locate(finding, stage.id, native[0].line if native else 0)
 
 
 def defaults(context: PlanContext) -> list[str]:
@@ -355,7 +355,7 @@ def asks(word: str) -> bool:
     )
 
 
-def covered(context: PlanContext, parts: Sequence[DevicePart]) -> Iterator[Finding]:
+def part_findings(context: PlanContext, parts: Sequence[DevicePart]) -> Iterator[Finding]:
     """The archs that the parts of a plan cover together; those that several have in common are said of the first."""
     checked: set[object] = set()
     for part in parts:
@@ -363,8 +363,8 @@ def covered(context: PlanContext, parts: Sequence[DevicePart]) -> Iterator[Findi
         if part.plan == context.number and not part.loose and part.images not in checked:
             checked.add(part.images)
             yield from _ptx(context, part)
-            yield from _twice(context, part)
-            yield from _covered(context, part)
+            yield from _duplicates(context, part)
+            yield from _redundant_cubins(context, part)
 
 
 def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
@@ -393,7 +393,7 @@ def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
             severity="info", ptx=best, cubin=newest, expected=f"PTX of {newest}", actual=best
         )
     if finding:
-        yield context.placed(finding, part.stage)
+        yield context.locate(finding, part.stage)
     if len(plain) > 1 and {facts.sass(arch) for arch in texts} >= set(cubins):
         every = codes.EveryPtx(
             severity="info",
@@ -401,10 +401,10 @@ def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
             expected=max(plain, key=facts.arch_number),
             actual=" ".join(plain),
         )
-        yield context.placed(every, part.stage)
+        yield context.locate(every, part.stage)
 
 
-def _twice(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
+def _duplicates(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     twice = [image for image in dict.fromkeys(part.images) if part.images.count(image) > 1]
     if twice:
         finding = codes.ArchTwice(
@@ -413,10 +413,10 @@ def _twice(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
             expected="each arch once",
             actual=" ".join(image.arch for image in part.images),
         )
-        yield context.placed(finding, part.stage)
+        yield context.locate(finding, part.stage)
 
 
-def _covered(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
+def _redundant_cubins(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     pairs: list[tuple[str, str]] = []
     rows: list[str] = []
     cubins = sorted(dict.fromkeys(part.archs(CUBIN)), key=facts.arch_number)
@@ -438,4 +438,4 @@ def _covered(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
             actual=" ".join(cubins),
             facts=tuple(dict.fromkeys(rows)),
         )
-        yield context.placed(finding, part.stage)
+        yield context.locate(finding, part.stage)

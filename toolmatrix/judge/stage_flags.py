@@ -87,7 +87,7 @@ def host_compiler(context: PlanContext) -> Iterator[Finding]:
         actual=f"{compiler} {version}",
         facts=(*facts, *rivals),
     )
-    yield context.placed(finding, stage.id)
+    yield context.locate(finding, stage.id)
 
 
 def host_of(plan: Plan) -> tuple[str, str, Stage] | None:
@@ -154,7 +154,7 @@ def programs(context: PlanContext) -> Iterator[Finding]:
         finding = codes.ProgramMissing(
             severity=severity, program=program, expected="a program that is found"
         )
-        yield context.placed(finding, stage.id)
+        yield context.locate(finding, stage.id)
 
 
 def sources(context: PlanContext) -> Iterator[Finding]:
@@ -176,7 +176,7 @@ def sources(context: PlanContext) -> Iterator[Finding]:
                     missing.setdefault(path, (stage.id, 0))
     for path, position in missing.items():
         finding = codes.InputMissing(severity="error", path=path, actual=path)
-        yield context.placed(finding, *position)
+        yield context.locate(finding, *position)
 
 
 def leaks(context: PlanContext) -> Iterator[Finding]:
@@ -192,11 +192,11 @@ def leaks(context: PlanContext) -> Iterator[Finding]:
             finding = codes.VariableLeaks(
                 severity="warning", variable=name, foreign=tuple(foreign), actual=env[name].strip()
             )
-            yield context.placed(finding, reader)
+            yield context.locate(finding, reader)
     for name in ADDED:
         if env.get(name, "").strip('" '):
             added = codes.VariableLeaks(severity="info", variable=name, actual=env[name])
-            yield context.placed(added, None)
+            yield context.locate(added, None)
 
 
 def _split(value: str) -> list[str]:
@@ -240,14 +240,14 @@ def shell(context: PlanContext) -> Iterator[Finding]:
                 expanded.setdefault(word, stage)
     for word, stage in expanded.items():
         finding = codes.ShellExpands(severity="warning", word=word, actual=word)
-        yield context.placed(finding, stage.id)
+        yield context.locate(finding, stage.id)
 
 
 def lineinfo(context: PlanContext) -> Iterator[Finding]:
     """`-G` beside `-lineinfo`: the former switches off what the latter asks for."""
     for stage in context.plan.stages:
         if stage.kind == "ptxas" and {"-g", "--generate-line-info"} <= set(stage.argv):
-            yield context.placed(codes.LineInfoLost(severity="warning"), stage.id)
+            yield context.locate(codes.LineInfoLost(severity="warning"), stage.id)
             return
 
 
@@ -258,7 +258,7 @@ def device_link(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
     device = any(stage.kind in DEVICE_LINKS for stage in stages)
     if link is not None and not device and any(part.relocatable for part in code.parts):
         finding = codes.NoDeviceLink(severity="error", expected="a device link before the link")
-        yield context.placed(finding, link.id)
+        yield context.locate(finding, link.id)
 
 
 def lto(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
@@ -272,10 +272,10 @@ def lto(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
         finding = codes.HalfLto(
             severity="error" if alone else "warning", half="compile", expected="-dlto"
         )
-        yield context.placed(finding, links[0].id)
+        yield context.locate(finding, links[0].id)
     # At link time alone it finds nothing to work on (nvcc --help, -dlto).
     if code.linked and wanted and not compiled and not code.outside:
-        yield context.placed(codes.HalfLto(severity="warning", half="link"), wanted[0].id)
+        yield context.locate(codes.HalfLto(severity="warning", half="link"), wanted[0].id)
 
 
 def idle(context: PlanContext) -> Iterator[Finding]:
@@ -295,7 +295,7 @@ def idle(context: PlanContext) -> Iterator[Finding]:
             tools=tuple(dict.fromkeys(stage.tool for stage in lost)),
             actual=" ".join(str(stage.id) for stage in lost),
         )
-        yield context.placed(finding, lost[0].id)
+        yield context.locate(finding, lost[0].id)
 
 
 def _passing(stage: Stage) -> bool:

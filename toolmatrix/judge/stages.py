@@ -75,7 +75,7 @@ class PlanContext:
             if stage.arch:
                 self.archs.setdefault(stage.arch, stage)
 
-    def placed(self, finding: FindingT, stage: int | None, line: int = 0) -> FindingT:
+    def locate(self, finding: FindingT, stage: int | None, line: int = 0) -> FindingT:
         """A finding of this plan, at the line given, at that of its stage, or where the plan begins."""
         line = line or self.lines.get(stage, self.plan.line)
         return finding.replace(
@@ -128,20 +128,20 @@ def findings(
             answer = device_answer(index, device, code)
             if answer is not None:
                 known.append(answer)
-                reported.append(_placed(context, answer))
-    return [*reported, *_total(answers)]
+                reported.append(_locate_answer(context, answer))
+    return [*reported, *_summarize(answers)]
 
 
-def _placed(context: PlanContext, answer: codes.DeviceFinding) -> Finding:
+def _locate_answer(context: PlanContext, answer: codes.DeviceFinding) -> Finding:
     if isinstance(answer, codes.RunsByPtx):
         driver, row = driver_of_ptx(context.index, context.toolkit.releases)
         facts = (*answer.facts, row) if row else answer.facts
         answer = answer.replace(driver=driver, facts=facts)
     # The part that decides may be of an earlier plan, whose stages have other numbers.
-    return context.placed(answer, answer.stage if answer.plan == context.number else None)
+    return context.locate(answer, answer.stage if answer.plan == context.number else None)
 
 
-def _total(answers: dict[str, list[codes.DeviceFinding]]) -> Iterator[Finding]:
+def _summarize(answers: dict[str, list[codes.DeviceFinding]]) -> Iterator[Finding]:
     # One answer is its plan's own finding; none at all is a finding, too.
     for device, device_findings in answers.items():
         decides = worst_finding(device_findings)
@@ -210,7 +210,7 @@ def best_image_finding(index: Index, device: str, part: DevicePart) -> DeviceFin
     unsure = False
     for image in images:
         rows = facts.runs(index, name, image.arch) if image.kind in _ORDER else ()
-        if rows and not _clash(image.arch, features):
+        if rows and not _features_clash(image.arch, features):
             runs = RunsByPtx if image.kind == PTX_TEXT else RunsByCode
             return _finding(runs, device, part, image=image.arch, facts=rows)
         why.append((image.arch, image_refusal(index, name, image)))
@@ -241,7 +241,7 @@ def _finding(
     )
 
 
-def _clash(arch: str, features: str) -> bool:
+def _features_clash(arch: str, features: str) -> bool:
     # A target ID runs where each feature that it names has the same sign or none (Clang, target IDs).
     signs = {feature[:-1]: feature[-1:] for feature in features.split(":") if feature}
     own = filter(None, arch.split(":")[1:])
@@ -317,7 +317,7 @@ def lock_findings(context: PlanContext, answered: Answered) -> Iterator[Finding]
             expected=expected.platform,
             actual=answered.platform,
         )
-        yield context.placed(finding, None)
+        yield context.locate(finding, None)
 
 
 def no_driver(expected: Expected) -> Finding:
@@ -345,7 +345,7 @@ def _driver(context: PlanContext, answered: Answered) -> Iterator[Finding]:
             expected=named,
             facts=(known.fact,),
         )
-        yield context.placed(planned, None)
+        yield context.locate(planned, None)
         return
     version = answered.version or context.plan.version
     if expected.family == "hipcc" and not answered.version:
@@ -363,7 +363,7 @@ def _driver(context: PlanContext, answered: Answered) -> Iterator[Finding]:
         expected=f"{named}{f' ({expected.family} {own})' if own else ''}",
         actual=f"{expected.family} {version}",
     )
-    yield context.placed(differs, None)
+    yield context.locate(differs, None)
 
 
 def _host_compiler(context: PlanContext, answered: Answered) -> Iterator[Finding]:
@@ -379,7 +379,7 @@ def _host_compiler(context: PlanContext, answered: Answered) -> Iterator[Finding
         expected=f"{compiler} {version}",
         actual=f"{kind} {release}",
     )
-    yield context.placed(finding, stage.id)
+    yield context.locate(finding, stage.id)
 
 
 def _archs(context: PlanContext, expected: Expected) -> Iterator[Finding]:
@@ -399,7 +399,7 @@ def _archs(context: PlanContext, expected: Expected) -> Iterator[Finding]:
                 actual=" ".join(compiled),
             )
             stage = context.archs[beside[0]].id if beside else None
-            yield context.placed(finding, stage)
+            yield context.locate(finding, stage)
 
 
 def _words(context: PlanContext, answered: Answered) -> Iterator[Finding]:
@@ -421,4 +421,4 @@ def _words(context: PlanContext, answered: Answered) -> Iterator[Finding]:
             why=reason,
             expected=word,
         )
-        yield context.placed(finding, None)
+        yield context.locate(finding, None)

@@ -375,7 +375,7 @@ class Validator(IndexedWork):
         with registry.opened_referrers(reference, _ATTACHED, budget) as there:
             digest = there.digest
             for document in there.documents(run):
-                attached = _attached(document)
+                attached = _parse_attached(document)
                 if attached is not None:
                     # Another name of the same image may have been judged.
                     return attached.replace(subject=subject)
@@ -411,7 +411,7 @@ class Validator(IndexedWork):
             lock=baseline.path,
             lock_digest=baseline.digest,
             target=target,
-            verdicts=self._wanted(_following(verdicts, inventory, self.index, target)),
+            verdicts=self._select(_mark_followed(verdicts, inventory, self.index, target)),
         )
 
     def asks(self, read: Inventory) -> Sequence[ProgramProbe]:
@@ -422,7 +422,7 @@ class Validator(IndexedWork):
         known = probes_of(self.index, wanted) if self.run else ()
         return [probe for probe in known if probe.name in wanted | baseline.features]
 
-    def _wanted(self, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+    def _select(self, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
         every = tuple(verdicts)
         kinds = {name for verdict in every for name in (verdict.kind, verdict.name)}
         odd = next((name for name in self.only if name not in kinds), "")
@@ -460,7 +460,7 @@ class Validator(IndexedWork):
         return Attempt(identity=identity, judged=judgement)
 
 
-def _attached(document: Any) -> Judged | None:
+def _parse_attached(document: Any) -> Judged | None:
     # Whoever may push may attach anything; what is no document of ours counts as not there.
     try:
         return Judged.from_json(document) if document["schema"] == VERDICTS else None
@@ -485,7 +485,7 @@ def refused(subject: str, error: Exception) -> Judged:
     return Judged(subject=subject, verdicts=(verdict,))
 
 
-def _following(
+def _mark_followed(
     verdicts: Iterable[Verdict], inventory: Inventory, index: Index, target: str
 ) -> list[Verdict]:
     """The verdicts; what fails only since the image follows a lock of its own says so, and asks for nothing."""

@@ -163,7 +163,7 @@ class _Reader:
 
     def read(self) -> ProjectManifest:
         for count, instruction in enumerate(instructions(self.source)):
-            self.take(instruction)
+            self.apply(instruction)
             # A stage begins with what those before it set, and is found by its name among them.
             if count >= _MOST:
                 raise ManifestError(
@@ -177,9 +177,9 @@ class _Reader:
         environments = [Asked(name=stage.name, items=tuple(stage.items)) for stage in self.stages]
         return self.files.manifest("Dockerfile", self.source, environments, self.unread)
 
-    def take(self, instruction: Instruction) -> None:
+    def apply(self, instruction: Instruction) -> None:
         if instruction.word == "FROM":
-            self.start(instruction)
+            self.start_stage(instruction)
         elif instruction.word == "ARG" and not self.stages:
             self.argument(instruction, self.globals, {})
         elif self.stages:
@@ -220,7 +220,7 @@ class _Reader:
         for name, value in values.items():
             stage.items += installers.variable(name, value, self.unread)
 
-    def start(self, instruction: Instruction) -> None:
+    def start_stage(self, instruction: Instruction) -> None:
         rest, platform = instruction.rest, None
         position = 0
         while option := _OPTION.match(rest.text, position):

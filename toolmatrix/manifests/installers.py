@@ -200,7 +200,7 @@ class _Reader:
             self.index += 2
             return Word(text=self.text[start + 1 : self.index])
         if letter == "`" or self.letters.startswith("$(", start):
-            return self.substituted()
+            return self.substitution()
         if letter == "$":
             # `${TAG:-a b}` is one piece.
             match = _VARIABLE.match(self.letters, start)
@@ -232,7 +232,7 @@ class _Reader:
         unread = next((part.unread for part in parts if part.unread), "")
         return Word(text=joined([part.text for part in parts], self.text.source), unread=unread)
 
-    def substituted(self) -> Word:
+    def substitution(self) -> Word:
         start = self.index
         # What a command prints is known when it runs.
         if self.letters[start] == "`":
@@ -387,7 +387,7 @@ class _Session:
         self.copied = copied
         self.variables = variables
 
-    def of(self, command: ShellCommand) -> Iterator[Item]:
+    def items(self, command: ShellCommand) -> Iterator[Item]:
         for name, value in command.variables.items():
             yield from variable(name, value, self.unread)
         words = list(dropwhile(lambda word: word.plain in _BEFORE, command.words))
@@ -439,22 +439,22 @@ class _Session:
                 self.unread.append(_unknown_value(value))
                 continue
             items = (
-                self.named(value, python, **_FILES[option])
+                self.read_file(value, python, **_FILES[option])
                 if option
-                else self.required(value, indexes, python)
+                else self.read_requirement(value, indexes, python)
             )
             for item in items:
                 own = {":all:", requirements.plain(item.name)} & built
                 yield item.replace(command=command, bare=bare, built=bool(own))
 
-    def required(self, word: Word, indexes: PackageIndexes, python: str) -> Iterator[Item]:
+    def read_requirement(self, word: Word, indexes: PackageIndexes, python: str) -> Iterator[Item]:
         item = requirements.requirement(word.text, indexes, python)
         if isinstance(item, NotRead):
             self.unread.append(item)
         elif item is not None:
             yield item
 
-    def named(self, word: Word, python: str, **kind: bool) -> Iterator[Item]:
+    def read_file(self, word: Word, python: str, **kind: bool) -> Iterator[Item]:
         """What a file of requirements asks for that the context has."""
         # The name in the image is another than that in the context.
         name = self.copied.get(posixpath.basename(word.plain), word.plain)
@@ -571,7 +571,7 @@ def installed(
     `copied` are files of the context by their names in the image, `variables` those that are set for all commands.
     """
     session = _Session(files, unread, copied or {}, variables or {})
-    return [item for command in commands for item in session.of(command)]
+    return [item for command in commands for item in session.items(command)]
 
 
 def variable(name: str, value: Word, unread: list[NotRead]) -> Iterator[Item]:
