@@ -66,7 +66,7 @@ def test_requirements_are_read_as_pip_does() -> None:
     assert unread("requirements.txt", REQUIREMENTS) == [
         "-e ./own: a URL or a path",
         "-c bounds.txt: not a file of the project",
-        'tensorflow==2.6; python_version < "3.10": its marker depends on the Python version',
+        'tensorflow==2.6; python_version < "3.10": its marker depends on Python',
         "y @ git+https://example.org/y: a URL or a path",
         "${NAME}==1: an environment variable",
         "==1: not a requirement that pip accepts",

@@ -146,7 +146,7 @@ def _holds(marker: Marker, python: str) -> bool | str:
     # Which of two lines holds is not guessed: a file is for several Pythons.
     about_python = "python_version" in words or "python_full_version" in words
     if about_python and not python:
-        return "its marker depends on the Python version"
+        return "its marker depends on Python"
     python = python or "3"
     environment = _LINUX | {"python_version": python, "python_full_version": f"{python}.0"}
     try:
