@@ -56,7 +56,7 @@ def test_a_refusal_is_told_with_its_places_its_fact_and_the_edit(real: Cli, file
         " numba==0.59.1; python_version < '3.12'\n"
         "\n"
         "not read\n"
-        "  requirements.txt:3:1  numba==0.59.1; python_version < '3.12': its marker asks for the Python\n"
+        "  requirements.txt:3:1  numba==0.59.1; python_version < '3.12': its marker depends on Python\n"
         "\n"
         "[1] package torchaudio, final releases 0.12.0 to 2.11.0\n"
         "    Python package index, torchaudio: file lists, METADATA and contents, read 2026-11-22\n"

@@ -67,7 +67,7 @@ def test_nothing_waits_for_a_pipe_or_a_device(
     # A verdict of one of many subjects is part of the result.
     shown = asked.err + asked.out
     is_link = name == "judge" and place.startswith("/")
-    assert ("a link to outside" if is_link else "it is not a regular file") in shown
+    assert ("a link that leaves" if is_link else "it is not a regular file") in shown
 
 
 @contextmanager

@@ -411,7 +411,7 @@ def test_a_process_that_dies_takes_one_subject_with_it(
         ("inventory:broken.json", "unknown"),
     ]
     assert [(one["verdicts"][0]["code"], one["verdicts"][0]["reason"]) for one in found[1::2]] == [
-        ("TM908", "the system killed the process that read it, as it does when memory runs out"),
+        ("TM908", "the system killed the process that read it, probably because memory ran out"),
         ("TM900", "the process that read it ended, found exit code 9"),
     ]
 

@@ -99,7 +99,7 @@ def ran(folder: Path, cache: str, *words: str, **more: Any) -> subprocess.Comple
         (
             takes_memory,
             ("--memory", "128"),
-            "it takes more than 128 MiB of memory, or than the system gives",
+            "it takes more than 128 MiB of memory, or more than the system has",
         ),
     ],
 )
@@ -180,7 +180,7 @@ def test_what_the_system_does_not_give_is_a_bound_and_no_defect(tmp_path: Path, 
 
     run = ran(tmp_path, cache, "archive:odd.tar", preexec_fn=little)
     assert run.returncode == 4
-    assert "it takes more than 2048 MiB of memory, or than the system gives  TM908" in run.stdout
+    assert "it takes more than 2048 MiB of memory, or more than the system has  TM908" in run.stdout
     seen = subprocess.run(
         [sys.executable, "-m", "toolmatrix", "inventory", "archive:odd.tar"],
         check=False,
@@ -268,10 +268,10 @@ def again(folder: Path, cache: str) -> None:
     [
         (
             signal.SIGKILL,
-            "the system killed the process that read it, as it does when memory runs out",
+            "the system killed the process that read it, probably because memory ran out",
         ),
-        (signal.SIGTERM, "the process that read it was ended from outside, found SIGTERM"),
-        (signal.SIGHUP, "the process that read it was ended from outside, found SIGHUP"),
+        (signal.SIGTERM, "the process that read it was terminated from outside, found SIGTERM"),
+        (signal.SIGHUP, "the process that read it was terminated from outside, found SIGHUP"),
     ],
 )
 def test_a_worker_that_is_killed_costs_its_subject_alone_and_that_once(

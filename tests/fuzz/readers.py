@@ -239,7 +239,7 @@ def _referrers(data: bytes) -> None:
         # What a registry answers is JSON, or an error before.
         found = registry.Referrers(there, "m", budget)  # type: ignore[arg-type]
         for one in found.documents({"a": "b"}):
-            judged = validation._attached(one)
+            judged = validation._parse_attached(one)
             if judged is not None:
                 _reported(judged)
 

@@ -31,7 +31,7 @@ def plans(name: str) -> tuple[Plan, ...]:
 
 def judged(name: str, *devices: str, asked: Sequence[str] | None = None) -> list[Finding]:
     """What is found in a log of the corpus."""
-    return stages.findings(plans(name), index(), devices, path=f"{name}.log", asked=asked)
+    return stages.findings(plans(name), index(), devices, path=f"{name}.log", command=asked)
 
 
 def of_plan(
@@ -43,7 +43,7 @@ def of_plan(
     here: stages.Here | None = None,
 ) -> list[Finding]:
     """What is found in one plan."""
-    return stages.findings([plan], index, devices, asked=asked, here=here)
+    return stages.findings([plan], index, devices, command=asked, here=here)
 
 
 def plan(

@@ -63,7 +63,7 @@ def validator(tmp_path_factory: pytest.TempPathFactory, cache: str) -> Iterator[
         index = open_index((), os.environ)
         yield Validator(index=index, baseline=baseline, directory=str(folder))
         # The process beside this one ends with what holds it.
-        vars(executors._kept).clear()
+        vars(executors._thread_state).clear()
 
 
 def made(monkeypatch: pytest.MonkeyPatch, executor: Executor) -> None:
@@ -137,16 +137,16 @@ def test_bounds_hold_there(validator: Validator) -> None:
 def test_another_program_or_matrix_judges_nothing(validator: Validator) -> None:
     error = done(piece(validator, key="0" * 64)).error
     assert isinstance(error, UsageError)
-    assert error.what.startswith("an executor machine has another matrix")
+    assert error.what.startswith("an executor machine has a different matrix")
     error = done(piece(validator, release="0.0.1", fields={"later": 1})).error
     assert isinstance(error, UsageError)
-    assert error.what == "an executor machine has another version of toolmatrix"
+    assert error.what == "an executor machine has a different version of toolmatrix"
     assert (error.expected, error.found) == ("0.0.1 on all", __version__)
 
 
 def test_a_process_that_is_killed_is_told_and_the_next_one_works(validator: Validator) -> None:
     executors.do(piece(validator))
-    os.kill(executors._kept.worker.process, signal.SIGKILL)
+    os.kill(executors._thread_state.worker.process, signal.SIGKILL)
     error = done(piece(validator)).error
     assert isinstance(error, BoundExceeded)
     assert error.what.startswith("the system killed the process")
@@ -161,7 +161,7 @@ def test_a_killed_executor_leaves_each_subject_unknown(
     there = verdicts(ExecutorPool("any", validator, (), BOUNDS, 1), validator.key)
     assert {one["outcome"] for one in there} == {"unknown"}
     told = {one["verdicts"][0]["reason"] or "" for one in there}
-    assert any("the executor process that worked on it ended" in text for text in told)
+    assert any("the worker process of the executor ended" in text for text in told)
 
 
 def _killed(_: bytes) -> bytes:

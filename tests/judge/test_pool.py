@@ -40,7 +40,7 @@ def test_each_end_is_the_outcome_of_one_piece() -> None:
     assert [(type(one.error), str(one.error)) for one in ended] == [
         (
             BoundExceeded,
-            "the system killed the process that read it, as it does when memory runs out",
+            "the system killed the process that read it, probably because memory ran out",
         ),
         (ToolmatrixError, "the process that read it ended"),
         (BoundExceeded, "it takes more than 1 second of processor time"),

@@ -130,11 +130,11 @@ def test_what_a_variable_brings_stands_where_its_value_is() -> None:
         ("RUN uv pip install --python 3.11 torch==2", ["pip torch==2 2"], []),
         ("RUN uv venv --python 3.11", ["python python==3.11 2"], []),
         ("RUN pip install --no-deps torch==2", ["pip torch==2 2"], []),
-        ("RUN pip install -r other.txt", [], ["other.txt: a file that is not beside it"]),
+        ("RUN pip install -r other.txt", [], ["other.txt: not a file of the project"]),
         (
             "RUN pip install . ./x git+https://example.org/y",
             [],
-            [f"{one}: an address or a path" for one in (".", "./x", "git+https://example.org/y")],
+            [f"{one}: a URL or a path" for one in (".", "./x", "git+https://example.org/y")],
         ),
         (
             "RUN TORCH_CUDA_ARCH_LIST=8.0 pip install x",
@@ -159,7 +159,7 @@ def test_requirements_beside_it_are_read_by_the_name_they_are_copied_from(tmp_pa
     items = found.environments[0].items
     assert [(one.name, one.where.line) for one in items] == [("torch", 1), ("numpy", 1)]
     assert items[0].where.path == str(tmp_path / "needs" / "base.txt")
-    assert [one.why for one in found.unread] == ["a file that is not beside it"] * 2
+    assert [one.why for one in found.unread] == ["not a file of the project"] * 2
 
 
 LINES = st.lists(

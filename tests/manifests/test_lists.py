@@ -64,11 +64,11 @@ def test_requirements_are_read_as_pip_does() -> None:
         ]
     }
     assert unread("requirements.txt", REQUIREMENTS) == [
-        "-e ./own: an address or a path",
-        "-c bounds.txt: a file that is not beside it",
-        'tensorflow==2.6; python_version < "3.10": its marker asks for the Python',
-        "y @ git+https://example.org/y: an address or a path",
-        "${NAME}==1: a variable of the environment",
+        "-e ./own: a URL or a path",
+        "-c bounds.txt: not a file of the project",
+        'tensorflow==2.6; python_version < "3.10": its marker depends on Python',
+        "y @ git+https://example.org/y: a URL or a path",
+        "${NAME}==1: an environment variable",
         "==1: not a requirement that pip accepts",
     ]
     torch, _, jax, wheel = asked("requirements.txt", REQUIREMENTS).environments[0].items
@@ -207,7 +207,7 @@ def test_each_extra_and_group_is_an_environment_with_what_all_need() -> None:
         (True, True),
     ]
     assert (gpu.items[3].indexes, gpu.items[3].alone) == (("https://example.org/all",), False)
-    assert unread("pyproject.toml", PROJECT) == ["own: a source that is not an index"]
+    assert unread("pyproject.toml", PROJECT) == ["own: its source is not an index"]
 
 
 POETRY = """\

@@ -171,7 +171,7 @@ class Stages(Printed):
             index,
             tuple(_device(index, device) for device in self.wanted.device),
             path=self.where,
-            asked=self.dry.asked if self.dry else self._asked,
+            command=self.dry.asked if self.dry else self._asked,
             here=here if runs or self.is_planned else None,
             answered=answered,
         )

@@ -8,7 +8,6 @@ from datetime import date
 from os.path import basename, dirname
 
 from toolmatrix.codes import matrix as codes
-from toolmatrix.codes.matrix import RefusedWheel, UnknownRelease, WithdrawnRelease
 from toolmatrix.errors import MatrixError
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import yamlfile
@@ -50,51 +49,51 @@ _LISTED = re.compile(
 
 def packages(matrix: Matrix) -> dict[str, dict[str, list[str]]]:
     """Releases that were read in the list of files of a package, by component and by package."""
-    found: dict[str, dict[str, list[str]]] = {}
+    by_component: dict[str, dict[str, list[str]]] = {}
     for (component, version), release in matrix.releases.items():
         at = _LISTED.match(matrix.sources[release.source].at)
         # A build is published with its release.
         if at and not matrix.components[component].variant_of:
             names = (at[1] or at[2]).split(", ")
             package = component if component in names else names[0]
-            found.setdefault(component, {}).setdefault(package, []).append(version)
-    return found
+            by_component.setdefault(component, {}).setdefault(package, []).append(version)
+    return by_component
 
 
 def releases(
-    index: Index, own: Mapping[str, Collection[str]], listed: Mapping[str, Published]
+    index: Index, own: Mapping[str, Collection[str]], package_lists: Mapping[str, Published]
 ) -> Iterator[Finding]:
     """Releases that the index lists and the matrix does not know, and the other way round.
 
     Those older than the oldest release that is known were left out on purpose: how many are known is what the floor of
     a family judges.
     """
-    for component, published in listed.items():
+    for component, published in package_lists.items():
         scale = index.scale(component)
         known = set(index.component(component).versions)
         # A package of many years has releases that no Python of today installs.
-        first = next((at for at, one in enumerate(published.releases) if scale.bit(one)), 0)
-        missing = tuple(one for one in published.releases[first:] if one not in known)
-        # Not to know a release makes no answer wrong; one that is gone makes answers that nobody can install.
+        first = next((at for at, release in enumerate(published.releases) if scale.bit(release)), 0)
+        missing = tuple(release for release in published.releases[first:] if release not in known)
+        # An unknown release makes no answer wrong; a withdrawn one makes answers that cannot be installed.
         if missing:
-            yield UnknownRelease(severity="warning", component=component, listed=missing)
-        gone = tuple(one for one in own.get(component, ()) if one not in published.releases)
+            yield codes.UnknownRelease(severity="warning", component=component, listed=missing)
+        gone = tuple(name for name in own.get(component, ()) if name not in published.releases)
         if gone:
-            yield WithdrawnRelease(
+            yield codes.WithdrawnRelease(
                 severity="error",
                 component=component,
                 releases=gone,
-                facts=tuple(f"{component}=={one}" for one in gone),
+                facts=tuple(f"{component}=={name}" for name in gone),
             )
 
 
 def refused(index: Index, component: str, wheels: Iterable[PublishedWheel]) -> Iterator[Finding]:
-    """Published wheels without an answer, of which the refusal speaks of their own Pythons and machines.
+    """Published wheels without an answer, refused for their own Pythons and machines.
 
     What refuses a wheel otherwise, as where no NumPy goes with its Python, is the fact that says why not.
     """
-    found = [
-        RefusedWheel(
+    refusals = [
+        codes.RefusedWheel(
             severity="error",
             component=component,
             releases=(wheel.release,),
@@ -105,24 +104,24 @@ def refused(index: Index, component: str, wheels: Iterable[PublishedWheel]) -> I
         for wheel in wheels
         if (facts := _own_tags(index, component, wheel))
     ]
-    return iter(merged(found, "releases", "facts"))
+    return iter(merged(refusals, "releases", "facts"))
 
 
 def _own_tags(index: Index, component: str, wheel: PublishedWheel) -> tuple[str, ...]:
     bit = index.scale(component).bit(wheel.release)
-    # What is not known cannot be refused: `releases` tells of it.
+    # An unknown release cannot be refused: `releases` reports it.
     if not bit or not index.scale("python").select(wheel.python):
         return ()
     # One way is enough: a wheel for CUDA is refused where nothing is to compute but the CPU.
     last: Finding | None = None
-    for way in sweep.install_methods(index, component):
-        if way.from_ != "wheel" or machine(index, way) != wheel.machine:
+    for method in sweep.install_methods(index, component):
+        if method.from_ != "wheel" or machine(index, method) != wheel.machine:
             continue
         python = ("python", wheel.python)
-        found = attempt(index, sweep.request(index, (component, wheel.release), way, python))
-        if not isinstance(found, Assembly):
+        outcome = attempt(index, sweep.request(index, (component, wheel.release), method, python))
+        if not isinstance(outcome, Assembly):
             return ()
-        last = last or sweep.refusal((component, wheel.release), way, found)
+        last = last or sweep.refusal((component, wheel.release), method, outcome)
     # Wheels are those of a build where the component has several.
     own = (component, f"{component}-variant")
     grounds = last.grounds if last else ()
@@ -136,10 +135,10 @@ def _own_tags(index: Index, component: str, wheel: PublishedWheel) -> tuple[str,
     )
 
 
-def machine(index: Index, way: InstallMethod) -> str:
+def machine(index: Index, method: InstallMethod) -> str:
     """The machine of the target of a way."""
-    found: str = index.header["targets"][way.target]["context"].get("machine", "")
-    return found
+    name: str = index.header["targets"][method.target]["context"].get("machine", "")
+    return name
 
 
 _TOOLKITS = {"cu": "cuda", "cuda": "cuda", "rocm": "rocm", "rocm-rel-": "rocm"}
@@ -157,15 +156,13 @@ def contradictions(matrix: Matrix, index: Index, packages: Mapping[str, str]) ->
     """Find every contradiction; `packages` are the components of packages that are called otherwise."""
     yield from merged(code_on_cpu(matrix, index), "releases", "facts")
     yield from unread_requirements(matrix, packages)
-    yield from merged(without_wheel(matrix, index), "releases", "facts")
-    yield from merged(old_toolkits(matrix, index), "releases", "facts")
-    yield from merged(two_lines(matrix, index), "releases", "facts")
-    yield from merged(pure_unread(matrix, index), "releases", "facts")
+    for search in (without_wheel, old_toolkits, two_lines, pure_unread):
+        yield from merged(search(matrix, index), "releases", "facts")
     yield from read_before(matrix)
 
 
 def code_on_cpu(matrix: Matrix, index: Index) -> Iterator[codes.DeviceCodeOnCpu]:
-    """Builds for the CPU in which somebody read code for devices."""
+    """Builds for the CPU that are said to have device code."""
     for claim in _of_builds(matrix, ("arch",), "limits"):
         for build in _build_values(matrix, index, claim):
             if build.attributes["accelerator"] == "none" and _archs(index, claim.selector):
@@ -199,11 +196,11 @@ def unread_requirements(
 
 
 def without_wheel(matrix: Matrix, index: Index) -> Iterator[codes.WheelWithoutFile]:
-    """Releases with compiled code of which no file is a wheel for a machine, and that facts let go as one there."""
+    """Releases with compiled code and no wheel for a machine, which no fact refuses as a wheel there."""
     built = {
-        (matrix.components[one.component].variant_of, one.attributes["release"])
-        for one in matrix.releases.values()
-        if matrix.components[one.component].variant_of
+        (matrix.components[build.component].variant_of, build.attributes["release"])
+        for build in matrix.releases.values()
+        if matrix.components[build.component].variant_of
     }
     for (component, version), release in matrix.releases.items():
         files = _files(matrix, release)
@@ -228,21 +225,23 @@ def without_wheel(matrix: Matrix, index: Index) -> Iterator[codes.WheelWithoutFi
 
 def _is_compiled(matrix: Matrix, index: Index, component: str) -> bool:
     code = index.header["components"][component].get("code", "")
-    part = matrix.components[component]
-    return code not in _RUNS_ANYWHERE and (part.variants or bool(code and part.accelerators))
+    if code in _RUNS_ANYWHERE:
+        return False
+    known = matrix.components[component]
+    return known.variants or bool(code and known.accelerators)
 
 
 def _refused(index: Index, component: str, release: int, machine: str) -> bool:
-    """Whether facts say that a release is no wheel for a machine, or that nobody knows of one."""
-    given = {
+    """Whether facts say that a release has no wheel for a machine, or that none is known."""
+    context = {
         "from": index.scale("from").bit("wheel"),
         "machine": index.scale("machine").bit(machine),
     }
     facts = index.component(component)
     return any(
         not binding.allowed & bit
-        and all(mask & given.get(name, 0) for name, mask in binding.conditions.items())
-        for name, bit in given.items()
+        and all(mask & context.get(name, 0) for name, mask in binding.conditions.items())
+        for name, bit in context.items()
         for binding in facts.about(name, release)
     )
 
@@ -252,11 +251,11 @@ def old_toolkits(matrix: Matrix, index: Index) -> Iterator[codes.OldToolkit]:
     for claim in _of_builds(matrix, _TOOLKITS.values(), "requires"):
         toolkit = claim.component
         makes = union(
-            _made(index, toolkit, bit)
+            _supported_archs(index, toolkit, bit)
             for bit in bits(index.scale(toolkit).select(claim.selector) & ~1)
         )
         for build in _build_values(matrix, index, claim):
-            # Of a toolkit of which nobody knows what it makes nothing is too old.
+            # Nothing is too old for a toolkit whose archs are unknown.
             newer = _archs(index, build.attributes["archs"]) & ~makes if makes else 0
             if newer:
                 yield codes.OldToolkit(
@@ -274,13 +273,13 @@ def two_lines(matrix: Matrix, index: Index) -> Iterator[codes.TwoLines]:
     """Builds under two lines in two files, and those whose line is not of the toolkit that was read inside."""
     same: dict[tuple[str, ...], list[Release]] = {}
     for build in matrix.releases.values():
-        told = build.attributes
+        attributes = build.attributes
         # On another channel each line has an address of its own.
         if matrix.components[build.component].variant_of and (
-            matrix.channels[told["channel"]].default
+            matrix.channels[attributes["channel"]].default
         ):
-            place = build.component, *(told.get(key, "") for key in _ONE_FILE)
-            same.setdefault(place, []).append(build)
+            identity = build.component, *(attributes.get(key, "") for key in _FILE_ATTRIBUTES)
+            same.setdefault(identity, []).append(build)
     for several in same.values():
         if len({build.node.where.path for build in several}) > 1:
             yield _two_lines(matrix, several[0], several[1].attributes["line"], several[1])
@@ -293,8 +292,7 @@ def two_lines(matrix: Matrix, index: Index) -> Iterator[codes.TwoLines]:
                 yield _two_lines(matrix, build, line).replace(facts=(claim.id,))
 
 
-_CPU = "cpu"
-_ONE_FILE = ("release", "channel", "machine", "install", "abi")
+_FILE_ATTRIBUTES = ("release", "channel", "machine", "install", "abi")
 
 
 def _two_lines(
@@ -307,23 +305,23 @@ def _two_lines(
         machine=build.attributes["machine"],
         line=build.attributes["line"],
         actual=other,
-        facts=tuple(f"{one.component}=={one.version}" for one in (rival, build) if one),
+        facts=tuple(f"{side.component}=={side.version}" for side in (rival, build) if side),
     )
 
 
 def _toolkit(line: str, toolkit: str) -> str:
     """The major release of a toolkit that a line names: `cu126` is of 12; "" where it does not say."""
-    found = _LINE.match(line)
-    if found is None:
-        return ABSENT if line == _CPU else ""
-    if _TOOLKITS[found[1]] != toolkit:
+    match = _LINE.match(line)
+    if match is None:
+        return ABSENT if line == "cpu" else ""
+    if _TOOLKITS[match[1]] != toolkit:
         return ABSENT
-    first, two = found[2][:1], found[2][:2]
+    first, two = match[2][:1], match[2][:2]
     return two if int(two) < _FIRST_MAJOR_YET_TO_COME else first
 
 
 def pure_unread(matrix: Matrix, index: Index) -> Iterator[codes.PureUnread]:
-    """Releases of which nobody read the code for devices, and whose wheels are Python alone."""
+    """Releases whose device code is marked as unread although their wheels are pure Python."""
     for claim in matrix.claims.values():
         component, selector = claim.when[0]
         if (claim.component, claim.evidence) != ("device", UNKNOWN):
@@ -331,7 +329,7 @@ def pure_unread(matrix: Matrix, index: Index) -> Iterator[codes.PureUnread]:
         scale = index.scale(component)
         for version in scale.named(scale.select(selector)):
             files = _files(matrix, matrix.releases[component, version])
-            # A wheel for any machine may hold libraries all the same, which somebody has read.
+            # A wheel for any machine may have libraries all the same, which another fact was read from.
             if (
                 files
                 and all(file.endswith(_PURE) for file in files)
@@ -348,17 +346,17 @@ def pure_unread(matrix: Matrix, index: Index) -> Iterator[codes.PureUnread]:
 
 def read_before(matrix: Matrix) -> Iterator[codes.ReadBefore]:
     """Tables of releases that cite METADATA, and do not say whether it was read whole."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for (component, version), release in matrix.releases.items():
         row = matrix.rows.get(release.id)
         if (
             row is not None
-            and row.table not in told
+            and row.table not in reported
             and row.table not in matrix.requirements
             and not matrix.components[component].variant_of
             and _METADATA.search(row.where)
         ):
-            told.add(row.table)
+            reported.add(row.table)
             yield codes.ReadBefore(
                 severity="error",
                 component=component,
@@ -391,13 +389,13 @@ def _archs(index: Index, selector: str) -> int:
     return index.scale("arch").select(selector) & ~1 if selector not in ("", UNKNOWN) else 0
 
 
-def _made(index: Index, toolkit: str, release: int) -> int:
-    """The archs that a release of a toolkit makes code for, 0 where nobody knows."""
-    found = -1
+def _supported_archs(index: Index, toolkit: str, release: int) -> int:
+    """The archs that a release of a toolkit makes code for, 0 where they are unknown."""
+    archs = -1
     for binding in index.component(toolkit).about("arch", release):
         if binding.kind == "limits" and binding.evidence != UNKNOWN and not binding.conditions:
-            found &= binding.allowed
-    return 0 if found == -1 else found & ~1
+            archs &= binding.allowed
+    return 0 if archs == -1 else archs & ~1
 
 
 def _files(matrix: Matrix, release: Release) -> list[str]:
@@ -441,7 +439,7 @@ class AuditRules(Value):
         """The platform as uv names it: the newest whose glibc is not younger, the oldest where none is."""
         # Wheels for an older glibc run on a newer one and not the other way round: a name above that of the answer
         # would let uv take wheels that do not start there.
-        fits = [one for one in self.glibc if not glibc or _numbers(one) <= _numbers(glibc)]
+        fits = [name for name in self.glibc if not glibc or _numbers(name) <= _numbers(glibc)]
         return f"{machine}-manylinux_{(fits or self.glibc)[-1 if fits else 0].replace('.', '_')}"
 
 
@@ -473,7 +471,7 @@ def rules(path: str = "") -> AuditRules:
     }
     if "default" not in floors:
         fields["floors"].fail("there is no default floor", expected="`default:`")
-    glibc = tuple(one.string("glibc") for one in fields["glibc"].sequence("glibc"))
+    glibc = tuple(node.string("glibc") for node in fields["glibc"].sequence("glibc"))
     return AuditRules(ages=tuple(ages), glibc=glibc, floors=floors)
 
 
@@ -481,21 +479,21 @@ def findings(
     matrix: Matrix,
     index: Index,
     families: Iterable[FamilyCoverage],
-    held: AuditRules,
+    rules: AuditRules,
     today: date,
     packages: Mapping[str, str],
 ) -> Iterator[Finding]:
     """Everything that can be found wrong without asking a source; `packages` are the components of packages."""
-    yield from uncovered(families, held)
-    yield from aged(matrix, held, today)
+    yield from uncovered(families, rules)
+    yield from aged(matrix, rules, today)
     yield from otherwise(matrix, index)
     yield from contradictions(matrix, index, packages)
 
 
-def uncovered(families: Iterable[FamilyCoverage], held: AuditRules) -> Iterator[Finding]:
-    """Components of which fewer releases are known than their floor asks for."""
+def uncovered(families: Iterable[FamilyCoverage], rules: AuditRules) -> Iterator[Finding]:
+    """Components with fewer known releases than their floor requires."""
     for family in families:
-        floor = held.floor(family.component)
+        floor = rules.floor(family.component)
         if family.published and family.share < floor:
             yield codes.BelowFloor(
                 severity="warning",
@@ -508,11 +506,11 @@ def uncovered(families: Iterable[FamilyCoverage], held: AuditRules) -> Iterator[
             )
 
 
-def aged(matrix: Matrix, held: AuditRules, today: date) -> Iterator[Finding]:
+def aged(matrix: Matrix, rules: AuditRules, today: date) -> Iterator[Finding]:
     """Sources that were read longer ago than their kind may be."""
     read = cited(matrix)
     for name, source in sorted(matrix.sources.items()):
-        limit = next((one for one in held.ages if one.at.search(source.at)), None)
+        limit = next((age for age in rules.ages if age.at.search(source.at)), None)
         days = (today - date.fromisoformat(source.read)).days
         # That nothing is read in a source is a finding of `check`.
         if limit and limit.days and days > limit.days and name in read:
@@ -528,42 +526,38 @@ def aged(matrix: Matrix, held: AuditRules, today: date) -> Iterator[Finding]:
 
 
 def otherwise(matrix: Matrix, index: Index) -> Iterator[Finding]:
-    """Disputes between a table that a harvester wrote and one that somebody reviewed."""
+    """Disputes between a table that a harvester wrote and a reviewed one."""
     files = {
         row.table: claim.node.where.path
         for claim in matrix.claims.values()
         for row in (matrix.rows[claim.row],)
     }
-    for found in disputes(matrix, index):
-        tables = found.rival, found.deciding
-        harvested = [name for name in tables if _is_harvested(files.get(name, ""))]
-        # Two that were harvested, or two that were reviewed, are disputes like any other, which `check` tells.
+    for dispute in disputes(matrix, index):
+        tables = dispute.rival, dispute.deciding
+        harvested = [name for name in tables if basename(dirname(files.get(name, ""))) == HARVESTED]
+        # Disputes between two harvested or two reviewed tables are reported by `check`.
         if len(harvested) == 1:
             curated = next(name for name in tables if name not in harvested)
             yield codes.HarvestedOtherwise(
                 severity="info",
-                component=found.component,
-                releases=found.releases,
-                about=found.about,
+                component=dispute.component,
+                releases=dispute.releases,
+                about=dispute.about,
                 harvested=harvested[0],
                 curated=curated,
-                facts=found.facts,
-                where=found.where,
+                facts=dispute.facts,
+                where=dispute.where,
             )
 
 
-def _is_harvested(path: str) -> bool:
-    return basename(dirname(path)) == HARVESTED
-
-
-WAYS = ("answered", "refused", "unknown")
+OUTCOMES = ("answered", "refused", "unknown")
 """What came of asking for a release in one way."""
 PUBLISHED = "published"
 """The data table of published releases: how many of each `component`, in how many `series`, and the `newest`."""
 
 
 class FamilyCoverage(Document):
-    """One component; `published` is None where nobody asked how many there are, and only a framework has targets."""
+    """One component; `published` is None where the index was not read, and only a framework has targets."""
 
     component: str
     title: str
@@ -580,7 +574,7 @@ class FamilyCoverage(Document):
 
     @property
     def share(self) -> int:
-        """The share of the published releases that is known, in percent; 100 where nobody knows how many there are."""
+        """The share of the published releases that is known, in percent; 100 where their number is unknown."""
         # More may be known than the index lists now, as of releases that are gone. Rounded down, so that 100 is all.
         return 100 * min(self.known, self.published) // self.published if self.published else 100
 
@@ -618,8 +612,8 @@ def family_coverage(
             newest_published=latest,
             variants=_builds(matrix, index, name),
             targets=_by_target(own),
-            facts=_counted(facts.get(name, ())),
-            answers=_counted(one for outcome in own for one in outcome.evidence),
+            facts=_count_evidence(facts.get(name, ())),
+            answers=_count_evidence(evidence for outcome in own for evidence in outcome.evidence),
         )
 
 
@@ -628,15 +622,15 @@ def harvested_releases(matrix: Matrix) -> dict[str, tuple[int, str]]:
 
     Of a component with a release for each series so many series.
     """
-    found: dict[str, tuple[int, str]] = {}
+    published: dict[str, tuple[int, str]] = {}
     for row in matrix.rows.values():
         if row.table == PUBLISHED:
             cells = dict(row.cells)
-            # Of several packages of one component the one with most releases stands for it.
+            # Of several packages of one component the one with most releases counts.
             name = cells["component"]
             kind = "series" if matrix.components[name].scheme == "series" else "releases"
-            found[name] = max((int(cells[kind]), cells["newest"]), found.get(name, (0, "")))
-    return found
+            published[name] = max((int(cells[kind]), cells["newest"]), published.get(name, (0, "")))
+    return published
 
 
 def _builds(matrix: Matrix, index: Index, name: str) -> int:
@@ -650,13 +644,13 @@ def _builds(matrix: Matrix, index: Index, name: str) -> int:
 def _by_target(outcomes: Iterable[ReleaseOutcome]) -> dict[str, dict[str, int]]:
     counts: dict[str, dict[str, int]] = {}
     for outcome in outcomes:
-        held = (outcome.answered, united(outcome.refused, "ways"), united(outcome.unread, "ways"))
-        for word, ways in zip(WAYS, held, strict=True):
-            for way in ways:
-                counts.setdefault(way.target, dict.fromkeys(WAYS, 0))[word] += 1
+        groups = (outcome.answered, united(outcome.refused, "ways"), united(outcome.unread, "ways"))
+        for key, methods in zip(OUTCOMES, groups, strict=True):
+            for method in methods:
+                counts.setdefault(method.target, dict.fromkeys(OUTCOMES, 0))[key] += 1
     return counts
 
 
-def _counted(evidence: Iterable[str]) -> dict[str, int]:
-    found = list(evidence)
-    return {word: found.count(word) for word in words.WORDS if word in found}
+def _count_evidence(evidence: Iterable[str]) -> dict[str, int]:
+    grades = list(evidence)
+    return {grade: grades.count(grade) for grade in words.WORDS if grade in grades}

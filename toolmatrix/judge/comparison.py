@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.model import Inventory
 
     Why = Callable[[str], tuple[str, str]]
-    """Why a feature matters, and the source that says so; nothing where nobody knows."""
+    """Why a feature matters, and the source that says so; empty where it is unknown."""
     Judgement = tuple[str, str, str]
     """A verdict, why, and the source that says so."""
     Sides = tuple["_Side", "_Side"]
@@ -52,10 +52,10 @@ class ComparedKind(Value):
     none: str = ""
     by: str = ""
 
-    def shown(self, name: str) -> str:
+    def label(self, name: str) -> str:
         """The part of a name that people read: the group of the pattern, where one took part."""
-        found = self.of.fullmatch(name)
-        return next((part for part in found.groups() if part), name) if found else name
+        match = self.of.fullmatch(name)
+        return next((group for group in match.groups() if group), name) if match else name
 
 
 class DerivationStep(Value):
@@ -126,9 +126,9 @@ class DifferenceRule(Value):
 
     def _valued(self, values: tuple[str, str]) -> bool:
         # Turned round a comparison says the same, so that a rule fits both ways.
-        one, other = self.values
-        there, back = zip(values, values[::-1], strict=True)
-        return any(one.fullmatch(a) and other.fullmatch(b) for a, b in (there, back))
+        first, second = self.values
+        orders = values, values[::-1]
+        return any(first.fullmatch(a) and second.fullmatch(b) for a, b in orders)
 
     def _near(self, values: tuple[str, str]) -> bool:
         if not all(value.isdecimal() for value in values):
@@ -153,9 +153,9 @@ class PortingCatalog(Value):
 
     def kind(self, name: str) -> ComparedKind | None:
         """The kind of a name; None for one that is not compared."""
-        if any(one.fullmatch(name) for one in self.ignored):
+        if any(pattern.fullmatch(name) for pattern in self.ignored):
             return None
-        return next((one for one in self.kinds if one.of.fullmatch(name)), None)
+        return next((kind for kind in self.kinds if kind.of.fullmatch(name)), None)
 
     def spelt(self, text: str, architecture: str) -> str:
         """A text with one spelling for what each architecture calls by its own name."""
@@ -168,40 +168,44 @@ class PortingCatalog(Value):
         return next((unit for pattern, unit in self.units if pattern.fullmatch(name)), "")
 
     def rule(self, pair: Pair) -> DifferenceRule | None:
-        """The first rule that speaks of a difference."""
+        """The first rule that fits a difference."""
         return next((rule for rule in self.rules if rule.fits(pair)), None)
 
 
 @lru_cache(maxsize=1)
 def load() -> PortingCatalog:
     """The catalog that comes with the program."""
-    held = load_yaml(porting_path())
+    document = load_yaml(porting_path())
     # Findings name a source as people would look it up; the names of the file are its own.
-    sources = {name: f"{one['title']}, {one['at']}" for name, one in held["sources"].items()}
+    sources = {name: f"{page['title']}, {page['at']}" for name, page in document["sources"].items()}
     return PortingCatalog(
-        kinds=tuple(ComparedKind(**_made(fields, sources)) for fields in held["kinds"]),
-        ignored=tuple(re.compile(fields["of"]) for fields in held["ignored"]),
-        same={fields["of"]: fields["as"] for fields in held["same"]},
-        effects=tuple(_effect(fields, sources) for fields in held["effects"]),
-        spellings=_spellings(held["spellings"]),
-        alike=tuple(Alike(**_made(fields, sources)) for fields in held["alike"]),
-        units=tuple((re.compile(one["of"]), one["unit"]) for one in held["units"]),
-        packages={name: several[0] for several in held["packages"] for name in several},
-        renamed=re.compile(held["renamed"]["drop"]),
-        rules=tuple(DifferenceRule(**_made(fields, sources)) for fields in held["rules"]),
+        kinds=tuple(
+            ComparedKind(**_compile_fields(fields, sources)) for fields in document["kinds"]
+        ),
+        ignored=tuple(re.compile(fields["of"]) for fields in document["ignored"]),
+        same={fields["of"]: fields["as"] for fields in document["same"]},
+        effects=tuple(_effect(fields, sources) for fields in document["effects"]),
+        spellings=_spellings(document["spellings"]),
+        alike=tuple(Alike(**_compile_fields(fields, sources)) for fields in document["alike"]),
+        units=tuple((re.compile(entry["of"]), entry["unit"]) for entry in document["units"]),
+        packages={name: several[0] for several in document["packages"] for name in several},
+        renamed=re.compile(document["renamed"]["drop"]),
+        rules=tuple(
+            DifferenceRule(**_compile_fields(fields, sources)) for fields in document["rules"]
+        ),
     )
 
 
-def _made(fields: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+def _compile_fields(fields: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, Any]:
+    compiled: dict[str, Any] = {}
     for name, value in fields.items():
         if name in ("of", "drop", "without"):
-            made[name] = re.compile(value)
+            compiled[name] = re.compile(value)
         elif name == "values":
-            made[name] = tuple(map(re.compile, value))
+            compiled[name] = tuple(map(re.compile, value))
         else:
-            made[name] = tuple(value) if isinstance(value, list) else value
-    return made | {"source": sources[fields["source"]]} if "source" in fields else made
+            compiled[name] = tuple(value) if isinstance(value, list) else value
+    return compiled | {"source": sources[fields["source"]]} if "source" in fields else compiled
 
 
 def _effect(fields: Mapping[str, Any], sources: Mapping[str, str]) -> DerivedProperty:
@@ -213,19 +217,19 @@ def _effect(fields: Mapping[str, Any], sources: Mapping[str, str]) -> DerivedPro
         )
         for step in fields["steps"]
     )
-    return DerivedProperty(**_made(fields, sources) | {"steps": steps})
+    return DerivedProperty(**_compile_fields(fields, sources) | {"steps": steps})
 
 
-def _spellings(held: Iterable[Mapping[str, Any]]) -> dict[str, tuple[tuple[str, str], ...]]:
+def _spellings(entries: Iterable[Mapping[str, Any]]) -> dict[str, tuple[tuple[str, str], ...]]:
     # In the order of the file: a triplet contains a name of its architecture, and is replaced before that.
-    found: dict[str, tuple[tuple[str, str], ...]] = {}
-    for one in held:
-        for architecture, several in one.items():
-            # Beside the lists of architectures stands the common name.
+    spellings: dict[str, tuple[tuple[str, str], ...]] = {}
+    for entry in entries:
+        for architecture, several in entry.items():
+            # The common name is a field beside the lists of architectures.
             if isinstance(several, list):
-                pairs = tuple((own, one["name"]) for own in several)
-                found[architecture] = found.get(architecture, ()) + pairs
-    return found
+                pairs = tuple((own, entry["name"]) for own in several)
+                spellings[architecture] = spellings.get(architecture, ()) + pairs
+    return spellings
 
 
 _NOT_READ = "on a machine, only variables that affect builds and speed are read"
@@ -236,7 +240,7 @@ class _Item(Value):
     """One thing of one side: its values, where the first was seen, what it is called there, and its package manager."""
 
     values: tuple[str, ...]
-    seen: Seen
+    sighting: Seen
     called: str = ""
     manager: str = ""
 
@@ -244,10 +248,10 @@ class _Item(Value):
     def value(self) -> str:
         return ", ".join(self.values)
 
-    def held(self, kind: ComparedKind) -> Held:
+    def describe(self, kind: ComparedKind) -> Held:
         """The value to report; where only names count, that it is there."""
         value = "yes" if kind.by == "name" else self.value
-        return Held(value=value, seen_by=self.seen.seen_by, where=self.seen.where)
+        return Held(value=value, seen_by=self.sighting.seen_by, where=self.sighting.where)
 
 
 class _Side:
@@ -257,12 +261,12 @@ class _Side:
         self.inventory = inventory
         self.catalog = catalog
         self.architecture = inventory.platform.partition("/")[2].partition("/")[0]
-        self.skipped = {one.what: one.reason for one in inventory.skipped}
+        self.skipped = {entry.what: entry.reason for entry in inventory.skipped}
         self.items: dict[str, _Item] = {}
         self.kinds: dict[str, ComparedKind] = {}
         # A saved inventory may name things without a sighting.
-        self.features = {name: held for name, held in inventory.features.items() if held}
-        for name, item in self._found():
+        self.features = {name: several for name, several in inventory.features.items() if several}
+        for name, item in self._read_items():
             kind = catalog.kind(name)
             if kind is not None:
                 # Two things of one name for both sides, such as two packages, are one item.
@@ -272,35 +276,36 @@ class _Side:
                 self.kinds[name] = kind
         self.has = {kind.kind for kind in self.kinds.values()}
         # A lock is neither: it says nothing of what it does not hold.
-        word = "image" if REST not in self.skipped else ""
-        self.subject = "machine" if "kernel" in self.has else word
+        software = "image" if REST not in self.skipped else ""
+        self.subject = "machine" if "kernel" in self.has else software
         labels = inventory.features.get("label:" + COMPONENTS, ())
-        self.listed = frozenset(labels[0].version.split()) if labels else None
+        self.labelled = frozenset(labels[0].version.split()) if labels else None
 
-    def _found(self) -> Iterator[tuple[str, _Item]]:
+    def _read_items(self) -> Iterator[tuple[str, _Item]]:
         for name, several in self.inventory.components.items():
             if not several:
                 continue
-            default = next((one for one in several if one.default), several[0])
+            default = next((sighting for sighting in several if sighting.default), several[0])
             # Nobody knows which of them a user gets, so that none of them can differ from the other side.
             if not default.default and f"{WHICH}{name}" in self.skipped:
                 continue
-            yield f"component:{name}", _Item(values=(default.version,), seen=default)
+            yield f"component:{name}", _Item(values=(default.version,), sighting=default)
         for name, several in self.features.items():
-            values = tuple(sorted({one.version for one in several}))
+            values = tuple(sorted({sighting.version for sighting in several}))
             manager, _, called = name.partition(":")
-            item = _Item(values=values, seen=several[0])
+            item = _Item(values=values, sighting=several[0])
             if manager in _MANAGERS:
                 item = item.replace(called=called, manager=manager)
             yield self._named(name), item
         if self.architecture and "arch" not in self.inventory.features:
-            seen = Seen(version=self.architecture, seen_by="platform", where="")
-            yield "arch", _Item(values=(self.architecture,), seen=seen)
-        for one in self.inventory.sonames:
-            if not one.found:
-                there = f"there is {', '.join(one.others)}" if one.others else "missing"
-                seen = Seen(version=there, seen_by="loader", where=next(iter(one.needed_by), ""))
-                yield self._named(f"needs:{one.name}"), _Item(values=(there,), seen=seen)
+            sighting = Seen(version=self.architecture, seen_by="platform", where="")
+            yield "arch", _Item(values=(self.architecture,), sighting=sighting)
+        for soname in self.inventory.sonames:
+            if not soname.found:
+                there = f"there is {', '.join(soname.others)}" if soname.others else "missing"
+                where = next(iter(soname.needed_by), "")
+                sighting = Seen(version=there, seen_by="loader", where=where)
+                yield self._named(f"needs:{soname.name}"), _Item(values=(there,), sighting=sighting)
         yield from self._effects()
 
     def _named(self, name: str) -> str:
@@ -319,14 +324,14 @@ class _Side:
 
     def _step(self, step: DerivationStep) -> _Item | None:
         """The value by one step of an effect; None where the step does not apply."""
-        name = next((one for one in self.features if step.of and step.of.fullmatch(one)), "")
+        name = next((key for key in self.features if step.of and step.of.fullmatch(key)), "")
         if name:
-            held = self.features[name]
-            values = {step.value} if step.value else {one.version for one in held}
-            return _Item(values=tuple(sorted(values)), seen=held[0])
+            sightings = self.features[name]
+            values = {step.value} if step.value else {sighting.version for sighting in sightings}
+            return _Item(values=tuple(sorted(values)), sighting=sightings[0])
         if step.arch and step.arch == self.architecture:
-            seen = Seen(version=step.value, seen_by="architecture", where=step.arch)
-            return _Item(values=(step.value,), seen=seen)
+            sighting = Seen(version=step.value, seen_by="architecture", where=step.arch)
+            return _Item(values=(step.value,), sighting=sighting)
         return None
 
     def value(self, name: str) -> str:
@@ -334,7 +339,7 @@ class _Side:
         return self.items[name].value if name in self.items else ""
 
     def blind(self, name: str, kind: ComparedKind) -> str | None:
-        """The reason why this side cannot tell of something that it lacks; None where lacking it is an answer."""
+        """The reason why this side does not know what it lacks; None where lacking it is an answer."""
         feature, _, bare = name.partition(":")
         managers = _MANAGERS if feature == "package" else ()
         for what in (name, bare, WHICH + bare, feature, *managers, kind.kind, kind.group, REST):
@@ -342,14 +347,14 @@ class _Side:
                 return self.skipped[what]
         # Nothing of a kind is an answer only where something shows that the side was asked for that kind.
         proof = kind.none or kind.kind
-        return None if proof == ALWAYS or proof in self.has else "it has no information about them"
+        return None if proof == ALWAYS or proof in self.has else "it has no information about these"
 
     def compared(self, name: str, text: str) -> str:
         """A value as it is compared: spelt in common, and without what never counts."""
         text = self.catalog.spelt(text, self.architecture)
-        for one in self.catalog.alike:
-            if one.of.fullmatch(name):
-                text = one.drop.sub("", text)
+        for rule in self.catalog.alike:
+            if rule.of.fullmatch(name):
+                text = rule.drop.sub("", text)
         return text
 
 
@@ -362,16 +367,16 @@ class _Pairing:
         self.why = why
         self.catalog = sides[0].catalog
         self.names = sides[0].items.keys() | sides[1].items.keys()
-        asked = {
+        properties = {
             "architecture": [side.architecture for side in sides],
             "distribution": [side.value("component:distro") for side in sides],
             "char": [side.value("effect:char") for side in sides],
             "subject": [side.subject for side in sides],
         }
         self.holds = frozenset(
-            f"{'same' if one == other else 'other'}-{word}"
-            for word, (one, other) in asked.items()
-            if one and other
+            f"{'same' if left == right else 'other'}-{name}"
+            for name, (left, right) in properties.items()
+            if left and right
         )
 
     def items(self, name: str) -> tuple[_Item | None, _Item | None]:
@@ -379,11 +384,11 @@ class _Pairing:
         return self.sides[0].items.get(name), self.sides[1].items.get(name)
 
     def blind(self, name: str, kind: ComparedKind) -> tuple[int, str] | None:
-        """The side that lacks something only because it cannot tell of it, and why."""
-        for place, (side, item) in enumerate(zip(self.sides, self.items(name), strict=True)):
+        """The side that lacks something only because it was not read there, and why."""
+        for index, (side, item) in enumerate(zip(self.sides, self.items(name), strict=True)):
             reason = self._unread(side, name) or side.blind(name, kind) if item is None else None
             if reason is not None:
-                return place, reason
+                return index, reason
         return None
 
     def _unread(self, side: _Side, name: str) -> str | None:
@@ -392,30 +397,32 @@ class _Pairing:
 
     def difference(self, name: str, kind: ComparedKind) -> Difference:
         """Something that is not the same, judged."""
-        one, other = self.items(name)
+        old, new = self.items(name)
         # Package managers may call a thing by two names, and then it goes by the one for both.
-        called = {item.called for item in (one, other) if item}
-        verdict, why, source = self._alike(name) or self._locked(name) or self._judged(name)
+        called = {item.called for item in (old, new) if item}
+        verdict, why, source = self._alike(name) or self._locked(name) or self._judge(name)
         return Difference(
             group=kind.group,
             kind=kind.kind,
             name=name,
-            shown=(called.pop() if len(called) == 1 else "") or kind.shown(name),
-            old=one.held(kind) if one else None,
-            new=other.held(kind) if other else None,
+            shown=(called.pop() if len(called) == 1 else "") or kind.label(name),
+            old=old.describe(kind) if old else None,
+            new=new.describe(kind) if new else None,
             verdict=verdict,
             why=why,
             source=source,
             unit=self.catalog.unit(name),
         )
 
-    def _judged(self, name: str) -> Judgement:
+    def _judge(self, name: str) -> Judgement:
         # What no rule expects is suspicious, for the reason why it matters at all.
         rule = self.catalog.rule(self._pair(name))
         if rule is not None:
             return rule.verdict, rule.why, rule.source
-        effect = next((one for one in self.catalog.effects if f"effect:{one.name}" == name), None)
-        return SUSPICIOUS, *((effect.why, effect.source) if effect else self.why(name))
+        for effect in self.catalog.effects:
+            if name == f"effect:{effect.name}":
+                return SUSPICIOUS, effect.why, effect.source
+        return SUSPICIOUS, *self.why(name)
 
     def _pair(self, name: str) -> Pair:
         holder, words = None, set(self.holds)
@@ -424,7 +431,8 @@ class _Pairing:
         ):
             if item is None:
                 holder = opposite.architecture
-                if side.listed is not None and name.removeprefix("component:") not in side.listed:
+                bare = name.removeprefix("component:")
+                if side.labelled is not None and bare not in side.labelled:
                     words.add("unlisted")
         return Pair(
             name=name,
@@ -435,36 +443,41 @@ class _Pairing:
         )
 
     def _alike(self, name: str) -> Judgement | None:
-        one, other = self.items(name)
-        if one is None or other is None:
+        old, new = self.items(name)
+        if old is None or new is None:
             return None
-        both = tuple(zip(self.sides, (one, other), strict=True))
+        both = tuple(zip(self.sides, (old, new), strict=True))
         spelt = [
-            {self.catalog.spelt(v, side.architecture) for v in held.values} for side, held in both
+            {self.catalog.spelt(v, side.architecture) for v in item.values} for side, item in both
         ]
         if spelt[0] == spelt[1]:
             return EXPECTED, "each names its own architecture", ""
-        bare = [{side.compared(name, v) for v in held.values} for side, held in both]
+        bare = [{side.compared(name, v) for v in item.values} for side, item in both]
         if bare[0] != bare[1]:
             return None
         # One was dropped, or the values would differ still.
-        part = next(
-            part
-            for part in self.catalog.alike
-            if part.of.fullmatch(name) and any(map(part.drop.search, (*spelt[0], *spelt[1])))
+        rule = next(
+            rule
+            for rule in self.catalog.alike
+            if rule.of.fullmatch(name) and any(map(rule.drop.search, (*spelt[0], *spelt[1])))
         )
-        return EXPECTED, part.why, part.source
+        return EXPECTED, rule.why, rule.source
 
     def _locked(self, name: str) -> Judgement | None:
         """The judgement that a lock holds what was found on either side, and holds it differently."""
         if self.locked is None or name.startswith("effect:"):
             return None
-        says = [side.items.get(name) for side in self.locked]
+        locked_items = [side.items.get(name) for side in self.locked]
         values = [side.value(name) or "none" for side in self.locked]
         # The lock explains a difference only if each side has what the lock says of it.
         agree = all(
-            item is said is None or (item and said and _covers(said, item))
-            for said, item in zip(says, self.items(name), strict=True)
+            item is locked is None
+            or (
+                item
+                and locked
+                and (locked.values == item.values or _agree(locked.value, item.value))
+            )
+            for locked, item in zip(locked_items, self.items(name), strict=True)
         )
         if not agree or values[0] == values[1]:
             return None
@@ -472,34 +485,34 @@ class _Pairing:
 
 
 def compare(
-    one: Inventory,
-    other: Inventory,
+    old: Inventory,
+    new: Inventory,
     catalog: PortingCatalog,
     why: Why = lambda _name: ("", ""),
     locked: tuple[Inventory, Inventory] | None = None,
 ) -> Comparison:
     """Compare two inventories. `locked` are what a lock says of either side, so that what it explains is expected."""
     lock_sides = (_Side(locked[0], catalog), _Side(locked[1], catalog)) if locked else None
-    pairing = _Pairing((_Side(one, catalog), _Side(other, catalog)), lock_sides, why)
+    pairing = _Pairing((_Side(old, catalog), _Side(new, catalog)), lock_sides, why)
     differences: list[Difference] = []
     same: list[tuple[str, str, str]] = []
     unseen: dict[tuple[str, str, int, str], list[str]] = {}
     kinds = pairing.sides[0].kinds | pairing.sides[1].kinds
-    order = {kind.kind: place for place, kind in enumerate(catalog.kinds)}
+    order = {kind.kind: position for position, kind in enumerate(catalog.kinds)}
     for name in sorted(kinds, key=lambda name: (order[kinds[name].kind], name)):
         kind = kinds[name]
         items = pairing.items(name)
         blind = pairing.blind(name, kind)
         if blind is not None:
-            unseen.setdefault((kind.group, kind.kind, *blind), []).append(kind.shown(name))
+            unseen.setdefault((kind.group, kind.kind, *blind), []).append(kind.label(name))
         elif _equal(name, kind, *items):
             same.append(
-                (kind.group, kind.shown(name), items[0].held(kind).value if items[0] else "")
+                (kind.group, kind.label(name), items[0].describe(kind).value if items[0] else "")
             )
         else:
             differences.append(pairing.difference(name, kind))
     return Comparison(
-        sides=(one, other),
+        sides=(old, new),
         differences=tuple(differences),
         same=tuple(same),
         unseen=tuple(
@@ -509,24 +522,20 @@ def compare(
     )
 
 
-def _equal(name: str, kind: ComparedKind, one: _Item | None, other: _Item | None) -> bool:
-    if one is None or other is None:
+def _equal(name: str, kind: ComparedKind, old: _Item | None, new: _Item | None) -> bool:
+    if old is None or new is None:
         return False
-    if kind.by == "name" or one.values == other.values:
+    if kind.by == "name" or old.values == new.values:
         return True
     # Distributions number packages by themselves, so that only the number of the upstream release can agree.
-    if one.manager != other.manager:
-        return {*map(upstream, one.values)} == {*map(upstream, other.values)}
-    return name.startswith("component:") and _agree(one.value, other.value)
+    if old.manager != new.manager:
+        return {*map(upstream, old.values)} == {*map(upstream, new.values)}
+    return name.startswith("component:") and _agree(old.value, new.value)
 
 
-def _covers(said: _Item, item: _Item) -> bool:
-    return said.values == item.values or _agree(said.value, item.value)
-
-
-def _agree(one: str, other: str) -> bool:
+def _agree(left: str, right: str) -> bool:
     """True if two versions may be the same: one may have fewer numbers, or be a floor such as `>=450`."""
-    return _may_be(one, other) or _may_be(other, one)
+    return _may_be(left, right) or _may_be(right, left)
 
 
 def _may_be(coarse: str, fine: str) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from itertools import repeat
 
 from toolmatrix.errors import Position
 from toolmatrix.facts import lookups
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
     Solve = Callable[[Sequence[str]], Fix | None]
     """Answers the words of a request, None where it does not resolve."""
 
-# So many lines below what was not done may stand why.
+# The reason of a failure may follow so many lines below it.
 _HEADLINE = 50
-_PLACE = re.compile(r"\{(\w+)(?::(\d))?\}")
+_PLACEHOLDER = re.compile(r"\{(\w+)(?::(\d))?\}")
 
 
 def diagnose(
@@ -46,18 +45,18 @@ def diagnose(
     judge = _Judge(index, catalog, locked, solve)
     matches = [match for match in log.matches if judge.holds(match)]
     ranked = sorted(_consequent(matches), key=_rank)
-    shown = ranked[:limit] if limit else ranked
+    reported = ranked[:limit] if limit else ranked
     return Diagnosis(
         subject=log.inventory.subject,
         lines=log.lines,
         causes=tuple(
-            judge.cause(match, follows, log.inventory.subject) for match, follows in shown
+            judge.cause(match, follows, log.inventory.subject) for match, follows in reported
         ),
         followed=log.followed if matches else None,
         following=log.following if matches else 0,
-        left=len(ranked) - len(shown) + log.more,
+        left=len(ranked) - len(reported) + log.more,
         components={
-            name: tuple(seen.version for seen in several)
+            name: tuple(sighting.version for sighting in several)
             for name, several in log.inventory.components.items()
         },
     )
@@ -66,7 +65,7 @@ def diagnose(
 def _consequent(matches: Sequence[Match]) -> Iterator[tuple[Match, int]]:
     """Each failure with the line of the one that it follows from, 0 where it is a cause."""
     for match in matches:
-        # A cause stands above, or a little below where a program first says what it could not do, then why.
+        # A cause is above, or a little below where a program first prints what failed, then why.
         above = [
             other.line
             for other in matches
@@ -93,7 +92,7 @@ class _Judge:
 
     def holds(self, match: Match) -> bool:
         """Check whether the log shows the versions without which a line is no failure."""
-        return not match.signature.when or _as(match.signature.when, self.values(match))
+        return not match.signature.when or _satisfies(match.signature.when, self.values(match))
 
     def cause(self, match: Match, follows: int, subject: str) -> Cause:
         """A failure with all that is known about it."""
@@ -106,7 +105,7 @@ class _Judge:
         fix = self.fix(signature.fix, values, between)
         named = [
             name
-            for name in (_filled(template, values) for template in signature.facts)
+            for name in (_fill(template, values) for template in signature.facts)
             if name is not None and self.index.find(name) is not None
         ]
         cited = (*(ground.facts if ground else ()), *looked_up, *named)
@@ -115,8 +114,8 @@ class _Judge:
             severity=signature.severity,
             component=between[0].component,
             grounds=() if ground is None else (ground,),
-            expected=_filled(signature.expected, values) or "",
-            actual=" and ".join(_named(side) for side in between),
+            expected=_fill(signature.expected, values) or "",
+            actual=" and ".join(_describe(side) for side in between),
             facts=tuple(dict.fromkeys(cited)),
             where=Position(subject, match.line),
             signature=signature.name,
@@ -124,7 +123,7 @@ class _Judge:
             between=between,
             text=match.text,
             count=match.count,
-            do=_filled(signature.do, values) or _without(signature.do),
+            do=_fill(signature.do, values) or _without(signature.do),
             source=signature.source,
             evidence=signature.evidence,
             fix=fix,
@@ -135,22 +134,22 @@ class _Judge:
 
     def values(self, match: Match) -> dict[str, str]:
         """The values for the places of templates: groups, what was seen, and what follows from them."""
-        values = {name.replace("-", "_"): seen.version for name, seen in match.seen.items()}
+        values = {name.replace("-", "_"): sighting.version for name, sighting in match.seen.items()}
         values |= match.values
         file = match.values.get("file", "")
-        part = self.catalog.part(file or match.values.get("symbol") or "")
-        if part is not None:
+        library = self.catalog.part(file or match.values.get("symbol") or "")
+        if library is not None:
             values |= {
-                "library": part.component,
-                "counts": part.counts or part.component,
-                "part": part.counts,
+                "library": library.component,
+                "counts": library.counts or library.component,
+                "part": library.counts,
                 "major": major(file),
                 "soname": file.partition(".so.")[2],
-                "bring": part.providers(file),
+                "bring": library.providers(file),
             }
         elif file in self.index.header["components"]:
             values["library"] = file
-        # A package that is named beside another one is told as it stands, as is a component.
+        # A package that is named beside another one keeps its name, as does a component.
         lone = [name for name in ("other", "package") if values.get(name)]
         known = self.index.header["components"]
         if len(lone) == 1 and (lone == ["other"] or values["package"] not in known):
@@ -161,9 +160,10 @@ class _Judge:
         # A log names an arch or a capability, and templates may want the other.
         if values.get("arch"):
             plain = facts.sass(facts.twin(self.index, values["arch"]))
-            number = facts.number(plain)
+            capability = facts.arch_number(plain)
             values["sass"] = plain
-            values.setdefault("device", f"{number // 10}.{number % 10}" if number else plain)
+            device = f"{capability // 10}.{capability % 10}" if capability else plain
+            values.setdefault("device", device)
         elif re.fullmatch(r"\d+\.\d", values.get("device", "")):
             values["sass"] = facts.SASS + values["device"].replace(".", "")
         values["user"] = self.user(match, values)
@@ -176,31 +176,31 @@ class _Judge:
         others = {role.partition("|")[0] for role in match.signature.between}
         others |= {values.get(name, "") for name in ("library", "other", "package")}
         programs = [name for name in self.catalog.programs if name in match.seen]
-        shown = [name for name in programs if name not in others]
+        candidates = [name for name in programs if name not in others]
         called = [name for name in match.callers if name not in others]
-        # Of several programs in a log nobody knows which one failed, unless the failure names its callers.
-        return next(iter(called or (shown if len(shown) == 1 else ())), "")
+        # Which of several programs in a log failed is unknown, unless the failure names its callers.
+        return next(iter(called or (candidates if len(candidates) == 1 else ())), "")
 
     def involved(self, role: str, match: Match, values: Mapping[str, str]) -> Involved:
-        """The side that stands in a place of `between`."""
-        role, _, nobody = role.partition("|")
+        """The side for a role of `between`."""
+        role, _, default = role.partition("|")
         component, version, needed = role, "", ""
         if role == "library":
             needed = match.values.get("file") or match.values.get("symbol", "")
             component = values.get(role) or needed or role
         elif role in ("user", "package", "other", "compiler"):
-            component = values.get(role, nobody) or role
+            component = values.get(role, default) or role
             if role == "package":
                 version = values.get("spec", "").removeprefix("==") or values.get("version", "")
         else:
             version = values.get(role.replace("-", "_"), "")
-        seen = match.seen.get(component)
-        if not version and seen is not None:
-            version = seen.version
+        sighting = match.seen.get(component)
+        if not version and sighting is not None:
+            version = sighting.version
         return Involved(
             component=component,
             version=version,
-            where=seen.where if seen is not None and seen.version == version else "",
+            where=sighting.where if sighting is not None and sighting.version == version else "",
             needed=needed,
             wanted=self.locked.get(component, ""),
             bring=values.get("bring", "") if role == "library" else "",
@@ -214,35 +214,36 @@ class _Judge:
         first, second = between[0], between[-1]
         if first.component not in known or second.component not in known or first is second:
             return None, None
-        given = self.given(match)
-        found = None
+        context = self.machine_context(match)
+        incompatibility = None
         if first.version and second.version:
-            found = self.refusal(first, second, given)
+            incompatibility = self.refusal(first, second, context)
             scale = lookups.scale_of(self.index, second.component)
-            held = scale.named(lookups.selected(scale, self.version(second)))
-            # A version that stands for several releases clashes with none of them in particular.
-            found = found and found.replace(clashing=tuple(held) if len(held) == 1 else ())
+            releases = scale.named(lookups.selected(scale, self.version(second)))
+            # A version that matches several releases clashes with none of them in particular.
+            clashing = tuple(releases) if len(releases) == 1 else ()
+            incompatibility = incompatibility and incompatibility.replace(clashing=clashing)
         # Names have no order, so that a list of those that go would advise nothing.
         if not second.version or known[first.component]["scheme"] == "names":
-            return found, None
+            return incompatibility, None
         every = lookups.scale_of(self.index, first.component).versions
         sides = ((name, first.replace(version=name)) for name in every)
-        going = tuple(name for name, side in sides if self.refusal(side, second, given) is None)
+        going = tuple(name for name, side in sides if self.refusal(side, second, context) is None)
         # A range that holds the release that failed here is none to look for another one in.
         failed = facts.releases(self.index, first.component, self.version(first))
         if failed and {*failed} <= {*going}:
-            return found, None
-        return found, (first.component, going) if 0 < len(going) < len(every) else None
+            return incompatibility, None
+        return incompatibility, (first.component, going) if 0 < len(going) < len(every) else None
 
     def refusal(
-        self, one: Involved, other: Involved, given: Mapping[str, str]
+        self, left: Involved, right: Involved, context: Mapping[str, str]
     ) -> Incompatibility | None:
         """The hard fact of either side by which it does not go with the other."""
-        for subject, object_ in ((one, other), (other, one)):
-            held = facts.releases(self.index, subject.component, self.version(subject))
+        for subject, object_ in ((left, right), (right, left)):
+            releases = facts.releases(self.index, subject.component, self.version(subject))
             version = self.version(object_)
             ground = facts.refusal(
-                self.index, subject.component, held, object_.component, version, given
+                self.index, subject.component, releases, object_.component, version, context
             )
             if ground is not None:
                 return ground
@@ -252,27 +253,29 @@ class _Judge:
         """The version of a side as the matrix names it."""
         return facts.twin(self.index, side.version) if side.component == "arch" else side.version
 
-    def given(self, match: Match) -> dict[str, str]:
+    def machine_context(self, match: Match) -> dict[str, str]:
         """The machine that the log was written on: the one it names, or that of the first target."""
         machine = next(iter(self.index.header["targets"].values()))["context"]["machine"]
-        seen = match.seen.get("machine")
-        return {"machine": match.values.get("machine") or (seen.version if seen else machine)}
+        sighting = match.seen.get("machine")
+        machine = sighting.version if sighting else machine
+        return {"machine": match.values.get("machine") or machine}
 
     def rows(self, rows: Sequence[Mapping[str, str]], values: dict[str, str]) -> tuple[str, ...]:
         """Look values up in columns of tables; a cell of the row that is found becomes a value of its own."""
         names = []
-        for one in rows:
-            wanted = _filled("{%s}" % (one.get("is") or one["most"]), values)
-            fits = _at_most if "most" in one else _same
-            found = [
+        for lookup in rows:
+            wanted = _fill("{%s}" % (lookup.get("is") or lookup["most"]), values)
+            fits = _at_most if "most" in lookup else _same
+            matches = [
                 (_numbers(next(iter(cells.values()))), name, cells)
-                for name, cells in lookups.rows(self.index, one["table"])
-                if wanted is not None and fits(cells.get(one["column"], ""), wanted)
+                for name, cells in lookups.rows(self.index, lookup["table"])
+                if wanted is not None and fits(cells.get(lookup["column"], ""), wanted)
             ]
             # The oldest release that has a value, the newest that has at most it.
-            found.sort(key=lambda row: row[0], reverse="most" in one)
-            for _, name, cells in found[:1]:
-                values[one["gives"]] = cells.get(one.get("cell", ""), next(iter(cells.values())))
+            matches.sort(key=lambda row: row[0], reverse="most" in lookup)
+            for _, name, cells in matches[:1]:
+                first = next(iter(cells.values()))
+                values[lookup["gives"]] = cells.get(lookup.get("cell", ""), first)
                 names.append(name)
         return tuple(names)
 
@@ -287,7 +290,7 @@ class _Judge:
         known = self.index.header["components"]
         failed = {side.component: side.version for side in between if side.component in known}
         for template in templates:
-            filled = _filled(template, values)
+            filled = _fill(template, values)
             if filled is None:
                 continue
             words = tuple(shlex.split(filled))
@@ -313,14 +316,14 @@ class _Judge:
 def _case(signature: Signature, values: Mapping[str, str]) -> Signature:
     """The signature as its first case has it that the values are of."""
     for case in signature.cases:
-        if _as(case.when, values):
+        if _satisfies(case.when, values):
             return signature.replace(**case.given)
     return signature
 
 
-def _as(when: Mapping[str, str], values: Mapping[str, str]) -> bool:
+def _satisfies(when: Mapping[str, str], values: Mapping[str, str]) -> bool:
     """Check that every value is known and within its selector."""
-    return all(_within(values.get(name, ""), _filled(text, values)) for name, text in when.items())
+    return all(_within(values.get(name, ""), _fill(text, values)) for name, text in when.items())
 
 
 def _within(value: str, selector: str | None) -> bool:
@@ -334,54 +337,56 @@ def _within(value: str, selector: str | None) -> bool:
         return False
 
 
-def _same_release(one: str, other: str) -> bool:
-    # A log may tell a release shorter or longer than the matrix names it.
-    short, long = sorted((one, other), key=len)
+def _same_release(left: str, right: str) -> bool:
+    # A log may name a release with fewer or more numbers than the matrix.
+    short, long = sorted((left, right), key=len)
     return bool(short) and f"{long}.".startswith(f"{short}.")
 
 
-def _filled(template: str, values: Mapping[str, str]) -> str | None:
+def _fill(template: str, values: Mapping[str, str]) -> str | None:
     """A template with its places filled, None where one cannot be; `{cuda:2}` is cut to two numbers of the version."""
-    for name, count in _PLACE.findall(template):
+    for name, count in _PLACEHOLDER.findall(template):
         if not values.get(name):
             return None
         if count and not values[name][0].isdigit():
             return None
 
-    def fill(found: re.Match[str]) -> str:
-        value = values[found[1]]
-        if not found[2]:
+    def fill(match: re.Match[str]) -> str:
+        value = values[match[1]]
+        if not match[2]:
             return value
         # A local version such as `+cu121` is no number.
-        return ".".join(value.partition("+")[0].split(".")[: int(found[2])])
+        return ".".join(value.partition("+")[0].split(".")[: int(match[2])])
 
-    return _PLACE.sub(fill, template)
+    return _PLACEHOLDER.sub(fill, template)
 
 
 def _without(template: str) -> str:
-    # What stands in brackets or between commas may go; a place in the sentence itself becomes `...`.
+    # Text in brackets or between commas may go; a placeholder in the sentence itself becomes `...`.
     plain = re.sub(
-        rf" ?\([^()]*{_PLACE.pattern}[^()]*\)|, [^,;]*{_PLACE.pattern}[^,;]*", "", template
+        rf" ?\([^()]*{_PLACEHOLDER.pattern}[^()]*\)|, [^,;]*{_PLACEHOLDER.pattern}[^,;]*",
+        "",
+        template,
     )
-    return _PLACE.sub("...", plain)
+    return _PLACEHOLDER.sub("...", plain)
 
 
-def _named(side: Involved) -> str:
+def _describe(side: Involved) -> str:
     named = f"{side.component} {side.version}".strip()
     return named + (f" ({side.needed})" if side.needed not in ("", side.component) else "")
 
 
 def _same(cell: str, value: str) -> bool:
     """Check a cell, or one of its several values, against a value, which may be of a shorter release."""
-    return any(map(_same_value, cell.split("; "), repeat(value)))
+    return any(_same_value(part, value) for part in cell.split("; "))
 
 
-def _same_value(one: str, other: str) -> bool:
+def _same_value(left: str, right: str) -> bool:
     # numpy's headers write the number of its C-API with leading zeros, and its message without.
     try:
-        return int(one, 16) == int(other, 16)
+        return int(left, 16) == int(right, 16)
     except ValueError:
-        return _same_release(one, other)
+        return _same_release(left, right)
 
 
 def _at_most(cell: str, value: str) -> bool:
@@ -390,4 +395,4 @@ def _at_most(cell: str, value: str) -> bool:
 
 def _numbers(release: str) -> list[int]:
     # A log may have digits without end, of which Python makes no number.
-    return [int(part) for part in re.findall(r"\d{1,9}", release)]
+    return [int(digits) for digits in re.findall(r"\d{1,9}", release)]

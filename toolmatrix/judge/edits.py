@@ -16,7 +16,7 @@ from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.judge.manifests import judge
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import read
-from toolmatrix.manifests.model import PYTHON, FileText, ProjectManifest, Traced
+from toolmatrix.manifests.model import PYTHON, FileText, ProjectManifest
 from toolmatrix.request.judgement import (
     ARCH,
     FINE,
@@ -41,7 +41,7 @@ _VERSION = re.compile(r"(?P<sign>[=~<>!^]*)(?P<blank>\s*)(?P<version>[^+,|]*)(?P
 
 
 class Replacement(NamedTuple):
-    """Letters of a file, and what stands in their place."""
+    """A range of a file, and the text that replaces it."""
 
     source: FileText
     start: int
@@ -50,24 +50,23 @@ class Replacement(NamedTuple):
 
     @property
     def old(self) -> str:
-        """What stood there."""
+        """The text that is replaced."""
         return self.source.text[self.start : self.end]
 
 
-def smallest(index: Index, judged: JudgedManifest) -> Edit | None:
+def smallest(index: Index, judgement: JudgedManifest) -> Edit | None:
     """The edit after which nothing is refused, None where none was found."""
-    search = _Search(index, judged)
-    return search.found()
+    return _Search(index, judgement).find_edit()
 
 
 class _Search:
-    def __init__(self, index: Index, judged: JudgedManifest) -> None:
+    def __init__(self, index: Index, judgement: JudgedManifest) -> None:
         self.index = index
-        self.first = judged
+        self.first = judgement
         self.tried = 0
 
-    def found(self) -> Edit | None:
-        current, left = self.first, _hard(self.first)
+    def find_edit(self) -> Edit | None:
+        current, left = self.first, _hard_refusals(self.first)
         for _ in range(_STEPS):
             if not left:
                 return self.edit(current) if current is not self.first else None
@@ -77,9 +76,9 @@ class _Search:
             current, left = better
         return None
 
-    def edit(self, judged: JudgedManifest) -> Edit:
-        before = {one.path: one.text for one in self.first.manifest.sources}
-        after = {one.path: one.text for one in judged.manifest.sources}
+    def edit(self, judgement: JudgedManifest) -> Edit:
+        before = {source.path: source.text for source in self.first.manifest.sources}
+        after = {source.path: source.text for source in judgement.manifest.sources}
         return Edit(
             files=tuple(
                 (path, text, after[path])
@@ -89,7 +88,7 @@ class _Search:
         )
 
     def step(
-        self, judged: JudgedManifest, left: Sequence[ManifestRefusal]
+        self, judgement: JudgedManifest, left: Sequence[ManifestRefusal]
     ) -> tuple[JudgedManifest, list[ManifestRefusal]] | None:
         """The file with one change fewer to make: of those that mend the first refusal, the one that leaves least."""
         best: tuple[JudgedManifest, list[ManifestRefusal]] | None = None
@@ -97,11 +96,11 @@ class _Search:
             if self.tried >= _TRIED:
                 break
             self.tried += 1
-            changed = judge(self.index, _reread(judged, replacements), paired=False)
-            still = _hard(changed)
-            if _unknown(changed) > _unknown(judged) or len(still) >= len(left):
+            changed = judge(self.index, _reread(judgement, replacements), paired=False)
+            still = _hard_refusals(changed)
+            if _count_unknown(changed) > _count_unknown(judgement) or len(still) >= len(left):
                 continue
-            joined = not still and _joined(self.index, changed, left[0])
+            joined = not still and _facts_join(self.index, changed, left[0])
             if best is None or joined or len(still) < len(best[1]):
                 best = changed, still
             if joined:
@@ -109,55 +108,56 @@ class _Search:
         return best
 
 
-def _hard(judged: JudgedManifest) -> list[ManifestRefusal]:
-    return [one for one in judged.refusals if one.hard]
+def _hard_refusals(judgement: JudgedManifest) -> list[ManifestRefusal]:
+    return [refusal for refusal in judgement.refusals if refusal.hard]
 
 
-def _joined(index: Index, judged: JudgedManifest, refusal: ManifestRefusal) -> bool:
+def _facts_join(index: Index, judgement: JudgedManifest, refusal: ManifestRefusal) -> bool:
     names = {part.component for part in refusal.parts}
-    pairs = judge(index, judged.manifest).pairs()
+    pairs = judge(index, judgement.manifest).pairs()
     among = [pair for pair in pairs if {pair.one.component, pair.other.component} <= names]
     return all(pair.says == FINE for pair in among)
 
 
-def _unknown(judged: JudgedManifest) -> int:
-    # What is replaced by something that nobody knows is refused no more, and mended by nothing.
-    return sum(len(one.unknown) for one in judged.environments)
+def _count_unknown(judgement: JudgedManifest) -> int:
+    # Replacing something by an unknown version silences a refusal and repairs nothing.
+    return sum(len(environment.unknown) for environment in judgement.environments)
 
 
-def _reread(judged: JudgedManifest, replacements: Sequence[Replacement]) -> ProjectManifest:
-    texts = {one.path: one.text for one in judged.manifest.sources}
+def _reread(judgement: JudgedManifest, replacements: Sequence[Replacement]) -> ProjectManifest:
+    texts = {source.path: source.text for source in judgement.manifest.sources}
     # From the end, so that places before it stay.
-    for one in sorted(replacements, key=lambda one: -one.start):
-        text = texts[one.source.path]
-        texts[one.source.path] = text[: one.start] + one.text + text[one.end :]
-    main = judged.manifest.sources[0]
+    for source, start, end, new in sorted(replacements, key=lambda change: -change.start):
+        text = texts[source.path]
+        texts[source.path] = text[:start] + new + text[end:]
+    main = judgement.manifest.sources[0]
     return read.manifest(FileText(main.path, texts[main.path], main.root), texts)
 
 
 def candidates(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
     """The changes of a file that may mend a refusal, the cheapest first."""
-    seen = set()
-    ways = _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
-    for one in (one for way in ways for one in way(index, refusal)):
-        if one and one not in seen:
-            seen.add(one)
-            yield one
+    yielded = set()
+    strategies = _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
+    for strategy in strategies:
+        for replacements in strategy(index, refusal):
+            if replacements and replacements not in yielded:
+                yielded.add(replacements)
+                yield replacements
 
 
 def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
     refused = resolve(index, refusal.request)
     # What is refused with all the rest may go by itself.
     for repair in () if isinstance(refused, Resolution) else repairs(index, refused, _REPAIRS):
-        found = []
+        replacements = []
         for old, new in repair.changes:
             part = _part(refusal, old)
-            one = part and new and _replaced(part, new.selector.removeprefix("=="))
-            if not one:
+            replacement = part and new and _replace(part, new.selector.removeprefix("=="))
+            if not replacement:
                 break
-            found.append(one)
+            replacements.append(replacement)
         else:
-            yield tuple(found)
+            yield tuple(replacements)
 
 
 def _by_facts(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
@@ -168,8 +168,8 @@ def _by_facts(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacem
             for claim in claims:
                 scale = index.scale(part.component)
                 if isinstance(claim, ClaimRecord) and (left := scale.select(claim.selector)):
-                    one = _replaced(part, scale.versions[left.bit_length() - 2])
-                    yield (one,) if one else ()
+                    replacement = _replace(part, scale.versions[left.bit_length() - 2])
+                    yield (replacement,) if replacement else ()
 
 
 def _by_lines(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
@@ -178,8 +178,8 @@ def _by_lines(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacem
         scale = index.scale(part.component)
         named = scale.named(scale.select(part.asks[0].selector))
         if len(named) == 1:
-            found = [_replaced(other, named[0]) for other in refusal.parts if other is not part]
-            yield tuple(one for one in found if one)
+            others = (other for other in refusal.parts if other is not part)
+            yield tuple(filter(None, (_replace(other, named[0]) for other in others)))
 
 
 def _by_releases(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:  # noqa: ARG001 - as others
@@ -187,13 +187,13 @@ def _by_releases(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Repla
     finding = refusal.finding
     if isinstance(finding, NoSuchRelease):
         series = finding.release.rpartition(".")[0] + "."
-        for release in sorted(finding.near, key=lambda one: not one.startswith(series)):
-            one = _replaced(refusal.parts[0], release)
-            yield (one,) if one else ()
+        for release in sorted(finding.near, key=lambda version: not version.startswith(series)):
+            replacement = _replace(refusal.parts[0], release)
+            yield (replacement,) if replacement else ()
 
 
 def _part(refusal: ManifestRefusal, ask: Ask) -> AskedPart | None:
-    # An ask of a toolkit is widened, so that its component tells which it is; of archs the selector does.
+    # An ask of a toolkit is widened, so its component identifies it; an arch is identified by its selector.
     return next(
         (
             part
@@ -205,25 +205,25 @@ def _part(refusal: ManifestRefusal, ask: Ask) -> AskedPart | None:
     )
 
 
-def _replaced(part: AskedPart, release: str) -> Replacement | None:
+def _replace(part: AskedPart, release: str) -> Replacement | None:
     """A part with another release in its place."""
     if part.component == ARCH:
         return _arch(part, release)
     if part.version is None or part.version.span is None:
         return None
-    # A tag that nobody knows may not be there.
+    # An unknown tag may not exist.
     if part.carried:
         # Only Python's images have a tag for every series; of others the matrix knows which there are.
         known = part.component == "python" and plain(part.item.name).startswith("python:")
         return _at(part, release) if known else None
-    found = _VERSION.fullmatch(part.version.text)
-    said = found["sign"] if found else ""
-    if part.item.kind == PYTHON and said not in ("", "=="):
+    match = _VERSION.fullmatch(part.version.text)
+    old_sign = match["sign"] if match else ""
+    if part.item.kind == PYTHON and old_sign not in ("", "=="):
         # A range of a project says what it supports.
         return None
-    sign = said if said in ("", "=", "==") else "=="
-    line = found["line"] or "" if found else ""
-    blank = found["blank"] if found else ""
+    sign = old_sign if old_sign in ("", "=", "==") else "=="
+    line = match["line"] or "" if match else ""
+    blank = match["blank"] if match else ""
     return _at(part, f"{sign}{blank}{release}{line}")
 
 
@@ -233,39 +233,34 @@ def _at(part: AskedPart, text: str) -> Replacement | None:
 
 
 def _arch(part: AskedPart, release: str) -> Replacement | None:
-    one = called.variables()[part.item.name]
-    found = re.fullmatch(one["back"], release)
-    if not found or part.version is None:
+    variable = called.variables()[part.item.name]
+    match = re.fullmatch(variable["back"], release)
+    if not match or part.version is None:
         return None
-    told = part.version.text
-    suffix = told[told.index("+") :] if "+" in told else ""
-    word = one["said"].format(*found.groups()) + suffix
-    # To leave an arch out is to leave a device out, which is for nobody else to decide.
-    listed = re.split(r"[^\w.+]+", _line_of(part.version))
-    return None if word in listed else _at(part, word)
-
-
-def _line_of(text: Traced) -> str:
-    whole, start = text.source.text, text.at[0]
-    end = whole.find("\n", start)
-    return whole[whole.rfind("\n", 0, start) + 1 : end if end >= 0 else len(whole)]
+    text = part.version.text
+    suffix = text[text.index("+") :] if "+" in text else ""
+    value = variable["said"].format(*match.groups()) + suffix
+    # Leaving an arch out leaves a device out, which only the user can decide.
+    line = part.version.source.text.split("\n")[part.version.where[0] - 1]
+    archs = re.split(r"[^\w.+]+", line)
+    return None if value in archs else _at(part, value)
 
 
 def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
     """The nearest known images that differ in what was refused alone."""
     for part in refusal.parts:
         name = plain(part.item.name)
-        found = called.image(name) if part.carried else None
-        if found is None or part.component not in found.re.groupindex or part.version is None:
+        match = called.image(name) if part.carried else None
+        if match is None or part.component not in match.re.groupindex or part.version is None:
             continue
-        before, after = name[: found.start(part.component)], name[found.end(part.component) :]
+        before, after = name[: match.start(part.component)], name[match.end(part.component) :]
         versions = [
-            one[len(before) : len(one) - len(after)]
-            for one in index.component(BASE).versions
-            if one.startswith(before) and one.endswith(after) and len(one) > len(before + after)
+            tag[len(before) : len(tag) - len(after)]
+            for tag in index.component(BASE).versions
+            if tag.startswith(before) and tag.endswith(after) and len(tag) > len(before + after)
         ]
         scale = index.scale(part.component)
-        places = {
+        positions = {
             version: scale.select(f"=={version}").bit_length()
             for version in versions
             if re.fullmatch(r"[\d.]+", version)
@@ -273,10 +268,10 @@ def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replace
         own = scale.select(part.asks[0].selector).bit_length()
         # What is newer comes first: an older toolkit is a step back.
         near = sorted(
-            (version for version, place in places.items() if place and place != own),
-            key=lambda version: (places[version] < own, abs(places[version] - own)),
+            (version for version, position in positions.items() if position and position != own),
+            key=lambda version: (positions[version] < own, abs(positions[version] - own)),
         )
         for version in near[:_TAGS]:
-            one = _at(part, version)
-            if one:
-                yield (one,)
+            replacement = _at(part, version)
+            if replacement:
+                yield (replacement,)

@@ -51,7 +51,7 @@ class ExecutorPool(Pool):
     def __init__(
         self, name: str, work: IndexedWork, overlays: Sequence[str], bounds: WorkBounds, jobs: int
     ) -> None:
-        fields = {name: part for name, part in work.as_dict().items() if name != "index"}
+        fields = {name: value for name, value in work.as_dict().items() if name != "index"}
         # A worker may run in any folder.
         paths = tuple(map(os.path.abspath, overlays))
         # The same bytes with each task, by which a worker knows the work that it did before.
@@ -61,7 +61,7 @@ class ExecutorPool(Pool):
         self._opening = opened(name)
 
     def __enter__(self) -> Self:
-        with _told_as_missing(self._name):
+        with _errors_as_missing(self._name):
             self._executor = self._opening.__enter__()
         return self
 
@@ -77,7 +77,7 @@ class ExecutorPool(Pool):
     def _is_gone(self) -> bool:
         return getattr(self._executor, "is_gone", bool)()
 
-    def _begun(self, task: tuple[object, ...]) -> Future[bytes]:
+    def _submit(self, task: tuple[object, ...]) -> Future[bytes]:
         try:
             if self._is_gone():
                 _refuse(BrokenExecutor(_GONE))
@@ -87,7 +87,7 @@ class ExecutorPool(Pool):
             failed.set_exception(error)
             return failed
 
-    def _first(self) -> Future[bytes]:
+    def _next_done(self) -> Future[bytes]:
         while not (done := futures.wait(self.busy, _LOOK, futures.FIRST_COMPLETED).done):
             if self._is_gone():
                 return next(iter(self.busy))
@@ -98,22 +98,22 @@ class ExecutorPool(Pool):
             if not first.done():
                 _refuse(BrokenExecutor(_GONE))
             # By those machines that the user named; an executor hands over pickles itself.
-            made: WorkResult = pickle.loads(first.result())  # noqa: S301
-        except Exception as error:  # noqa: BLE001 - whatever an executor tells its own failures by
+            result: WorkResult = pickle.loads(first.result())  # noqa: S301
+        except Exception as error:  # noqa: BLE001 - whatever an executor raises for its own failures
             return WorkResult(error=self._failure(error))
-        return made
+        return result
 
     def _failure(self, error: Exception) -> ToolmatrixError:
         if isinstance(error, (BrokenExecutor, CancelledError)) or "Killed" in type(error).__name__:
             return BoundExceeded(
-                "the executor process that worked on it ended",
-                found=_worded(error),
+                "the worker process of the executor ended",
+                found=_describe(error),
                 help="it may lack memory; set a lower limit with `--memory`",
             )
         return ToolMissing(
             f"the executor `{self._name}` cannot do the work",
-            expected="the same toolmatrix where it runs",
-            found=_worded(error),
+            expected="the same version of toolmatrix where it runs",
+            found=_describe(error),
         )
 
 
@@ -121,29 +121,29 @@ def _refuse(error: Exception, *_: object) -> NoReturn:
     raise error
 
 
-def _worded(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def opened(name: str) -> AbstractContextManager[Executor]:
-    """The executor `NAME[:ADDRESS]`. Raises UsageError for one that nobody made known, and ToolMissing."""
+    """The executor `NAME[:ADDRESS]`. Raises UsageError for an unknown one, and ToolMissing."""
     from importlib.metadata import entry_points
 
     kind, _, address = name.partition(":")
-    known = {one.name: one for one in entry_points(group=GROUP)}
+    known = {entry_point.name: entry_point for entry_point in entry_points(group=GROUP)}
     if kind not in known:
         raise UsageError(
             f"unknown executor `{kind}`",
             expected=", ".join(sorted(known)) or f"an entry point of the group `{GROUP}`",
             found=f"`--executor {name}`",
         )
-    with _told_as_missing(name):
-        made: AbstractContextManager[Executor] = known[kind].load()(address)
-    return made
+    with _errors_as_missing(name):
+        executor: AbstractContextManager[Executor] = known[kind].load()(address)
+    return executor
 
 
 @contextmanager
-def _told_as_missing(name: str) -> Iterator[None]:
+def _errors_as_missing(name: str) -> Iterator[None]:
     try:
         yield
     except ToolmatrixError:
@@ -152,7 +152,7 @@ def _told_as_missing(name: str) -> Iterator[None]:
         raise ToolMissing(
             f"the executor `{name}` cannot be used",
             expected=f"a working entry point in the group `{GROUP}`",
-            found=_worded(error),
+            found=_describe(error),
         ) from None
 
 
@@ -171,7 +171,7 @@ def dask(address: str) -> Iterator[Executor]:
         ) from None
     import logging
 
-    # It tells of lost connections while it goes on without them; what that costs a subject its verdict tells.
+    # It logs lost connections while it goes on without them; a verdict says what that cost its subject.
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     failure = ""
@@ -190,7 +190,7 @@ def dask(address: str) -> Iterator[Executor]:
     with client, client.get_executor(pure=False) as executor:
         _check_workers(client, address)
         line = client.scheduler_comm
-        # It never tells of some of what it is given while its scheduler goes.
+        # It never reports some of its tasks while its scheduler goes.
         executor.is_gone = lambda: client.scheduler_comm is not line
         yield executor
 
@@ -205,8 +205,8 @@ def _check_workers(client: Any, address: str) -> None:
             found=f"none in {_PATIENCE} seconds",
         ) from None
     # Handed over by its value: a piece of work would end a worker that cannot import what it is made of, and the next.
-    told = client.run(lambda: bool(__import__("toolmatrix")), on_error="return")
-    without = sorted(worker for worker, has in told.items() if has is not True)
+    importable = client.run(lambda: bool(__import__("toolmatrix")), on_error="return")
+    without = sorted(worker for worker, has in importable.items() if has is not True)
     if without:
         raise ToolMissing(
             "Dask workers cannot import toolmatrix",
@@ -217,7 +217,7 @@ def _check_workers(client: Any, address: str) -> None:
 
 # Processes of executors have threads, which a fork does not outlive, and may not be given bounds: one beside each
 # thread is kept from one piece to the next.
-_kept = local()
+_thread_state = local()
 
 
 class _SpawnedWorker(Worker):
@@ -246,9 +246,9 @@ def do(piece: bytes) -> bytes:
     """Do a piece of work, which an executor calls where it runs: a work, its bounds and a task, for a result."""
     # Whoever handed it out wrote it.
     work, bounds, task = pickle.loads(piece)  # noqa: S301
-    worker: _SpawnedWorker | None = vars(_kept).get("worker")
+    worker: _SpawnedWorker | None = vars(_thread_state).get("worker")
     if worker is None or (worker.work, worker.bounds) != (work, bounds):
-        worker = _kept.worker = _SpawnedWorker(work, bounds)
+        worker = _thread_state.worker = _SpawnedWorker(work, bounds)
     return pickle.dumps(worker.begin(*task).outcome())
 
 
@@ -261,16 +261,16 @@ def reopened(
     # Another release may not even know these fields.
     if release != __version__:
         raise UsageError(
-            "an executor machine has another version of toolmatrix",
+            "an executor machine has a different version of toolmatrix",
             expected=f"{release} on all",
             found=__version__,
         )
     work = kind(index=open_index(paths, os.environ), **fields)
     if work.key != key:
         raise UsageError(
-            "an executor machine has another matrix or another platform",
+            "an executor machine has a different matrix or platform",
             expected="the same matrix on all, and `--platform` where they differ",
-            found=f"its key is {work.key[:12]}, and not {key[:12]}",
+            found=f"its key is {work.key[:12]}, not {key[:12]}",
         )
     return work
 

@@ -66,8 +66,8 @@ class Expectation(Value):
 
     def verdict(
         self,
-        word: str,
-        seen: Seen | None = None,
+        outcome: str,
+        sighting: Seen | None = None,
         code: str = "",
         *,
         found: str = "",
@@ -84,26 +84,26 @@ class Expectation(Value):
             UNKNOWN: "TM580" if machine else "TM480",
         }
         return Verdict(
-            word=word,
+            word=outcome,
             kind=self.kind,
             name=self.name,
             wanted=self.wanted.removeprefix("==")
             or ("" if self.kind in (MACHINE, EVIDENCE) else self.name),
-            found=found or (seen.version if seen else ""),
-            seen_by=seen.seen_by if seen else "",
-            where=seen.where if seen else "",
-            layer=seen.layer if seen else "",
-            others=tuple((one.version, one.where) for one in others),
-            code=settled.get(word, code),
+            found=found or (sighting.version if sighting else ""),
+            seen_by=sighting.seen_by if sighting else "",
+            where=sighting.where if sighting else "",
+            layer=sighting.layer if sighting else "",
+            others=tuple((sighting.version, sighting.where) for sighting in others),
+            code=settled.get(outcome, code),
             reason=reason,
-            help="" if word == PASS else help,
+            help="" if outcome == PASS else help,
             evidence=self.evidence,
             facts=self.facts,
         )
 
 
 def of_word(word: str, where: Position | None = None) -> Expectation:
-    """The expectation of one word, which stands at a place. Raises UsageError for a word that is none."""
+    """The expectation that one word of a command or file states. Raises UsageError for any other word."""
     text = word.strip()
     name = re.split("[=!~<>]", text, maxsplit=1)[0]
     rest, name = text[len(name) :].strip(), name.strip().lower()
@@ -121,10 +121,10 @@ def of_word(word: str, where: Position | None = None) -> Expectation:
         raise _unread(word, where, f"`{name}==VALUE`: a property has no order")
     if name == "arch":
         return Expectation(kind="arch", name="platform", wanted=value)
-    named, equals, held = value.partition("=") if name in _VALUED else (value, "", "")
-    if not named or (equals and not held):
+    named, equals, content = value.partition("=") if name in _VALUED else (value, "", "")
+    if not named or (equals and not content):
         raise _unread(word, where, f"`{name}==NAME` or `{name}==NAME=VALUE`")
-    return Expectation(kind=name, name=named, wanted=held)
+    return Expectation(kind=name, name=named, wanted=content)
 
 
 def _unread(word: str, where: Position | None, expected: str) -> UsageError:
@@ -156,15 +156,15 @@ def of_lock(
         if name not in target.components:
             yield Expectation(kind="component", name=name, wanted=">=0", required=True)
     framework = _framework(index, target)
-    places = {name: place for place, name in enumerate(index.header["components"])}
-    for name in sorted(target.components, key=lambda name: places.get(name, len(places))):
-        part = target.components[name]
+    positions = {name: position for position, name in enumerate(index.header["components"])}
+    for name in sorted(target.components, key=lambda name: positions.get(name, len(positions))):
+        component = target.components[name]
         yield Expectation(
             kind="component",
             name=name,
-            wanted=f">={part.version}" if part.floor else f"=={part.version}",
-            evidence=part.evidence,
-            facts=part.facts,
+            wanted=f">={component.version}" if component.floor else f"=={component.version}",
+            evidence=component.evidence,
+            facts=component.facts,
             excused=_excuse(index, target, framework, name),
             required=name in required,
         )
@@ -188,17 +188,17 @@ def of_lock(
 
 def _required(index: Index, target: LockedTarget, request: Sequence[str]) -> set[str]:
     """What must be in an image of the target: what was requested, but for the tools and what they are to build."""
-    held = target.components
+    components = target.components
     wanted = {*recipes.requested(request, index)}
-    lacking = {name for name in wanted if name not in held}
+    lacking = {name for name in wanted if name not in components}
     if target.from_ == "wheel":
-        return {name for name in wanted if name in lacking or not held[name].floor}
+        return {name for name in wanted if name in lacking or not components[name].floor}
     named = [word.partition("=")[2] for word in request if word.startswith("--recipe=")]
     built = [
         name
         for word in named
         if not read.is_path(word)
-        for name in recipes.recipe(word, index).built(held)
+        for name in recipes.recipe(word, index).built(components)
     ]
     return lacking | (wanted & {*built})
 
@@ -209,14 +209,12 @@ def _flags(flags: LockedFlags) -> Iterator[Expectation]:
         yield Expectation(
             kind="flag",
             name=flag,
-            facts=_about(flags.facts, flag),
+            # Rows about a flag have its name in their id: `char-flag-effects/-fsigned-char#machine`.
+            facts=tuple(
+                fact for fact in flags.facts if flag in fact.partition("/")[2].partition("#")[0]
+            ),
             variables=tuple(name for name, several in carried.items() if flag in several),
         )
-
-
-def _about(facts: tuple[str, ...], flag: str) -> tuple[str, ...]:
-    # Rows about a flag have its name in their id: `char-flag-effects/-fsigned-char#machine`.
-    return tuple(fact for fact in facts if flag in fact.partition("/")[2].partition("#")[0])
 
 
 def _framework(index: Index, target: LockedTarget) -> str:
@@ -233,7 +231,7 @@ def _excuse(index: Index, target: LockedTarget, framework: str, name: str) -> st
     if target.from_ != "source" or not framework:
         return ""
     if name == framework:
-        return "it is built from source, and an image to build it in need not contain it"
+        return "it is built from source, so a build image need not contain it"
     # Nor need it hold what only the package of the framework requires: nothing is installed from that package.
     claims = index.known(target.components[name].facts)
     required = [
@@ -244,40 +242,41 @@ def _excuse(index: Index, target: LockedTarget, framework: str, name: str) -> st
     return f"only the package of {framework} is known to require it" if only else ""
 
 
-def compared(index: Index, expectation: Expectation, seen: Seen) -> tuple[str, str]:
+def compared(index: Index, expectation: Expectation, sighting: Seen) -> tuple[str, str]:
     """The verdict whether a sighting is what is wanted, and the reason where it is unknown."""
     name, wanted = expectation.name, expectation.wanted
     known = index.header["components"]
     if name in known and known[name]["scheme"] == "names":
-        return _same_name(wanted, seen.version), ""
+        return _same_name(wanted, sighting.version), ""
     try:
-        Scale("pep440", [_plain(seen.version)])
+        Scale("pep440", [_plain(sighting.version)])
     except SelectorError:
-        return UNKNOWN, f"`{seen.version}` is not a version"
+        return UNKNOWN, f"`{sighting.version}` is not a version"
     # Metadata of Python has the whole version (PEP 440 pads with zeros), so that nothing is coarse about it.
-    finer = () if seen.seen_by in python.RECORDS else _finer(wanted, seen.version)
-    if not finer and admits(wanted, seen.version):
+    finer = () if sighting.seen_by in python.RECORDS else _finer(wanted, sighting.version)
+    if not finer and admits(wanted, sighting.version):
         return PASS, ""
-    may_be = _releases(index, name, seen.version) if name in known else ()
-    fitting = [one for one in may_be if admits(wanted, one)]
+    may_be = _releases(index, name, sighting.version) if name in known else ()
+    fitting = [release for release in may_be if admits(wanted, release)]
     certain = may_be or finer
-    if certain and all(admits(wanted, one) for one in certain):
+    if certain and all(admits(wanted, release) for release in certain):
         return PASS, ""
     # Some of what it may be fits and some does not: only a finer witness could decide.
-    if fitting or (not may_be and admits(wanted, seen.version, "series")):
-        what = " or ".join(may_be[:3]) if may_be else f"any {seen.version}.*"
-        return UNKNOWN, f"{seen.version} may be {what}"
+    if fitting or (not may_be and admits(wanted, sighting.version, "series")):
+        what = " or ".join(may_be[:3]) if may_be else f"any {sighting.version}.*"
+        return UNKNOWN, f"{sighting.version} may be {what}"
     return FAIL, ""
 
 
 def _finer(wanted: str, version: str) -> tuple[str, ...]:
-    """Versions that a coarse witness may stand for, where what is wanted has more numbers."""
+    """Versions that a coarse sighting may be, where the wanted version has more numbers."""
     # The ends of its series and what is named between them: bounds judge all versions between two of these alike.
     named = _LITERAL.findall(wanted)
     plain = _plain(version)
-    if all(one.count(".") <= plain.count(".") for one in named):
+    if all(literal.count(".") <= plain.count(".") for literal in named):
         return ()
-    return (plain, f"{plain}.{_LAST}", *(one for one in named if one.startswith(f"{plain}.")))
+    between = (literal for literal in named if literal.startswith(f"{plain}."))
+    return (plain, f"{plain}.{_LAST}", *between)
 
 
 def _same_name(wanted: str, version: str) -> str:
@@ -304,7 +303,7 @@ def admits(selector: str, version: str, scheme: str = "pep440") -> bool:
 
 def _releases(index: Index, name: str, version: str) -> tuple[str, ...]:
     """The known releases that a version may be: those that bring a tool of it, or those that it begins."""
-    # The releases of a series cannot be told apart.
+    # The releases of a series cannot be distinguished.
     if index.header["components"][name]["scheme"] == "series":
         return ()
     scale = index.scale(name)

@@ -67,26 +67,26 @@ class Subject(Value):
 
     def skipped(self, *names: str) -> str:
         """The reason why something could not be seen; empty where nothing was skipped."""
-        return next((one.reason for one in self.inventory.skipped if one.what in names), "")
+        return next((entry.reason for entry in self.inventory.skipped if entry.what in names), "")
 
     def sightings(self, name: str) -> tuple[Seen, ...]:
         """The sightings of a component, the best witness first."""
-        found = tuple(self.inventory.components.get(name, ()))
-        listed = self.listed()
-        # A label speaks of the last stage alone, which may start from another image than the one that builds.
-        witness = _WITNESSES.get(name, "") if not listed or name in listed else ""
-        return found or tuple(self.inventory.features.get(witness, ()))
+        declared = self.declared()
+        # A label is about the last stage alone, which may start from another image than the one that builds.
+        witness = _WITNESSES.get(name, "") if not declared or name in declared else ""
+        sightings = self.inventory.components.get(name)
+        return tuple(sightings or self.inventory.features.get(witness, ()))
 
-    def hidden(self, name: str, seen: Iterable[Seen]) -> str:
-        """The reason why nobody can tell which of the sightings a user gets; empty where one of them is the default."""
-        if any(one.default for one in seen):
+    def hidden(self, name: str, sightings: Iterable[Seen]) -> str:
+        """The reason why it is unknown which of the sightings a user gets; empty where one of them is the default."""
+        if any(sighting.default for sighting in sightings):
             return ""
         # A package of Python is had by the Python that a user gets.
-        packaged = any(one.seen_by in python.RECORDS for one in seen)
+        packaged = any(sighting.seen_by in python.RECORDS for sighting in sightings)
         by_python = self.skipped(f"{WHICH}python") if packaged else ""
         return self.skipped(f"{WHICH}{name}") or by_python
 
-    def listed(self) -> tuple[str, ...]:
+    def declared(self) -> tuple[str, ...]:
         """The components that the image says it holds, nothing where it does not say."""
         labels = self.inventory.features.get("label:" + COMPONENTS, ())
         return tuple(labels[0].version.split()) if labels else ()
@@ -95,73 +95,73 @@ class Subject(Value):
 def judge(inventory: Inventory, expectations: Iterable[Expectation], index: Index) -> list[Verdict]:
     """The verdicts, with one more for each component that answers otherwise when run than when read, or not at all."""
     subject = Subject(inventory=inventory, index=index)
-    found: list[Verdict] = []
+    verdicts: list[Verdict] = []
     for expectation in expectations:
-        found += _JUDGES[expectation.kind](subject, expectation)
-    found += [*_differing(subject), *_silent(subject)]
-    # One fault is told once.
-    failed = {one.name for one in found if one.kind == "soname" and one.word == FAIL}
-    found += [one for one in _warnings(inventory) if one.name not in failed]
+        verdicts += _JUDGES[expectation.kind](subject, expectation)
+    verdicts += [*_compare_run_and_read(subject), *_unconfirmed(subject)]
+    # One fault is reported once.
+    failed = {check.name for check in verdicts if check.kind == "soname" and check.word == FAIL}
+    verdicts += [warning for warning in _warnings(inventory) if warning.name not in failed]
     history = dict(inventory.history)
-    return [_placed(verdict, history) for verdict in found]
+    return [_with_layer(verdict, history) for verdict in verdicts]
 
 
-def _placed(verdict: Verdict, history: Mapping[str, str]) -> Verdict:
+def _with_layer(verdict: Verdict, history: Mapping[str, str]) -> Verdict:
     """A verdict with the instruction that made its layer; what is wrong is corrected where it came in."""
-    made_by = history.get(verdict.layer, "") if verdict.layer else ""
+    instruction = history.get(verdict.layer, "") if verdict.layer else ""
     help = verdict.help
     if verdict.word == FAIL and not help:
-        came = f"`{made_by}`" if made_by else verdict.layer and f"layer {verdict.layer}"
+        came = f"`{instruction}`" if instruction else verdict.layer and f"layer {verdict.layer}"
         # What a program answers is corrected in what its command starts: the command may be a wrapper.
         ran = f"the program that `{verdict.where}` starts"
-        place = ran if verdict.seen_by == RAN else verdict.where
-        help = f"{verdict.found} came in with {came}" if came else f"correct {place}"
-    return verdict.replace(made_by=made_by, help=help)
+        source = ran if verdict.seen_by == RAN else verdict.where
+        help = f"{verdict.found} came in with {came}" if came else f"correct {source}"
+    return verdict.replace(made_by=instruction, help=help)
 
 
 def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
-    seen = subject.sightings(expectation.name)
-    if not seen:
+    sightings = subject.sightings(expectation.name)
+    if not sightings:
         yield _absent(subject, expectation)
         return
-    hidden = subject.hidden(expectation.name, seen)
+    hidden = subject.hidden(expectation.name, sightings)
     if hidden:
         help = "run it: use `docker:NAME`, without `--no-run`"
-        yield expectation.verdict(UNKNOWN, reason=hidden, help=help, others=seen)
+        yield expectation.verdict(UNKNOWN, reason=hidden, help=help, others=sightings)
         return
-    decided = next((one for one in seen if one.default), seen[0])
-    word, reason = compared(subject.index, expectation, decided)
+    decided = next((sighting for sighting in sightings if sighting.default), sightings[0])
+    outcome, reason = compared(subject.index, expectation, decided)
     # A sighting with fewer numbers gives way to one of the same version with more.
-    if word == UNKNOWN:
-        for finer in seen:
+    if outcome == UNKNOWN:
+        for finer in sightings:
             if finer is not decided and admits(f"=={decided.version}", finer.version):
                 again = compared(subject.index, expectation, finer)
                 if again[0] != UNKNOWN:
-                    decided, (word, reason) = finer, again
+                    decided, (outcome, reason) = finer, again
                     break
-    settle = "more precise evidence settles it, such as the package's own record; or use `--expect` with fewer numbers"
+    settle = "use more precise evidence, such as the package's own record, or `--expect` with fewer numbers"
     others: dict[str, Seen] = {}
-    for one in seen:
-        if one.version != decided.version:
-            others.setdefault(one.version, one)
+    for sighting in sightings:
+        if sighting.version != decided.version:
+            others.setdefault(sighting.version, sighting)
     yield expectation.verdict(
-        word,
+        outcome,
         decided,
         "TM401",
         reason=reason,
-        help=settle if word == UNKNOWN else "",
+        help=settle if outcome == UNKNOWN else "",
         others=others.values(),
     )
 
 
 def _absent(subject: Subject, expectation: Expectation) -> Verdict:
     reason = subject.skipped(expectation.name, f"{WHICH}{expectation.name}")
-    listed = subject.listed()
+    declared = subject.declared()
     # An image for running lists less than one for building from the same lock; what a user names must be there.
-    unlisted = expectation.name not in listed and not expectation.required
-    if not reason and expectation.evidence and listed and unlisted:
+    optional = expectation.name not in declared and not expectation.required
+    if not reason and expectation.evidence and declared and optional:
         reason = "the image does not declare it"
-    excused = expectation.excused if unlisted else ""
+    excused = expectation.excused if optional else ""
     if reason or excused or expectation.name in _WITNESSES:
         why = reason or excused or "nothing in the image names it"
         return expectation.verdict(SKIP, reason=why)
@@ -169,10 +169,11 @@ def _absent(subject: Subject, expectation: Expectation) -> Verdict:
     return expectation.verdict(FAIL, code="TM402", help=help)
 
 
-def _differing(subject: Subject) -> Iterator[Verdict]:
-    for name, seen in subject.inventory.components.items():
-        ran = next((one for one in seen if one.seen_by == RAN), None)
-        read = next((one for one in seen if one.seen_by != RAN and one.default), None)
+def _compare_run_and_read(subject: Subject) -> Iterator[Verdict]:
+    for name, sightings in subject.inventory.components.items():
+        ran = next((sighting for sighting in sightings if sighting.seen_by == RAN), None)
+        others = (sighting for sighting in sightings if sighting.seen_by != RAN)
+        read = next((sighting for sighting in others if sighting.default), None)
         if ran and read and not _agree(ran.version, read.version):
             check = Expectation(kind="component", name=name, wanted=f"=={read.version}")
             yield check.verdict(
@@ -185,63 +186,64 @@ def _differing(subject: Subject) -> Iterator[Verdict]:
             )
 
 
-def _silent(subject: Subject) -> Iterator[Verdict]:
+def _unconfirmed(subject: Subject) -> Iterator[Verdict]:
     # Reading alone gave these a verdict; that running did not confirm it is said, and fails nothing.
-    for one in subject.inventory.skipped:
-        if one.what.startswith(RUNNING):
-            check = Expectation(kind="component", name=one.what.removeprefix(RUNNING))
-            yield check.verdict(SKIP, reason=one.reason)
+    for entry in subject.inventory.skipped:
+        if entry.what.startswith(RUNNING):
+            check = Expectation(kind="component", name=entry.what.removeprefix(RUNNING))
+            yield check.verdict(SKIP, reason=entry.reason)
 
 
-def _agree(one: str, other: str) -> bool:
+def _agree(first: str, second: str) -> bool:
     # A version may be the coarser one on either side: a file may say `11.2` where the program says `11.2.152`.
-    return admits(f"=={one}", other) or admits(f"=={other}", one)
+    return admits(f"=={first}", second) or admits(f"=={second}", first)
 
 
 def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     # Every witness of the platform must agree: configuration, index, files, and each where it is taken unasked.
     inventory = subject.inventory
-    said = Seen(version=inventory.platform, seen_by="configuration", where="platform")
+    configured = Seen(version=inventory.platform, seen_by="configuration", where="platform")
     foreign = inventory.features.get("foreign-arch", ())
     # A file for another processor does no harm where nothing starts it by itself, such as the payload of an installer.
-    taken = (one for one in foreign if one.seen_by == DEFAULT_PLACE)
-    seen = [one for one in (said, *inventory.features.get("arch", ()), *taken) if one.version]
-    if not seen:
+    loaded = (sighting for sighting in foreign if sighting.seen_by == DEFAULT_PLACE)
+    witnesses = (configured, *inventory.features.get("arch", ()), *loaded)
+    sightings = [sighting for sighting in witnesses if sighting.version]
+    if not sightings:
         reason = subject.skipped("arch", "platform") or "the architecture is unknown"
         yield expectation.verdict(SKIP, reason=reason)
         return
     wanted = architecture(expectation.wanted)
-    agreeing = tuple(one for one in seen if architecture(one.version) == wanted)[:1]
-    odd = next((one for one in seen if architecture(one.version) != wanted), None)
+    agreeing = [arch for arch in sightings if architecture(arch.version) == wanted]
+    odd = next((arch for arch in sightings if arch not in agreeing), None)
     if odd is None:
-        yield expectation.verdict(PASS, seen[0])
+        yield expectation.verdict(PASS, sightings[0])
         return
     help = "build it with `--platform`, or use the image for that platform from the index"
     if odd.seen_by == DEFAULT_PLACE:
         help = "use the file for the right platform, or keep it where nothing runs or loads it"
-    yield expectation.verdict(FAIL, odd, "TM403", help=help, others=agreeing)
+    yield expectation.verdict(FAIL, odd, "TM403", help=help, others=agreeing[:1])
 
 
 def _flag(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     """A flag is there where a command line, the configuration or a file carries it, or its effect is seen."""
     features = subject.inventory.features
-    seen = features.get("flag:" + expectation.name, ())
-    places = {one.where for one in seen}
+    sightings = features.get("flag:" + expectation.name, ())
+    locations = {sighting.where for sighting in sightings}
     # A variable that should carry it and is set to something else says more than what some file was compiled with:
     # it is what the next compilation gets.
     for name in expectation.variables:
-        for one in features.get("env:" + name, ()):
-            if one.where not in places:
-                yield expectation.verdict(FAIL, one, "TM404", help=_FLAGS)
+        for sighting in features.get("env:" + name, ()):
+            if sighting.where not in locations:
+                yield expectation.verdict(FAIL, sighting, "TM404", help=_FLAGS)
                 return
-    if seen:
-        yield expectation.verdict(PASS, seen[0], found=expectation.name)
+    if sightings:
+        yield expectation.verdict(PASS, sightings[0], found=expectation.name)
         return
     feature, value = EFFECTS.get(expectation.name, ("", ""))
     effect = features.get(feature, ())
     if effect:
-        word = PASS if effect[0].version == value else FAIL
-        yield expectation.verdict(word, effect[0], "TM404", help=_FLAGS)
+        outcome = PASS if effect[0].version == value else FAIL
+        yield expectation.verdict(outcome, effect[0], "TM404", help=_FLAGS)
         return
     reason = subject.skipped("flags", "flag:" + expectation.name)
     if reason:
@@ -254,14 +256,14 @@ def _flag(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
 
 
 def _codegen(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
-    seen = subject.inventory.features.get("codegen", ())
-    hit = next((one for one in seen if one.version == expectation.name), None)
-    if hit:
-        yield expectation.verdict(PASS, hit)
-    elif seen:
-        found = ", ".join(sorted({one.version for one in seen}))
+    sightings = subject.inventory.features.get("codegen", ())
+    match = next((sighting for sighting in sightings if sighting.version == expectation.name), None)
+    if match:
+        yield expectation.verdict(PASS, match)
+    elif sightings:
+        archs = ", ".join(sorted({sighting.version for sighting in sightings}))
         help = "compile for it, or use libraries with code for it"
-        yield expectation.verdict(FAIL, seen[0], "TM408", found=found, help=help)
+        yield expectation.verdict(FAIL, sightings[0], "TM408", found=archs, help=help)
     else:
         reason = subject.skipped("codegen") or expectation.excused or "no device code was seen"
         yield expectation.verdict(SKIP, reason=reason)
@@ -272,8 +274,8 @@ def _property(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     kind = expectation.kind
     key = expectation.name if kind == "feature" else f"{kind}:{expectation.name}"
     code = "TM407" if kind == "label" else "TM410"
-    seen = subject.inventory.features.get(key, ())
-    if not seen:
+    sightings = subject.inventory.features.get(key, ())
+    if not sightings:
         reason = subject.skipped(key, kind)
         if key == "char":
             nothing = "neither debug information nor a compiler shows it"
@@ -285,60 +287,63 @@ def _property(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
             yield expectation.verdict(FAIL, code=code, reason=reason, help=_SET[kind])
         return
     # Secrets are masked when an image is observed: what is left says nothing about the value.
-    if expectation.wanted and secrets.MASK in seen[0].version:
+    if expectation.wanted and secrets.MASK in sightings[0].version:
         reason = "it contains a secret, which is never compared"
         yield expectation.verdict(UNKNOWN, reason=reason)
         return
-    found = seen[0].version
-    wrong = found != expectation.wanted if expectation.wanted else found in _NO
+    actual = sightings[0].version
+    wrong = actual != expectation.wanted if expectation.wanted else actual in _NO
     help = _FLAGS if key == "char" else _SET[kind]
-    yield expectation.verdict(FAIL if wrong else PASS, seen[0], code, help=help)
+    yield expectation.verdict(FAIL if wrong else PASS, sightings[0], code, help=help)
 
 
 def _lock(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     features = subject.inventory.features
-    label = [one.version for one in features.get("label:" + DIGEST, ())]
-    for one in features.get("lock", ()):
-        if one.version == expectation.wanted:
-            yield expectation.verdict(PASS, one)
+    label = [sighting.version for sighting in features.get("label:" + DIGEST, ())]
+    for sighting in features.get("lock", ()):
+        if sighting.version == expectation.wanted:
+            yield expectation.verdict(PASS, sighting)
         # The label is checked by itself; one fault is one failure.
-        elif one.version not in label:
-            yield expectation.verdict(FAIL, one, "TM411")
+        elif sighting.version not in label:
+            yield expectation.verdict(FAIL, sighting, "TM411")
 
 
 def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
-    """One library by its soname; `*` stands for every one that a file needs."""
-    held, name = subject.inventory.sonames, expectation.name
+    """One library by its soname; `*` is every one that a file needs."""
+    sonames, name = subject.inventory.sonames, expectation.name
     there = subject.inventory.features.get("soname:" + name, ())
     check = expectation.replace(name="sonames") if name == "*" else expectation
     if there:
         yield check.verdict(PASS, there[0])
-    elif not held:
-        reason = subject.skipped("sonames", "soname") or "no file that needs libraries was read"
+    elif not sonames:
+        reason = subject.skipped("sonames", "soname") or "no file that needs libraries was found"
         yield check.verdict(SKIP, reason=reason)
     elif name != "*":
-        yield _loaded(subject, check, next((one for one in held if one.name == name), None))
+        named = (soname for soname in sonames if soname.name == name)
+        yield _judge_soname(subject, check, next(named, None))
     else:
-        bad = [one for one in held if not one.found]
-        for one in bad:
-            yield _loaded(subject, Expectation(kind="soname", name=one.name), one)
-        if len(bad) < len(held):
-            yield check.verdict(PASS, found=f"{len(held) - len(bad)} found")
+        bad = [soname for soname in sonames if not soname.found]
+        for soname in bad:
+            yield _judge_soname(subject, Expectation(kind="soname", name=soname.name), soname)
+        if len(bad) < len(sonames):
+            yield check.verdict(PASS, found=f"{len(sonames) - len(bad)} found")
 
 
-def _loaded(subject: Subject, expectation: Expectation, one: Soname | None) -> Verdict:
-    if one and one.found:
-        return expectation.verdict(PASS, found=one.found)
+def _judge_soname(subject: Subject, expectation: Expectation, soname: Soname | None) -> Verdict:
+    if soname and soname.found:
+        return expectation.verdict(PASS, found=soname.found)
     if away := subject.inventory.features.get(f"{UNREACHED}:{expectation.name}"):
         _, reason, help = _WARNINGS[UNREACHED]
         return expectation.verdict(FAIL, away[0], "TM405", reason=reason, help=help)
-    by = f"needed by {one.needed_by[0]}" if one and one.needed_by else "nothing provides it"
+    by = "nothing provides it"
+    if soname and soname.needed_by:
+        by = f"needed by {soname.needed_by[0]}"
     # The container runtime mounts the libraries of the driver when it starts a container with GPUs.
     if expectation.name.startswith(DRIVER):
         return expectation.verdict(SKIP, reason="the driver of the host provides it")
     package = provider(subject.inventory, expectation.name)
-    if one and one.others:
-        others = ", ".join(one.others)
+    if soname and soname.others:
+        others = ", ".join(soname.others)
         help = f"{others} has another major version: use a build for it, or install {package}"
         return expectation.verdict(FAIL, code="TM406", found=others, reason=by, help=help)
     return expectation.verdict(FAIL, code="TM405", reason=by, help=f"install {package}")
@@ -387,7 +392,7 @@ _WARNINGS = {
         "revoke it, and build with `RUN --mount=type=secret`, which leaves nothing behind",
     ),
 }
-# Features of which each value is a warning of its own: another package, another secret.
+# Features whose values are warnings of their own: another package, another secret.
 _EACH = (GONE, secrets.FEATURE)
 
 
@@ -398,8 +403,8 @@ def _warnings(inventory: Inventory) -> Iterator[Verdict]:
             name, _, about = feature.partition(":")
             if name == kind:
                 alike: dict[str, list[Seen]] = {}
-                for one in several:
-                    alike.setdefault(one.version if kind in _EACH else "", []).append(one)
+                for sighting in several:
+                    alike.setdefault(sighting.version if kind in _EACH else "", []).append(sighting)
                 check = Expectation(kind=EVIDENCE, name=about or name)
                 for first, *others in alike.values():
                     more = others[:_MOST_OTHERS]
@@ -411,29 +416,29 @@ def provider(inventory: Inventory, soname: str) -> str:
     if soname.startswith("/"):
         return f"a build of it for the C library of this image, or what has {soname}"
     # The vendors' packages are the table `parts` of matrix/signatures.yaml.
-    part = signatures.part(signatures.parts(), soname)
-    found = [part.providers(soname)] if part is not None else []
+    library = signatures.part(signatures.parts(), soname)
+    providers = [library.providers(soname)] if library is not None else []
     # Of distributions, rpm and apk find packages by soname, and Debian names them after it.
     managers = {name.partition(":")[0] for name in inventory.features}
     if "rpm" in managers:
-        found.append(f"`dnf install '{soname}()(64bit)'`")
+        providers.append(f"`dnf install '{soname}()(64bit)'`")
     elif "apk" in managers:
-        found.append(f"`apk add so:{soname}`")
-    elif "dpkg" in managers and not found and (package := debian_package(soname)):
-        found.append(
+        providers.append(f"`apk add so:{soname}`")
+    elif "dpkg" in managers and not providers and (package := debian_package(soname)):
+        providers.append(
             f"{package} of the distribution; to check the name: `apt-file search {soname}`"
         )
-    return ", or ".join(found) or f"the package that provides {soname}"
+    return ", or ".join(providers) or f"the package that provides {soname}"
 
 
 def debian_package(soname: str) -> str:
     """The name of Debian's package of a soname, by its policy, section 8.1; empty for a name that is not a soname."""
-    found = _SONAME.fullmatch(soname)
-    if found is None:
+    match = _SONAME.fullmatch(soname)
+    if match is None:
         return ""
-    stem, number = found["stem"] or found["old"], found["major"] or found["number"]
-    dash = "-" if found["old"] or stem[-1].isdigit() else ""
-    return f"{stem}{dash}{number}".lower().replace("_", "-")
+    stem, version = match["stem"] or match["old"], match["major"] or match["number"]
+    dash = "-" if match["old"] or stem[-1].isdigit() else ""
+    return f"{stem}{dash}{version}".lower().replace("_", "-")
 
 
 _JUDGES: dict[str, Callable[[Subject, Expectation], Iterator[Verdict]]] = {

@@ -11,8 +11,8 @@ from datetime import date
 
 from toolmatrix import resources
 from toolmatrix.codes import matrix as codes
-from toolmatrix.codes.matrix import MissingBuild, MissingCell, MissingToolkit
 from toolmatrix.errors import Position
+from toolmatrix.facts.compiled import union
 from toolmatrix.facts.index import Index
 from toolmatrix.facts.model import Component, Matrix, Release
 from toolmatrix.facts.records import ClaimRecord, Dispute
@@ -36,7 +36,7 @@ def findings(matrix: Matrix, index: Index, today: date, stale: int | None) -> It
 
 
 def dangling(matrix: Matrix) -> Iterator[Finding]:
-    """Releases that targets, rules and components of the front page name and nobody released."""
+    """Releases that targets, rules and components of the front page name and that do not exist."""
     versions: dict[str, set[str]] = {name: {"*"} for name in matrix.components}
     for component, version in matrix.releases:
         versions[component].add(version)
@@ -47,8 +47,8 @@ def dangling(matrix: Matrix) -> Iterator[Finding]:
             named += [(f"target {name}", *pair) for pair in pairs.items()]
     for name, rule in matrix.rules.items():
         named += [(f"rule {name}", *pair) for pair in rule.context.items()]
-    for name, part in matrix.components.items():
-        named += [(f"component {name}", "accelerator", one) for one in part.accelerators]
+    for name, definition in matrix.components.items():
+        named += [(f"component {name}", "accelerator", value) for value in definition.accelerators]
     for owner, component, selector in named:
         for version in selector.split():
             if version not in versions.get(component, {"*"}):
@@ -87,7 +87,7 @@ def unlisted(files: Sequence[str]) -> Iterator[Finding]:
     for folder in sorted({os.path.dirname(path) for path in known} - {home}):
         for name in sorted(os.listdir(folder or os.curdir)):
             path = os.path.join(folder, name)
-            # A file beside those that are listed is most likely one that somebody forgot to list.
+            # A file beside those that are listed was most likely forgotten.
             if name.endswith((".yaml", ".yml")) and os.path.normpath(path) not in known:
                 yield codes.Unused(severity="warning", kind="file", name=name, where=Position(path))
 
@@ -130,29 +130,27 @@ def aged(matrix: Matrix, today: date, stale: int) -> Iterator[Finding]:
 
 def cited(matrix: Matrix) -> dict[str, list[str]]:
     """The ids of the claims and releases that were read in each source that has any."""
-    found: dict[str, list[str]] = {}
+    facts: dict[str, list[str]] = {}
     for claim in matrix.claims.values():
-        found.setdefault(claim.source, []).append(claim.id)
+        facts.setdefault(claim.source, []).append(claim.id)
     for (component, version), release in matrix.releases.items():
-        found.setdefault(release.source, []).append(f"{component}=={version}")
-    return found
+        facts.setdefault(release.source, []).append(f"{component}=={version}")
+    return facts
 
 
 def disputes(matrix: Matrix, index: Index) -> Iterator[codes.Disputed]:
     """Find what two sources say differently: one finding for two tables and one component."""
-    found: dict[tuple[str, str, str, str], list[Dispute]] = {}
+    groups: dict[tuple[str, str, str, str], list[Dispute]] = {}
     for subject in matrix.components:
         for dispute in index.component(subject).disputes:
             rival = _table(matrix, index.claim(dispute.rival))
             deciding = _table(matrix, index.claim(dispute.deciding))
             key = subject, dispute.component, rival, deciding
-            found.setdefault(key, []).append(dispute)
-    for (subject, about, rival, deciding), held in found.items():
-        mask = 0
-        for dispute in held:
-            mask |= dispute.mask
-        claims = [(index.claim(one.rival), index.claim(one.deciding)) for one in held]
-        decides = any(matrix.claims[one.id].decides for one, _ in claims)
+            groups.setdefault(key, []).append(dispute)
+    for (subject, about, rival, deciding), group in groups.items():
+        mask = union(dispute.mask for dispute in group)
+        claims = [(index.claim(dispute.rival), index.claim(dispute.deciding)) for dispute in group]
+        decides = any(matrix.claims[rival.id].decides for rival, _ in claims)
         yield codes.Disputed(
             severity="info",
             component=subject,
@@ -160,7 +158,7 @@ def disputes(matrix: Matrix, index: Index) -> Iterator[codes.Disputed]:
             about=about,
             rival=rival,
             deciding=deciding,
-            weaker=", ".join(dict.fromkeys(dispute.evidence for dispute in held)),
+            weaker=", ".join(dict.fromkeys(dispute.evidence for dispute in group)),
             better=", ".join(dict.fromkeys(other.evidence for _, other in claims)),
             actual="" if decides else SET_ASIDE,
             facts=tuple(dict.fromkeys(claim.id for pair in claims for claim in pair)),
@@ -170,8 +168,8 @@ def disputes(matrix: Matrix, index: Index) -> Iterator[codes.Disputed]:
 
 def _table(matrix: Matrix, claim: ClaimRecord) -> str:
     # A statement is a table of its own.
-    held = matrix.rows[claim.row].table
-    return claim.row if held == "statements" else held
+    table = matrix.rows[claim.row].table
+    return claim.row if table == "statements" else table
 
 
 def located(findings: Iterable[Finding], matrix: Matrix, files: Sequence[str]) -> Iterator[Finding]:
@@ -182,8 +180,8 @@ def located(findings: Iterable[Finding], matrix: Matrix, files: Sequence[str]) -
         if where is None:
             keys = _keys(files) if keys is None else keys
             # A name may hold a key: `target arm` is about the key `arm`.
-            words = [word for name in finding.names for word in (name, *name.split())]
-            where = next((keys[word] for word in words if word in keys), None)
+            candidates = [key for name in finding.names for key in (name, *name.split())]
+            where = next((keys[key] for key in candidates if key in keys), None)
         yield finding.replace(where=shortened(where or Position(files[0])))
 
 
@@ -208,13 +206,13 @@ def _fact(finding: Finding, matrix: Matrix) -> Position | None:
 def _keys(files: Sequence[str]) -> dict[str, Position]:
     from toolmatrix.facts import yamlfile
 
-    found: dict[str, Position] = {}
+    positions: dict[str, Position] = {}
     for path in files:
         fields = yamlfile.read(path).fields or {}
         for name in ("sources", "rules", "targets", "components"):
             if name in fields:
-                found = fields[name].keys | found
-    return found
+                positions = fields[name].keys | positions
+    return positions
 
 
 def gaps(matrix: Matrix, index: Index) -> Iterator[Finding]:
@@ -224,21 +222,23 @@ def gaps(matrix: Matrix, index: Index) -> Iterator[Finding]:
         of = matrix.components[release.component].variant_of
         if of:
             builds.setdefault(of, []).append(release)
-    for component in (part for part in matrix.components.values() if part.variants):
+    for component in (entry for entry in matrix.components.values() if entry.variants):
         own = builds.get(component.name, ())
         yield from merged(machines(index, component.name, own), "releases", "facts")
         yield from merged(toolkits(matrix, index, component.name, own), "releases", "facts")
-    yield from cells(matrix, index, [build for held in builds.values() for build in held])
+    yield from cells(matrix, index, [build for group in builds.values() for build in group])
 
 
-def machines(index: Index, component: str, builds: Iterable[Release]) -> Iterator[MissingBuild]:
+def machines(
+    index: Index, component: str, builds: Iterable[Release]
+) -> Iterator[codes.MissingBuild]:
     """Machines that releases are offered for, and for which no build of them is known."""
-    held = {(build.attributes["release"], build.attributes["machine"]) for build in builds}
-    for place, release in enumerate(index.component(component).versions):
-        offered, facts = _offered(index, component, 2 << place)
+    known = {(build.attributes["release"], build.attributes["machine"]) for build in builds}
+    for position, release in enumerate(index.component(component).versions):
+        offered, facts = _offered(index, component, 2 << position)
         for machine in index.scale("machine").named(offered):
-            if (release, machine) not in held:
-                yield MissingBuild(
+            if (release, machine) not in known:
+                yield codes.MissingBuild(
                     severity="warning",
                     component=component,
                     releases=(release,),
@@ -250,7 +250,7 @@ def machines(index: Index, component: str, builds: Iterable[Release]) -> Iterato
 def _offered(index: Index, component: str, release: int) -> tuple[int, list[str]]:
     # By the limits of its wheels where facts give any, else by the list of its files.
     wheel = index.scale("from").bit("wheel")
-    limited, listed = -1, 0
+    limit_mask, list_mask = -1, 0
     by_limit: list[str] = []
     by_list: list[str] = []
     for binding in index.component(component).bindings:
@@ -263,18 +263,18 @@ def _offered(index: Index, component: str, release: int) -> tuple[int, list[str]
         if any(fact.startswith(f"{component}-variants#") for fact in named):
             continue
         if binding.component == "machine" and not terms:
-            limited &= binding.allowed
+            limit_mask &= binding.allowed
             by_limit += named
         elif binding.kind == "requires" and set(terms) == {"machine"}:
-            listed |= terms["machine"]
+            list_mask |= terms["machine"]
             by_list += named
-    return (limited, by_limit) if by_limit else (listed, by_list)
+    return (limit_mask, by_limit) if by_limit else (list_mask, by_list)
 
 
 def toolkits(
     matrix: Matrix, index: Index, component: str, builds: Sequence[Release]
-) -> Iterator[MissingToolkit]:
-    """Builds for an accelerator of which no fact says which toolkit they are for."""
+) -> Iterator[codes.MissingToolkit]:
+    """Builds for an accelerator whose toolkit no fact names."""
     named: dict[str, int] = {}
     for claim in matrix.claims.values():
         owner, selector = claim.when[0]
@@ -285,7 +285,7 @@ def toolkits(
         accelerator = build.attributes["accelerator"]
         known = named.get(accelerator, 0) & index.scale(build.component).bit(build.version)
         if accelerator != "none" and not known:
-            yield MissingToolkit(
+            yield codes.MissingToolkit(
                 severity="warning",
                 component=component,
                 releases=(build.attributes["release"],),
@@ -297,7 +297,7 @@ def toolkits(
 
 
 def _toolkit_of(component: Component) -> str:
-    """The accelerator that a component is the toolkit of; nothing for frameworks and what stands below a toolkit."""
+    """The accelerator that a component is the toolkit of; empty for frameworks and the parts of a toolkit."""
     if component.framework or component.under or len(component.accelerators) != 1:
         return ""
     return component.accelerators[0]
@@ -330,7 +330,7 @@ def cells(matrix: Matrix, index: Index, builds: Iterable[Release]) -> Iterator[F
                 facts = [fact for row in lacking for fact in list(named.get(row, {}).values())[:1]]
                 other = [named[row][name] for row in rows if row not in lacking]
                 component, releases = _subject(matrix, index, lacking)
-                yield MissingCell(
+                yield codes.MissingCell(
                     severity="info",
                     component=component,
                     releases=releases,
@@ -343,7 +343,6 @@ def cells(matrix: Matrix, index: Index, builds: Iterable[Release]) -> Iterator[F
 
 def _subject(matrix: Matrix, index: Index, rows: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     component = matrix.rows[rows[0]].cells[0][0]
-    mask = 0
-    for row in rows:
-        mask |= index.scale(component).select(matrix.rows[row].cells[0][1])
-    return component, tuple(index.scale(component).named(mask))
+    scale = index.scale(component)
+    mask = union(scale.select(matrix.rows[row].cells[0][1]) for row in rows)
+    return component, tuple(scale.named(mask))

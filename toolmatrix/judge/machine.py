@@ -65,75 +65,75 @@ def _check(name: str, wanted: str = "", facts: tuple[str, ...] = ()) -> Expectat
 
 
 def _engine(context: MachineContext) -> Iterator[Verdict]:
-    seen = context.feature("engine")
-    if seen:
-        yield _check("engine").verdict(PASS, seen[0], found=f"docker {seen[0].version}")
+    sightings = context.feature("engine")
+    if sightings:
+        yield _check("engine").verdict(PASS, sightings[0], found=f"docker {sightings[0].version}")
     else:
         help = "install and start Docker; only building and running images needs it"
         yield _check("engine").verdict(FAIL, code="TM504", reason="no engine answers", help=help)
 
 
 def _platforms(context: MachineContext) -> Iterator[Verdict]:
-    held = context.feature("platforms")
-    names = ", ".join(one.version for one in held)
+    platforms = context.feature("platforms")
+    names = ", ".join(platform.version for platform in platforms)
     target = context.target
     check = _check("platforms", target.platform if target else "")
-    if not held:
+    if not platforms:
         yield _check("platforms").verdict(SKIP, reason="there is no engine to build with")
-    elif target and target.platform not in [one.version for one in held]:
-        help = "install qemu-user-static and binfmt-support, or build on such a machine"
-        yield check.verdict(FAIL, held[0], "TM504", found=names, help=help)
+    elif target and target.platform not in [platform.version for platform in platforms]:
+        help = "install qemu-user-static and binfmt-support, or build on a machine of that platform"
+        yield check.verdict(FAIL, platforms[0], "TM504", found=names, help=help)
     else:
-        yield check.verdict(PASS, held[0], found=names)
+        yield check.verdict(PASS, platforms[0], found=names)
 
 
 def _compilers(context: MachineContext) -> Iterator[Verdict]:
     for name in _COMPILERS:
-        locked, seen = context.locked(name), context.component(name)
-        reason = next((one.reason for one in context.inventory.skipped if one.what == name), "")
+        locked, installed = context.locked(name), context.component(name)
+        reason = next((gap.reason for gap in context.inventory.skipped if gap.what == name), "")
         check = _check(name, f"=={locked.version}", locked.facts) if locked else _check(name)
         # Only a lock asks for Bazel; that one of the others is missing is worth a line anyway.
-        if seen is None and (locked or name != "bazel"):
-            word = SKIP if reason or not locked else FAIL
+        if installed is None and (locked or name != "bazel"):
+            outcome = SKIP if reason or not locked else FAIL
             help = f"install {name} {locked.version}, or build in an image" if locked else ""
-            yield check.verdict(word, code="TM501", reason=reason or "not on PATH", help=help)
-        elif seen is not None:
-            word = _within(check.wanted, seen.version) if locked else PASS
+            yield check.verdict(outcome, code="TM501", reason=reason or "not on PATH", help=help)
+        elif installed is not None:
+            outcome = _within(check.wanted, installed.version) if locked else PASS
             help = "build in the image that was made from the lock, or install that version"
-            yield check.verdict(word, seen, "TM503", help=help)
+            yield check.verdict(outcome, installed, "TM503", help=help)
 
 
 def _toolkit(context: MachineContext) -> Iterator[Verdict]:
     # The toolkit of a lock is in its image; one of this machine is used by what is compiled here, so it only warns.
     for name, tool in _TOOLS.items():
-        locked, seen = context.locked(name), context.component(name)
-        if seen is None:
+        locked, installed = context.locked(name), context.component(name)
+        if installed is None:
             reason = f"{tool} is not on PATH" if name == "cuda" else "no version found in /opt/rocm"
             check = _check(name, locked.version if locked else "")
             help = f"`toolmatrix stages` needs {tool}, or `--from-log`"
             yield check.verdict(WARN if locked else SKIP, code="TM501", reason=reason, help=help)
             continue
         check = _check(name, locked.version, locked.facts) if locked else _check(name)
-        releases = stage_facts.releases(context.index, name, seen.version)
+        releases = stage_facts.releases(context.index, name, installed.version)
         other = locked is not None and locked.version not in releases
-        help = "code compiled outside of the image uses this one"
-        yield check.verdict(WARN if other else PASS, seen, "TM503", help=help)
+        help = "code compiled outside the image uses this one"
+        yield check.verdict(WARN if other else PASS, installed, "TM503", help=help)
 
 
 def _driver(context: MachineContext) -> Iterator[Verdict]:
-    seen, toolkit = context.component("driver"), context.component("cuda")
+    installed, toolkit = context.component("driver"), context.component("cuda")
     locked = context.locked("driver")
     check = _check("driver")
     if locked:
         check = _check("driver", f">={locked.version}", locked.facts)
     elif toolkit and not context.target:
         check = _check("driver", *_floor(context.index, toolkit.version))
-    if seen is None:
+    if installed is None:
         yield check.replace(facts=()).verdict(SKIP, reason="no NVIDIA driver is loaded")
         return
-    word = _within(check.wanted or "*", seen.version)
+    outcome = _within(check.wanted or "*", installed.version)
     help = "install a newer driver, or ask for a toolkit that runs with this one: `--with driver==VERSION`"
-    yield check.verdict(word, seen, "TM502", help=help)
+    yield check.verdict(outcome, installed, "TM502", help=help)
 
 
 def _floor(index: Index, toolkit: str) -> tuple[str, tuple[str, ...]]:
@@ -149,8 +149,8 @@ def _floor(index: Index, toolkit: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _devices(context: MachineContext) -> Iterator[Verdict]:
-    found = context.feature("device")
-    if not found:
+    devices = context.feature("device")
+    if not devices:
         cards = context.feature("product") or context.feature("gpu")
         check = _check("device", ", ".join(context.target.devices) if context.target else "")
         if cards:
@@ -158,25 +158,25 @@ def _devices(context: MachineContext) -> Iterator[Verdict]:
             yield check.verdict(UNKNOWN, reason=reason)
         else:
             yield check.verdict(SKIP, reason="no GPU here")
-    for seen in found:
-        yield _device(context, seen)
+    for device in devices:
+        yield _device(context, device)
 
 
-def _device(context: MachineContext, seen: Seen) -> Verdict:
+def _device(context: MachineContext, device: Seen) -> Verdict:
     target = context.target
     if target is None or not (target.devices or target.archs):
-        return _check("device").verdict(PASS, seen)
+        return _check("device").verdict(PASS, device)
     if target.devices:
-        backed = target.devices.get(seen.version)
+        backed = target.devices.get(device.version)
         check = _check("device", ", ".join(target.devices), backed.facts if backed else ())
-        word = PASS if backed else FAIL
+        outcome = PASS if backed else FAIL
     else:
-        known = seen.version in context.index.component("device").versions
-        run = (stage_facts.runs(context.index, seen.version, arch) for arch in target.archs)
+        known = device.version in context.index.component("device").versions
+        run = (stage_facts.runs(context.index, device.version, arch) for arch in target.archs)
         check = _check("device", ", ".join(target.archs), next(filter(None, run), ()))
-        word = PASS if check.facts else FAIL if known else UNKNOWN
-    help = f"`toolmatrix resolve` again with `--device {seen.version}`"
-    return check.verdict(word, seen, "TM507", help=help)
+        outcome = PASS if check.facts else FAIL if known else UNKNOWN
+    help = f"run `toolmatrix resolve` again with `--device {device.version}`"
+    return check.verdict(outcome, device, "TM507", help=help)
 
 
 def _processor(context: MachineContext) -> Iterator[Verdict]:
@@ -185,40 +185,40 @@ def _processor(context: MachineContext) -> Iterator[Verdict]:
         yield _check("cpu").verdict(SKIP, reason="/proc/cpuinfo lists no features")
         return
     yield _check("cpu").verdict(PASS, cpu[0])
-    seen = context.feature("crc32")
+    crc32 = context.feature("crc32")
     target = context.target
     # A lock for another machine asks nothing of this processor.
     here = target and target.platform == context.inventory.platform
-    asked = here and target and any("+crc" in flag for flag in target.flags.cflags)
-    if seen:
-        yield _check("crc32").verdict(PASS, seen[0])
+    required = here and target and any("+crc" in flag for flag in target.flags.cflags)
+    if crc32:
+        yield _check("crc32").verdict(PASS, crc32[0])
     else:
-        word = FAIL if asked else WARN
+        outcome = FAIL if required else WARN
         help = "compile without +crc, or run on another processor"
         yield _check("crc32").verdict(
-            word, code="TM505", reason="the processor lists none", help=help
+            outcome, code="TM505", reason="the processor does not list it", help=help
         )
 
 
 def _glibc(context: MachineContext) -> Iterator[Verdict]:
     # What runs in an image has the glibc of the image: this one is reported, and cannot fail.
-    seen = context.component("glibc")
-    if seen:
-        yield _check("glibc").verdict(PASS, seen)
+    glibc = context.component("glibc")
+    if glibc:
+        yield _check("glibc").verdict(PASS, glibc)
     else:
         yield _check("glibc").verdict(SKIP, reason="getconf does not report it")
 
 
 def _resource(name: str, context: MachineContext) -> Iterator[Verdict]:
-    seen = context.feature(name)
-    if not seen:
+    sightings = context.feature(name)
+    if not sightings:
         yield _check(name).verdict(SKIP, reason="the system does not report it")
         return
-    amount = int(seen[0].version)
+    amount = int(sightings[0].version)
     short = amount < _ENOUGH[name]
     check = _check(name, f">={_amount(_ENOUGH[name])}" if short else "")
-    word, help = WARN if short else PASS, "free some, or build with fewer jobs at a time"
-    yield check.verdict(word, seen[0], "TM506", found=_amount(amount), help=help)
+    outcome, help = WARN if short else PASS, "free some, or build with fewer jobs at a time"
+    yield check.verdict(outcome, sightings[0], "TM506", found=_amount(amount), help=help)
 
 
 def _amount(count: int) -> str:
@@ -226,15 +226,13 @@ def _amount(count: int) -> str:
 
 
 def _matrix(context: MachineContext) -> Iterator[Verdict]:
-    from datetime import date
-
-    made = context.index.header["date"]
-    # The code of a finding about the matrix: the remedy is the same wherever somebody is told.
-    days = (context.today - date.fromisoformat(made)).days
+    matrix_date = context.index.header["date"]
+    # The code of a finding about the matrix: the remedy is the same.
+    days = (context.today - date.fromisoformat(matrix_date)).days
     yield _check("matrix").verdict(
         WARN if days > _STALE else PASS,
         code="TM302",
-        found=made,
+        found=matrix_date,
         reason=f"{days} days old",
         help="install a newer toolmatrix, or add newer facts with `--matrix FILE`",
     )
@@ -257,9 +255,9 @@ CHECKS: dict[str, tuple[str, Callable[[MachineContext], Iterator[Verdict]]]] = {
 
 
 def _within(selector: str, version: str) -> str:
-    # A program may tell fewer numbers than are wanted, or none: then nobody can say.
+    # A program may print fewer numbers than are wanted, or none: then the answer is unknown.
     try:
-        # Bit 1 is that of the first version of a scale; bit 0 stands for "absent".
+        # Bit 1 is that of the first version of a scale; bit 0 means "absent".
         if Scale("pep440", [version]).select(selector) & 2:
             return PASS
         return UNKNOWN if Scale("series", [version]).select(selector) & 2 else FAIL

@@ -53,29 +53,29 @@ _TOOLKIT = frozenset(("cuda", "cudnn"))
 
 
 def judge(index: Index, manifest: ProjectManifest, *, paired: bool = True) -> JudgedManifest:
-    """Judge all environments of a manifest; unless `paired`, no pairs are told but what is refused."""
+    """Judge all environments of a manifest; unless `paired`, pairs without a refusal are left out."""
     known: dict[tuple[str, ...], JudgedEnvironment] = {}
-    found = []
-    for asked in manifest.environments:
-        parts = reading.parts(index, asked)
+    environments = []
+    for environment in manifest.environments:
+        parts = reading.parts(index, environment)
         # Many an extra of a project adds nothing that facts are about.
-        lacking = (one.part for one in parts.missing)
+        lacking = (release.part for release in parts.missing)
         key = tuple(f"{part.text} {part.item.where}" for part in (*parts.parts, *lacking))
         if key not in known:
             known[key] = _environment(index, parts, paired=paired)
-        found.append(known[key].replace(name=asked.name, unknown=parts.unknown))
-    return JudgedManifest(manifest=manifest, environments=tuple(found))
+        environments.append(known[key].replace(name=environment.name, unknown=parts.unknown))
+    return JudgedManifest(manifest=manifest, environments=tuple(environments))
 
 
 def _environment(index: Index, parts: AskedParts, *, paired: bool) -> JudgedEnvironment:
-    judged = _Environment(index, parts)
-    refusals = tuple(judged.refusals())
+    environment = _Environment(index, parts)
+    refusals = tuple(environment.refusals())
     return JudgedEnvironment(
         name=parts.name,
         parts=parts.parts,
         unknown=parts.unknown,
         refusals=refusals,
-        pairs=tuple(judged.pairs(refusals)) if paired else (),
+        pairs=tuple(environment.pairs(refusals)) if paired else (),
     )
 
 
@@ -97,69 +97,70 @@ class _Environment:
         self.missing = parts.missing
         self.targets = reading.targets(index, parts)
         own = index.header["targets"][self.targets[0]]["accelerator"]
-        # What a target computes on by itself is no more than a default; a file tells it by what it takes.
+        # The accelerator of a target is only a default; a file chooses it by what it installs.
         self.accelerator = own if own == "rocm" else "cuda"
 
     def refusals(self) -> Iterator[ManifestRefusal]:
-        """What is refused, each reason once: of parts that a fact forbids no lack of a wheel is told besides."""
-        found: dict[tuple[str, ...], ManifestRefusal] = {}
-        for one in (*self.nowhere(), *self.contradictions()):
-            found[one.finding.asked] = one
+        """What is refused, each reason once: a missing wheel is not reported for parts that a fact forbids."""
+        refusals = {
+            refusal.finding.asked: refusal
+            for refusal in (*self.missing_releases(), *self.contradictions())
+        }
         for question in self.questions():
-            refused = self.refused(question)
+            refused = self.find_refusal(question)
             for core in refused.cores if refused else ():
-                told = self.finding(core, question.parts)
-                if told is None:
+                finding, refused_parts = self.finding(core, question.parts)
+                known = refusals.get(finding.asked) if finding else None
+                if finding is None or (known and known.hard):
                     continue
                 # Of a part of a toolkit the question may ask for more releases than the file does.
-                texts = {part.text for part in told[1]}
-                held = [part for part in question.parts if part.text in texts]
-                way = next(self.ways(question, self.targets[0]))
-                request = self.request(held, self.targets[0], *way)
-                one = ManifestRefusal(finding=told[0], parts=told[1], request=request)
-                known = found.get(told[0].asked)
-                if known is None or not known.hard:
-                    found[told[0].asked] = one
-        yield from found.values()
+                texts = {part.text for part in refused_parts}
+                parts = [part for part in question.parts if part.text in texts]
+                method = next(self.install_methods(question, self.targets[0]))
+                request = self.request(parts, self.targets[0], *method)
+                refusals[finding.asked] = ManifestRefusal(
+                    finding=finding, parts=refused_parts, request=request
+                )
+        yield from refusals.values()
 
-    def nowhere(self) -> Iterator[ManifestRefusal]:
+    def missing_releases(self) -> Iterator[ManifestRefusal]:
         """Releases that the index does not have."""
-        for one in self.missing:
+        for missing in self.missing:
             finding = NoSuchRelease(
                 severity="error",
-                component=one.part.component,
-                asked=(one.part.text,),
-                places=(one.part.item.where,),
+                component=missing.part.component,
+                asked=(missing.part.text,),
+                places=(missing.part.item.where,),
                 environment=self.name,
-                where=one.part.item.where,
-                package=one.package,
-                release=one.release,
-                near=one.near,
-                read=one.read,
+                where=missing.part.item.where,
+                package=missing.package,
+                release=missing.release,
+                near=missing.near,
+                read=missing.read,
             )
             request = self.request((), self.targets[0], _WHEEL, "none")
-            yield ManifestRefusal(finding=finding, parts=(one.part,), request=request)
+            yield ManifestRefusal(finding=finding, parts=(missing.part,), request=request)
 
     def contradictions(self) -> Iterator[ManifestRefusal]:
         """Lines about one component that hold together and leave no release of it; the last stays for the rest."""
-        held: dict[str, list[AskedPart]] = {}
+        by_component: dict[str, list[AskedPart]] = {}
         for part in self.parts:
             if part.component != ARCH:
-                held.setdefault(part.component, []).append(part)
-        for component, parts in held.items():
+                by_component.setdefault(part.component, []).append(part)
+        for component, parts in by_component.items():
             scale, left = self.index.scale(component), -1
             for part in parts:
                 left &= scale.select(part.asks[0].selector)
             if left or all(part.older for part in parts):
                 continue
-            way = self.way(parts[0], parts[1], self.targets[0])
-            request = self.request(parts, self.targets[0], *way)
-            told = self.worded(RefusedTogether, tuple(parts), ())
-            yield ManifestRefusal(finding=told, parts=tuple(parts), request=request)
-            self.parts = tuple(one for one in self.parts if one not in parts[:-1])
+            method = self.install_method(parts[0], parts[1], self.targets[0])
+            request = self.request(parts, self.targets[0], *method)
+            finding = self.build_finding(RefusedTogether, tuple(parts), ())
+            yield ManifestRefusal(finding=finding, parts=tuple(parts), request=request)
+            self.parts = tuple(part for part in self.parts if part not in parts[:-1])
 
     def questions(self) -> Iterator[Question]:
-        """The questions of this environment; those with fewer parts first, so that a reason is told with the fewest."""
+        """The questions of this environment; those with fewer parts first, so that a reason has the fewest."""
         computing = [part for part in self.parts if self.computes(part)]
         tools = tuple(
             part for part in self.parts if not self.is_package(part) and part.component != "python"
@@ -170,28 +171,28 @@ class _Environment:
         distro = [part for part in tools if part.component == "distro"]
         if len(tools) > 1:
             yield Question(tools, (_SOURCE,), (self.accelerator,))
-        # On the processor alone, where no toolkit of one stands in the way of another's.
+        # On the CPU alone, where the toolkits of two packages cannot clash.
         yield Question((*packages, *python, *distro), self.froms(packages), ("none",))
         for part in computing:
             beside = [
-                other for other in computing if other is not part and self.joined(part, other)
+                other for other in computing if other is not part and self.share_facts(part, other)
             ]
             # Where one that goes with it brings a toolkit, that is loaded, and not the one of the image.
-            brought = any(needs_toolkit(self.index, other) is False for other in beside)
-            loads = loads_toolkit(self.index, part) and not brought
+            brings_toolkit = any(needs_toolkit(self.index, other) is False for other in beside)
+            loads = loads_toolkit(self.index, part) and not brings_toolkit
             toolkit = self.toolkit() if loads else []
-            held = (part, *beside, *plain, *python, *distro, *toolkit)
+            parts = (part, *beside, *plain, *python, *distro, *toolkit)
             # Who has a toolkit beside a wheel that needs one wants to compute on it.
             accelerators = (self.accelerator,) if toolkit else (self.accelerator, "none")
-            yield Question(held, self.froms(held), accelerators)
+            yield Question(parts, self.froms(parts), accelerators)
 
-    def ways(self, question: Question, target: str) -> Iterator[tuple[str, str]]:
+    def install_methods(self, question: Question, target: str) -> Iterator[tuple[str, str]]:
         """Whether wheels or not, and on what: pip takes a build for CUDA wherever the index has that alone."""
         machine = self.index.header["targets"][target]["context"]["machine"]
         left = question.accelerators
         for part in question.parts:
-            made = wheel_accelerators(self.index, part, machine)
-            left = tuple(one for one in left if one in made or not made)
+            built_for = wheel_accelerators(self.index, part, machine)
+            left = tuple(name for name in left if name in built_for or not built_for)
         # What was built for one, beside what was built for another, runs on the processor at most.
         for from_ in question.froms:
             for accelerator in left or ("none",):
@@ -209,7 +210,7 @@ class _Environment:
         return self.is_package(part) and bool(self.components[part.component]["accelerators"])
 
     def froms(self, parts: Sequence[AskedPart]) -> tuple[str, ...]:
-        """Whether packages come as wheels; of what conda or an image brings nobody knows, and either will do."""
+        """Whether packages come as wheels; for what conda or an image brings that is unknown, and either will do."""
         either = any(
             (part.item.built or part.item.kind in (CONDA, IMAGE)) and self.is_package(part)
             for part in parts
@@ -219,25 +220,27 @@ class _Environment:
     def toolkit(self) -> list[AskedPart]:
         """The parts of a toolkit that an image has."""
         return [
-            self.widened(other)
+            self.widen(other)
             for other in self.parts
             if other.component in _TOOLKIT and not self.is_package(other)
         ]
 
-    def widened(self, part: AskedPart) -> AskedPart:
+    def widen(self, part: AskedPart) -> AskedPart:
         """A part of a toolkit with all releases that a library compiled for one of them loads beside."""
         ask = part.asks[0]
         scale = self.index.scale(part.component)
-        held = scale.named(scale.select(ask.selector))
-        major = held[0].partition(".")[0] if held else ""
+        releases = scale.named(scale.select(ask.selector))
+        major = releases[0].partition(".")[0] if releases else ""
         first = called.family(part.component)
-        if not major or not first or not scale.select(f">={first}") & scale.select(f"=={held[0]}"):
+        if not major or not first:
+            return part
+        if not scale.select(f">={first}") & scale.select(f"=={releases[0]}"):
             return part
         return part.replace(asks=(ask.replace(selector=f"=={major}.*"),))
 
-    def joined(self, one: AskedPart, other: AskedPart) -> bool:
+    def share_facts(self, first: AskedPart, second: AskedPart) -> bool:
         """True if any fact is about both, or about builds of one and the other."""
-        names = [self.index.with_builds(part.component) for part in (one, other)]
+        names = [self.index.with_builds(part.component) for part in (first, second)]
         return any(
             group.component in theirs
             for own, theirs in (names, names[::-1])
@@ -249,9 +252,9 @@ class _Environment:
         self, parts: Sequence[AskedPart], target: str, from_: str, accelerator: str
     ) -> Request:
         """The request that parts make on a target."""
-        given = context(target, Fields(), self.index)
+        options = context(target, Fields(), self.index)
         for name, value in (("accelerator", accelerator), ("from", from_)):
-            given.append(option(name, value, target, implied=True))
+            options.append(option(name, value, target, implied=True))
         asks = [
             ask.replace(option="distro") if ask.component == "distro" else ask
             for part in parts
@@ -260,68 +263,71 @@ class _Environment:
         ]
         archs = [part.asks[0].selector for part in parts if part.component == ARCH]
         return Request(
-            asks=(*dict.fromkeys(asks), *given),
+            asks=(*dict.fromkeys(asks), *options),
             targets=(target,),
             archs=tuple(dict.fromkeys(archs)),
         )
 
-    def refused(self, question: Question) -> Unsatisfiable | None:
+    def find_refusal(self, question: Question) -> Unsatisfiable | None:
         """The refusal of a question in the likeliest way, if no way has an answer."""
         if not question.parts:
             return None
         first: Unsatisfiable | None = None
         for target in self.targets:
-            for from_, accelerator in self.ways(question, target):
+            for from_, accelerator in self.install_methods(question, target):
                 request = self.request(question.parts, target, from_, accelerator)
                 if isinstance(attempt(self.index, request), Resolution):
                     return None
                 if first is None:
-                    found = resolve(self.index, request)
-                    first = None if isinstance(found, Resolution) else found
-            # Where no machine is named the likeliest is meant, as markers have it, unless there is nothing for it.
-            if first and not any(_about_machine(core) for core in first.cores):
+                    resolution = resolve(self.index, request)
+                    first = None if isinstance(resolution, Resolution) else resolution
+            # Without a named machine the likeliest counts, as for markers, unless there is nothing for it.
+            lines = [line for core in first.cores for line in core.lines] if first else []
+            if first and not any(
+                line.ground and line.ground.component == "machine" for line in lines
+            ):
                 break
         return first
 
     def finding(
         self, core: Core, parts: Sequence[AskedPart]
-    ) -> tuple[ManifestFinding, tuple[AskedPart, ...]] | None:
-        """The finding that a core makes, and its parts; None where it rests on nothing that the file says."""
-        asked = {(ask.component, ask.selector) for ask in core.asks}
-        # In the order of the file, in which every question tells the same.
-        held = tuple(
+    ) -> tuple[ManifestFinding | None, tuple[AskedPart, ...]]:
+        """The finding that a core makes, None where it rests on nothing in the file, and its parts."""
+        asks = {(ask.component, ask.selector) for ask in core.asks}
+        # In the order of the file, so that every question reports the same.
+        involved = tuple(
             part
             for part in self.parts
             if any(
-                (ask.component, ask.selector) in asked
-                for one in parts
-                if one.text == part.text
-                for ask in one.asks
+                (ask.component, ask.selector) in asks
+                for candidate in parts
+                if candidate.text == part.text
+                for ask in candidate.asks
             )
         )
         grounds = tuple(line.ground for line in core.lines if line.ground is not None)
-        if core.soft or not held or not grounds or self.unsound(held, grounds):
-            return None
+        if core.soft or not involved or not grounds or self.is_unsound(involved, grounds):
+            return None, ()
         manifests = [
             ground.subject
             for ground in grounds
             if self.about_wheels(ground.subject, ground.kind, ground.component)
         ]
-        # An index that nobody read may have wheels of whatever is required besides, and what is compiled needs none.
-        if manifests and any(part.open or part.item.built for part in held):
-            return None
-        others = {part.component for part in held if part.item.kind != PIP}
+        # An unread index may have wheels for anything that is required, and what is compiled needs none.
+        if manifests and any(part.open or part.item.built for part in involved):
+            return None, ()
+        others = {part.component for part in involved if part.item.kind != PIP}
         kind: type[ManifestFinding] = RefusedTogether
         for name in manifests:
             of = self.components[name]["variant_of"] or name
             # Of what comes by conda or in an image no wheel of the index speaks.
             if of in others:
-                return None
+                return None, ()
             if of not in called.wheels_alone():
                 kind = BuiltBySource
-        return self.worded(kind, held, grounds), held
+        return self.build_finding(kind, involved, grounds), involved
 
-    def worded(
+    def build_finding(
         self,
         kind: type[ManifestFinding],
         parts: tuple[AskedPart, ...],
@@ -339,17 +345,17 @@ class _Environment:
             where=parts[0].item.where,
         )
 
-    def unsound(self, held: Sequence[AskedPart], grounds: Sequence[Incompatibility]) -> bool:
+    def is_unsound(self, parts: Sequence[AskedPart], grounds: Sequence[Incompatibility]) -> bool:
         """True if a refusal rests on what the matrix leaves out, or on what a file need not keep to."""
-        bare = {part.component for part in held if part.item.bare}
-        overridden = {part.component for part in held if part.item.overrides}
+        bare = {part.component for part in parts if part.item.bare}
+        overridden = {part.component for part in parts if part.item.overrides}
         # What a wheel requires its package of conda need not: that is made by a recipe of its own.
-        conda = {part.component for part in held if part.item.kind == CONDA}
+        conda = {part.component for part in parts if part.item.kind == CONDA}
         # What something computes on is no more than asked after, unless a toolkit says it.
-        tools = any(part.component in reading.TOOLKIT for part in held)
+        tools = any(part.component in reading.TOOLKIT for part in parts)
         for ground in grounds:
             about = {ground.subject, ground.component}
-            # A file may bring a Python in more ways than facts tell of, and a package by other ways than a wheel of the
+            # A file may bring a Python in more ways than facts know, and a package by other ways than a wheel of the
             # index.
             if about & {"interpreter", "from"} or ("accelerator" in about and not tools):
                 return True
@@ -363,18 +369,18 @@ class _Environment:
             # Whatever others require of it, an override says what is taken.
             if ground.component in overridden:
                 return True
-            # The requirements of what is installed without them bind nobody.
+            # Requirements that are ignored by the installation do not count.
             if ground.subject in bare and ground.component not in ("python", "glibc", "machine"):
                 return True
-        # A machine that nobody named is no reason.
+        # A machine that the file does not name is no reason.
         alone = (
-            len(held) == 1
+            len(parts) == 1
             and not self.machine
             and any(ground.component == "machine" for ground in grounds)
         )
-        return alone or any(self.admitted(part, grounds) for part in held if part.older)
+        return alone or any(self.may_be_older(part, grounds) for part in parts if part.older)
 
-    def admitted(self, part: AskedPart, grounds: Sequence[Incompatibility]) -> bool:
+    def may_be_older(self, part: AskedPart, grounds: Sequence[Incompatibility]) -> bool:
         """True where a release before those that are known may do for all that is required of a part."""
         selectors = [
             claim.selector
@@ -385,11 +391,11 @@ class _Environment:
         ]
         own = part.asks[0].selector
         return not selectors or any(
-            older(self.index, part.component, own, one) for one in selectors
+            older(self.index, part.component, own, selector) for selector in selectors
         )
 
     def about_wheels(self, subject: str, kind: str, component: str) -> bool:
-        """True if a ground tells which wheels there are, and not what a package takes."""
+        """True if a ground is about which wheels exist, and not about what a package requires."""
         if component == "python":
             # What is declared for a Python limits it, and what there is a wheel for requires it.
             return kind == "requires"
@@ -409,9 +415,9 @@ class _Environment:
                     for other in refusal.parts:
                         clashes[part.text, other.text] = refusal.finding.facts
         target = self.targets[0]
-        for place, part in enumerate(self.parts):
-            ways: dict[tuple[str, str], RequestFacts] = {}
-            for other in self.parts[place + 1 :]:
+        for position, part in enumerate(self.parts):
+            facts_by_method: dict[tuple[str, str], RequestFacts] = {}
+            for other in self.parts[position + 1 :]:
                 # Of several archs each is for a device of its own.
                 if part.component == other.component:
                     continue
@@ -419,73 +425,69 @@ class _Environment:
                     facts = clashes[part.text, other.text]
                     yield JudgedPair(part, other, REFUSED, "", facts)
                     continue
-                apart = self.apart(part, other)
+                apart = self.independent_pair(part, other)
                 if apart:
                     yield apart
                     continue
-                way = self.way(part, other, target)
-                if way not in ways:
-                    held = [] if part.component == ARCH else [part]
-                    ways[way] = RequestFacts(
-                        self.index, self.request(held, target, *way), part.component
+                method = self.install_method(part, other, target)
+                if method not in facts_by_method:
+                    parts = [] if part.component == ARCH else [part]
+                    facts_by_method[method] = RequestFacts(
+                        self.index, self.request(parts, target, *method), part.component
                     )
-                yield self.pair(part, other, ways[way])
+                yield self.judge_pair(part, other, facts_by_method[method])
 
-    def way(self, part: AskedPart, other: AskedPart, target: str) -> tuple[str, str]:
+    def install_method(self, part: AskedPart, other: AskedPart, target: str) -> tuple[str, str]:
         """In which way two parts are there together."""
-        packages = [one for one in (part, other) if self.is_package(one)]
+        packages = [package for package in (part, other) if self.is_package(package)]
         question = Question(
             (part, other), (_WHEEL if packages else _SOURCE,), (self.accelerator, "none")
         )
-        return next(self.ways(question, target))
+        return next(self.install_methods(question, target))
 
-    def apart(self, part: AskedPart, other: AskedPart) -> JudgedPair | None:
+    def independent_pair(self, part: AskedPart, other: AskedPart) -> JudgedPair | None:
         """A wheel beside the toolkit of an image that it does not load: one that brings its own, or uses none."""
-        packages = [one for one in (part, other) if self.is_package(one)]
+        packages = [package for package in (part, other) if self.is_package(package)]
         if len(packages) != 1 or not _TOOLKIT & {part.component, other.component}:
             return None
         known = bool(builds(self.index, packages[0])[1])
         if not known or loads_toolkit(self.index, packages[0]):
             return None
-        found = without_loaded_toolkit(self.index, packages[0])
-        return JudgedPair(part, other, FINE if found else UNKNOWN, *(found or ("", ())))
+        proof = without_loaded_toolkit(self.index, packages[0])
+        return JudgedPair(part, other, FINE if proof else UNKNOWN, *(proof or ("", ())))
 
-    def pair(self, part: AskedPart, other: AskedPart, way: RequestFacts) -> JudgedPair:
+    def judge_pair(self, part: AskedPart, other: AskedPart, facts: RequestFacts) -> JudgedPair:
         at = self.index.scale(part.component).select(part.asks[0].selector)
-        found = way.at(at).partner(other.component)
+        partner = facts.at(at).partner(other.component)
         wanted = self.index.scale(other.component).select(other.asks[0].selector)
         speaking = [
-            said
-            for said in found.facts
-            if said.says != REFUSED and said.mask & wanted and said.of & at
+            fact
+            for fact in partner.facts
+            if fact.says != REFUSED and fact.mask & wanted and fact.of & at
         ]
-        if not (found.tested | found.allowed) & wanted or not speaking:
+        if not (partner.tested | partner.allowed) & wanted or not speaking:
             return JudgedPair(part, other, UNKNOWN, "", ())
-        best = max((said.evidence for said in speaking), key=words.rank)
+        best = max((fact.evidence for fact in speaking), key=words.rank)
         cites = [
             self.index.claim(cite.record).id
-            for said in speaking
-            if said.evidence == best
-            for cite in self.index.cites(said.cites)
-            if cite.touches(said.touching)
+            for fact in speaking
+            if fact.evidence == best
+            for cite in self.index.cites(fact.cites)
+            if cite.touches(fact.touching)
         ]
         return JudgedPair(part, other, FINE, best, tuple(dict.fromkeys(cites))[:4])
-
-
-def _about_machine(core: Core) -> bool:
-    return any(line.ground and line.ground.component == "machine" for line in core.lines)
 
 
 def wheel_accelerators(index: Index, part: AskedPart, machine: str) -> tuple[str, ...]:
     """What the builds of a package that are left on a machine were made for; nothing where they are not known."""
     name, left = builds(index, part, machine)
-    found: dict[str, None] = {}
+    accelerators: dict[str, None] = {}
     scale = index.scale("accelerator")
     for binding in index.component(name).about("accelerator", left) if left else ():
         # A build for CUDA runs without one as well, and is no other for it.
-        made = [one for one in scale.named(binding.allowed & ~1) if one != "none"]
-        found |= dict.fromkeys(made or ["none"])
-    return tuple(found)
+        built_for = [name for name in scale.named(binding.allowed & ~1) if name != "none"]
+        accelerators |= dict.fromkeys(built_for or ["none"])
+    return tuple(accelerators)
 
 
 def needs_toolkit(index: Index, part: AskedPart) -> bool | None:
@@ -515,17 +517,18 @@ def without_loaded_toolkit(index: Index, part: AskedPart) -> tuple[str, tuple[st
     They bring their own, or use none; None where that is unknown of one of them.
     """
     name, left = builds(index, part)
-    found = list(_apart(index, name, left)) if left else []
-    for binding in found:
+    bindings = list(_without_toolkit(index, name, left)) if left else []
+    for binding in bindings:
         left &= ~binding.mask
-    if left or not found:
+    if left or not bindings:
         return None
-    claims = (index.claim(cite.record).id for one in found for cite in index.cites(one.cites))
-    best = max((one.evidence for one in found), key=words.rank)
+    cites = (cite for binding in bindings for cite in index.cites(binding.cites))
+    claims = (index.claim(cite.record).id for cite in cites)
+    best = max((binding.evidence for binding in bindings), key=words.rank)
     return best, tuple(dict.fromkeys(claims))[:4]
 
 
-def _apart(index: Index, name: str, left: int) -> Iterator[Binding]:
+def _without_toolkit(index: Index, name: str, left: int) -> Iterator[Binding]:
     facts, none = index.component(name), index.scale("accelerator").bit("none")
     for binding in facts.about("cuda", left):
         if not _beside(index, binding):

@@ -80,20 +80,20 @@ class WorkBounds(Value):
         bounds = {
             -signal.SIGALRM: ("--timeout", f"longer than {passed}"),
             signal.SIGPROF: ("--cpu-time", f"more than {spent} of processor time"),
-            errno.ENOMEM: ("--memory", f"more than {room}, or than the system gives"),
+            errno.ENOMEM: ("--memory", f"more than {room}, or more than the system has"),
         }
         if code in bounds:
-            option, taken = bounds[code]
-            return BoundExceeded(f"it takes {taken}", help=f"raise the limit with `{option}`")
+            option, excess = bounds[code]
+            return BoundExceeded(f"it takes {excess}", help=f"raise the limit with `{option}`")
         if code == -signal.SIGKILL:
             return BoundExceeded(
-                "the system killed the process that read it, as it does when memory runs out",
+                "the system killed the process that read it, probably because memory ran out",
                 help="set a lower limit with `--memory`, or use fewer `--jobs`",
             )
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         if -code in _ENDING:
             return BoundExceeded(
-                "the process that read it was ended from outside",
+                "the process that read it was terminated from outside",
                 found=how,
                 help="judge it again with `--resume`",
             )
@@ -110,12 +110,12 @@ class WorkResult(Value):
     def result(self) -> Any:
         """The value; raises the error."""
         if self.error is not None:
-            raise self.error from (_Shown(self.traceback) if self.traceback else None)
+            raise self.error from (_RemoteTraceback(self.traceback) if self.traceback else None)
         return self.value
 
 
-# A traceback cannot be pickled; its text stands where `raise from` shows it.
-class _Shown(Exception):
+# A traceback cannot be pickled; `raise from` shows its text.
+class _RemoteTraceback(Exception):
     pass
 
 
@@ -160,17 +160,17 @@ class Worker:
         """Give it something to do: the arguments of `work`."""
         if self.line.closed:
             self._open()
-        with suppress(OSError):  # its outcome tells that it is gone
+        with suppress(OSError):  # its outcome reports that it is gone
             self.line.send(task)
         return self
 
     def outcome(self) -> WorkResult:
         """Its result, or the error by which it ended, waited for."""
         try:
-            made: WorkResult = self.line.recv()
+            result: WorkResult = self.line.recv()
         except (EOFError, OSError):
             return WorkResult(error=self.bounds.failure(self.end()))
-        return made
+        return result
 
     def stop(self) -> None:
         """Tell it to end."""
@@ -200,18 +200,18 @@ def serve(
         signal.signal(signal.SIGINT, interrupt)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         # By an exception, so that what lies on the disk for a moment is removed.
-        signal.signal(signal.SIGPROF, lambda number, _: sys.exit(number))
-        for number in _ENDING:
-            if callable(signal.getsignal(number)):
-                signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGPROF, lambda signum, _: sys.exit(signum))
+        for signum in _ENDING:
+            if callable(signal.getsignal(signum)):
+                signal.signal(signum, signal.SIG_DFL)
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
         limits = resource.getrlimit(resource.RLIMIT_DATA)
         while True:
             task = line.recv()
             _bound(bounds, limits)
-            made = _done(work, task)
+            result = _done(work, task)
             _bound(WorkBounds(), limits)
-            line.send(made)
+            line.send(result)
     except MemoryError:
         code = errno.ENOMEM
     except SystemExit as bound:
@@ -283,23 +283,23 @@ class Pool:
         self.bounds = bounds
         self.jobs = jobs
         self.workers: list[Worker] = []
-        # By who does a piece its name.
+        # The name of each piece by its worker.
         self.busy: dict[Any, Any] = {}
         self._handlers: dict[int, Any] = {}
         self._caught = 0
         self._leaving = False
 
     def __enter__(self) -> Self:
-        for number in _ENDING:
+        for signum in _ENDING:
             # `nohup` ignores SIGHUP for good reason.
-            if signal.getsignal(number) != signal.SIG_IGN:
+            if signal.getsignal(signum) != signal.SIG_IGN:
                 with suppress(ValueError):  # only the main thread can
-                    self._handlers[number] = signal.signal(number, self._end)
+                    self._handlers[signum] = signal.signal(signum, self._end)
         return self
 
-    def _end(self, number: int, _frame: FrameType | None) -> None:
+    def _end(self, signum: int, _frame: FrameType | None) -> None:
         if not self._caught:
-            self._caught = number
+            self._caught = signum
             if not self._leaving:
                 raise _Signalled
 
@@ -311,23 +311,23 @@ class Pool:
 
     def _hand_out(self, waiting: Tasks) -> None:
         for name, task in islice(waiting, self.jobs - len(self.busy)):
-            self.busy[self._begun(task)] = name
+            self.busy[self._submit(task)] = name
 
     def _results(self, waiting: Tasks) -> Iterator[tuple[Any, WorkResult]]:
         while self.busy:
-            first = self._first()
+            first = self._next_done()
             outcome = self._outcome(first)
             yield self.busy.pop(first), outcome
             self._hand_out(waiting)
 
-    def _begun(self, task: tuple[object, ...]) -> Any:
-        idle = [one for one in self.workers if one not in self.busy]
+    def _submit(self, task: tuple[object, ...]) -> Any:
+        idle = [worker for worker in self.workers if worker not in self.busy]
         if not idle:
             idle = [Worker(self.work, self.bounds)]
             self.workers += idle
         return idle[0].begin(*task)
 
-    def _first(self) -> Any:
+    def _next_done(self) -> Any:
         from multiprocessing.connection import wait
 
         return wait(self.busy)[0]
@@ -338,14 +338,14 @@ class Pool:
 
     def __exit__(self, *_ended: object) -> None:
         self._leaving = True
-        # All are told first and waited for afterwards, so that they clean up side by side.
-        left = [one for one in self.workers if not one.line.closed]
+        # All are stopped first and awaited afterwards, so that they clean up at the same time.
+        left = [worker for worker in self.workers if not worker.line.closed]
         for worker in left:
             worker.stop()
         for worker in left:
             worker.end()
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
+        for signum, handler in self._handlers.items():
+            signal.signal(signum, handler)
         # Ends as it would have by the signal, so that the shell sees which one it was.
         if self._caught:
             os.kill(os.getpid(), self._caught)

@@ -84,34 +84,34 @@ class DeviceCode(Value):
 def device_codes(plans: Sequence[Plan]) -> list[DeviceCode]:
     """The code of each plan; what an earlier plan put into an object belongs to a plan that links it, too."""
     known: dict[str, list[DevicePart]] = {}
-    found = []
+    codes_by_plan = []
     for number, plan in enumerate(plans):
-        held = list(_contained(number, plan)) or list(_loose(number, plan))
-        own = [part for part in held if not part.linked]
+        compiled = list(_read_parts(number, plan)) or list(_loose_files(number, plan))
+        own = [part for part in compiled if not part.linked]
         wanted = _objects(plan)
-        brought = [part for path in wanted for part in known.get(path, ())]
-        links = [part for part in held if part.linked]
-        parts = [*own, *dict.fromkeys(brought)]
-        found.append(
+        imported = [part for path in wanted for part in known.get(path, ())]
+        links = [part for part in compiled if part.linked]
+        parts = [*own, *dict.fromkeys(imported)]
+        codes_by_plan.append(
             DeviceCode(
-                parts=_joined(parts, links),
+                parts=_link_parts(parts, links),
                 linked=tuple(part for part in parts if part.relocatable and links),
                 outside=tuple(path for path in wanted if path not in known),
             )
         )
         # An object of one invocation may be an input of the next, as in a build that compiles and links apart.
         for part in own:
-            for path in _ends(plan, part.stage):
+            for path in _final_files(plan, part.stage):
                 known.setdefault(path, []).append(part)
-    return found
+    return codes_by_plan
 
 
-def _joined(parts: Sequence[DevicePart], links: Sequence[DevicePart]) -> tuple[DevicePart, ...]:
+def _link_parts(parts: Sequence[DevicePart], links: Sequence[DevicePart]) -> tuple[DevicePart, ...]:
     apart = tuple(part for part in parts if not part.relocatable)
     loose = [part for part in parts if part.relocatable]
     if not loose or not links:
         return tuple(parts)
-    # If no cubin fits when it is loaded, the driver links anew from the PTX of every object, and fails where one has
+    # If no cubin fits when it is loaded, the driver links again from the PTX of every object, and fails where one has
     # none; LTO intermediate is not used for that (NVIDIA, nvcc, separate compilation, implicit JIT linking).
     first, *rest = [[image for image in part.images if image.kind == PTX_TEXT] for part in loose]
     shared = [image for image in first if all(image in other for other in rest)]
@@ -121,7 +121,7 @@ def _joined(parts: Sequence[DevicePart], links: Sequence[DevicePart]) -> tuple[D
     return (*apart, joined)
 
 
-def _contained(number: int, plan: Plan) -> Iterator[DevicePart]:
+def _read_parts(number: int, plan: Plan) -> Iterator[DevicePart]:
     rdc = any("-fgpu-rdc" in stage.argv for stage in plan.stages)
     unlinked = rdc and not any(stage.kind in DEVICE_LINKS for stage in plan.stages)
     for stage in plan.stages:
@@ -173,16 +173,16 @@ def _named(name: str) -> DeviceImage:
 _READERS = {"fatbinary": _images, "package": _images, "bundle": _bundled}
 
 
-def _loose(number: int, plan: Plan) -> Iterator[DevicePart]:
+def _loose_files(number: int, plan: Plan) -> Iterator[DevicePart]:
     """Device code that is a file of its own: what no stage reads but to check it."""
     consumed = {path for stage in plan.stages if stage.outputs for path in stage.inputs}
     images: dict[DeviceImage, int] = {}
     for stage in plan.stages:
         for path in stage.outputs:
             suffix = path.rpartition(".")[2]
-            made = _LOOSE.get((stage.kind, "")) or _LOOSE.get((stage.kind, suffix))
-            if made and stage.arch and path not in consumed:
-                kind, prefix = made
+            form = _LOOSE.get((stage.kind, "")) or _LOOSE.get((stage.kind, suffix))
+            if form and stage.arch and path not in consumed:
+                kind, prefix = form
                 bare = stage.arch.removeprefix(PTX).removeprefix(SASS)
                 arch = prefix + bare if prefix else stage.arch
                 images[DeviceImage(kind=kind, arch=arch)] = stage.id
@@ -192,22 +192,22 @@ def _loose(number: int, plan: Plan) -> Iterator[DevicePart]:
 
 
 def _objects(plan: Plan) -> dict[str, None]:
-    made = {path for stage in plan.stages for path in stage.outputs}
+    outputs = {path for stage in plan.stages for path in stage.outputs}
     links = [stage for stage in plan.stages if stage.kind in ("link", "nvlink", "linker-wrapper")]
     read = (path for stage in links for path in stage.inputs)
-    return dict.fromkeys(path for path in read if path not in made and _CONTAINED.search(path))
+    return dict.fromkeys(path for path in read if path not in outputs and _CONTAINED.search(path))
 
 
-def _ends(plan: Plan, stage: int) -> Iterator[str]:
+def _final_files(plan: Plan, stage: int) -> Iterator[str]:
     """The files that a stage's output ends in."""
-    reached = {stage}
+    reachable = {stage}
     # In order one pass is enough: an edge leads from an earlier stage to a later one.
     for before, later in sorted(plan.edges):
-        if before in reached:
-            reached.add(later)
-    for one in plan.stages:
-        if one.id in reached:
-            yield from one.outputs
+        if before in reachable:
+            reachable.add(later)
+    for candidate in plan.stages:
+        if candidate.id in reachable:
+            yield from candidate.outputs
 
 
 # How nvcc and clang say that they do not take an arch, as their logs have it.
@@ -227,7 +227,7 @@ _GOING = re.compile(r"architectures are deprecated")
 _GOING_BELOW = re.compile(r"architectures prior to '<[^>]*>_(\d+)'")
 _NATIVE = re.compile(r"Cannot find valid GPU for '-arch=native'")
 _DEFAULTS = {"cuda": "cuda-default-archs", "clang": "hip-default-archs"}
-# Options of nvcc, hipcc and clang that name an arch, or a file in which such an option may stand.
+# Options of nvcc, hipcc and clang that name an arch, or a file that may have such an option.
 _ASKS = (
     *("-arch", "-gencode", "-code", "--gpu-architecture", "--generate-code", "--gpu-code"),
     *("--offload-arch", "--cuda-gpu-arch", "--amdgpu-target", "-optf", "--options-file", "@"),
@@ -238,19 +238,20 @@ def findings(context: PlanContext, parts: Sequence[DevicePart]) -> Iterator[Find
     """Everything about what the toolkit takes, what was asked of it, and what the parts cover that the plan makes."""
     yield from refused(context)
     yield from deprecated(context)
-    yield from unasked(context)
-    yield from covered(context, parts)
+    yield from default_archs(context)
+    yield from part_findings(context, parts)
 
 
 def refused(context: PlanContext) -> Iterator[Finding]:
     """Archs that the driver says it does not take, and those of the plan that its toolkit refuses by the facts."""
     # The driver's own word comes first: its line is the better place, and it may refuse what no fact names.
     reported: set[str] = set()
-    for said in context.plan.diagnostics:
-        for match in filter(None, (pattern.search(said.text) for pattern in _REFUSALS)):
+    for diagnostic in context.plan.diagnostics:
+        for match in filter(None, (pattern.search(diagnostic.text) for pattern in _REFUSALS)):
             if match[1] not in reported:
                 reported.add(match[1])
-                yield _refusal(context, match[1], said.stage, said.line, _ground(context, match[1]))
+                ground = _ground(context, match[1])
+                yield _refusal(context, match[1], diagnostic.stage, diagnostic.line, ground)
     for arch, stage in context.archs.items():
         ground = _ground(context, arch)
         if ground is not None and arch not in reported:
@@ -270,7 +271,7 @@ def _refusal(
     context: PlanContext, arch: str, stage: int | None, line: int, ground: Incompatibility | None
 ) -> Finding:
     name = facts.twin(context.index, arch)
-    table = "arch-toolkits" if facts.number(name) else "rocm-gfx-first"
+    table = "arch-toolkits" if facts.arch_number(name) else "rocm-gfx-first"
     row, cells = lookups.row(context.index, f"{table}/{facts.sass(name)}")
     known = name in context.index.component("arch").versions
     finding = codes.ArchRefused(
@@ -284,15 +285,17 @@ def _refusal(
         actual=arch,
         facts=(*(ground.facts if ground else ()), *row),
     )
-    return context.placed(finding, stage, line)
+    return context.locate(finding, stage, line)
 
 
 def deprecated(context: PlanContext) -> Iterator[Finding]:
     """Archs of the plan that the toolkit is about to drop: by its own warning in the log, or in a capture of it."""
     going = {
-        arch: "" for said in context.plan.diagnostics for arch in _going(said.text, context.archs)
+        arch: ""
+        for diagnostic in context.plan.diagnostics
+        for arch in _deprecated_in(diagnostic.text, context.archs)
     }
-    # After the log, whose lines stay first, and in place of it where a fact tells the same with a source.
+    # After the log, whose lines stay first, and in place of it where a fact says the same with a source.
     for row, cells in context.toolkit.rows("cuda-deprecated-archs"):
         going |= {arch: row for arch in cells["deprecated"].split() if arch in context.archs}
     if going:
@@ -300,31 +303,31 @@ def deprecated(context: PlanContext) -> Iterator[Finding]:
         finding = codes.ArchDeprecated(
             severity="warning",
             archs=tuple(name for name in context.archs if name in going),
-            expected="an arch that stays",
+            expected="an arch that is not deprecated",
             actual=arch,
             facts=tuple(dict.fromkeys(row for row in going.values() if row)),
         )
-        yield context.placed(finding, context.archs[arch].id)
+        yield context.locate(finding, context.archs[arch].id)
 
 
-def _going(text: str, names: Iterable[str]) -> list[str]:
+def _deprecated_in(text: str, names: Iterable[str]) -> list[str]:
     below = _GOING_BELOW.search(text)
     if below:
-        return [name for name in names if 0 < facts.number(name) < int(below[1])]
+        return [name for name in names if 0 < facts.arch_number(name) < int(below[1])]
     return [name for name in names if _GOING.search(text) and f"'{name}'" in text]
 
 
-def unasked(context: PlanContext) -> Iterator[Finding]:
+def default_archs(context: PlanContext) -> Iterator[Finding]:
     """The default of the toolkit as the only arch: said by the driver, or known and not asked for, or perhaps so."""
-    said = [one for one in context.plan.diagnostics if _NATIVE.search(one.text)]
+    native = [line for line in context.plan.diagnostics if _NATIVE.search(line.text)]
     if not context.archs:
         return
-    held = defaults(context)
-    asked = context.asked is not None and any(map(asks, context.asked))
-    if not said and (asked or not held):
+    default_facts = defaults(context)
+    requested = context.command is not None and any(map(asks, context.command))
+    if not native and (requested or not default_facts):
         return
-    # A log tells what was planned and not always what was asked for.
-    how = "native" if said else "perhaps" if context.asked is None else "silent"
+    # A log shows what was planned and not always what was requested.
+    how = "native" if native else "perhaps" if context.command is None else "silent"
     arch, stage = next(iter(context.archs.items()))
     finding = codes.ArchByDefault(
         severity="info" if how == "perhaps" else "warning",
@@ -332,9 +335,9 @@ def unasked(context: PlanContext) -> Iterator[Finding]:
         how=how,
         expected="a requested arch",
         actual=arch,
-        facts=tuple(held),
+        facts=tuple(default_facts),
     )
-    yield context.placed(finding, stage.id, said[0].line if said else 0)
+    yield context.locate(finding, stage.id, native[0].line if native else 0)
 
 
 def defaults(context: PlanContext) -> list[str]:
@@ -352,16 +355,16 @@ def asks(word: str) -> bool:
     )
 
 
-def covered(context: PlanContext, parts: Sequence[DevicePart]) -> Iterator[Finding]:
+def part_findings(context: PlanContext, parts: Sequence[DevicePart]) -> Iterator[Finding]:
     """The archs that the parts of a plan cover together; those that several have in common are said of the first."""
-    seen: set[object] = set()
+    checked: set[object] = set()
     for part in parts:
         # Code that is a file of its own has the one arch that was asked for.
-        if part.plan == context.number and not part.loose and part.images not in seen:
-            seen.add(part.images)
+        if part.plan == context.number and not part.loose and part.images not in checked:
+            checked.add(part.images)
             yield from _ptx(context, part)
-            yield from _twice(context, part)
-            yield from _covered(context, part)
+            yield from _duplicates(context, part)
+            yield from _redundant_cubins(context, part)
 
 
 def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
@@ -371,12 +374,12 @@ def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     # Tile code brings an intermediate that plays the part of PTX.
     if not cubins or part.archs(TILE):
         return
-    newest = max(cubins, key=facts.number)
+    newest = max(cubins, key=facts.arch_number)
     finding: Finding | None = None
     if not texts:
         finding = codes.NoPtx(
             severity="warning",
-            archs=tuple(sorted(cubins, key=facts.number)),
+            archs=tuple(sorted(cubins, key=facts.arch_number)),
             expected="PTX",
             actual=" ".join(cubins),
         )
@@ -384,24 +387,24 @@ def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
         finding = codes.TiedPtx(
             severity="warning", archs=texts, expected="plain PTX", actual=" ".join(texts)
         )
-    elif max(map(facts.number, plain)) < facts.number(newest):
-        best = max(plain, key=facts.number)
+    elif max(map(facts.arch_number, plain)) < facts.arch_number(newest):
+        best = max(plain, key=facts.arch_number)
         finding = codes.OldPtx(
             severity="info", ptx=best, cubin=newest, expected=f"PTX of {newest}", actual=best
         )
     if finding:
-        yield context.placed(finding, part.stage)
+        yield context.locate(finding, part.stage)
     if len(plain) > 1 and {facts.sass(arch) for arch in texts} >= set(cubins):
         every = codes.EveryPtx(
             severity="info",
-            archs=tuple(sorted(plain, key=facts.number)),
-            expected=max(plain, key=facts.number),
+            archs=tuple(sorted(plain, key=facts.arch_number)),
+            expected=max(plain, key=facts.arch_number),
             actual=" ".join(plain),
         )
-        yield context.placed(every, part.stage)
+        yield context.locate(every, part.stage)
 
 
-def _twice(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
+def _duplicates(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     twice = [image for image in dict.fromkeys(part.images) if part.images.count(image) > 1]
     if twice:
         finding = codes.ArchTwice(
@@ -410,22 +413,22 @@ def _twice(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
             expected="each arch once",
             actual=" ".join(image.arch for image in part.images),
         )
-        yield context.placed(finding, part.stage)
+        yield context.locate(finding, part.stage)
 
 
-def _covered(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
+def _redundant_cubins(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     pairs: list[tuple[str, str]] = []
-    found: list[str] = []
-    cubins = sorted(dict.fromkeys(part.archs(CUBIN)), key=facts.number)
-    for place, arch in enumerate(cubins):
-        held = lookups.attributes(context.index, "arch", arch)
-        if held.get("kind") != "cubin":
+    rows: list[str] = []
+    cubins = sorted(dict.fromkeys(part.archs(CUBIN)), key=facts.arch_number)
+    for position, arch in enumerate(cubins):
+        attributes = lookups.attributes(context.index, "arch", arch)
+        if attributes.get("kind") != "cubin":
             continue
-        for other in cubins[:place]:
-            row = facts.runs(context.index, held["capability"], other)
+        for other in cubins[:position]:
+            row = facts.runs(context.index, attributes["capability"], other)
             if row and lookups.attributes(context.index, "arch", other).get("kind") == "cubin":
                 pairs.append((arch, other))
-                found += row
+                rows += row
                 break
     if pairs:
         finding = codes.ArchCovered(
@@ -433,6 +436,6 @@ def _covered(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
             pairs=tuple(pairs),
             expected="one cubin for each major version",
             actual=" ".join(cubins),
-            facts=tuple(dict.fromkeys(found)),
+            facts=tuple(dict.fromkeys(rows)),
         )
-        yield context.placed(finding, part.stage)
+        yield context.locate(finding, part.stage)

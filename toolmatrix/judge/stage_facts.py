@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.compiled import union
 from toolmatrix.facts.index import Index
 from toolmatrix.facts.lookups import rows, scale_of, selected
 from toolmatrix.facts.records import Binding, ClaimRecord
@@ -20,7 +21,7 @@ PTX, SASS = "compute_", "sm_"
 
 
 class Toolkit:
-    """The releases of one component that the version of a tool stands for, and what the matrix says about them."""
+    """The releases of one component that a tool's version may be, and what the matrix says about them."""
 
     def __init__(self, index: Index, component: str, version: str) -> None:
         self.index = index
@@ -29,10 +30,10 @@ class Toolkit:
         self.version = version
 
     def refusal(
-        self, component: str, version: str, given: Mapping[str, str]
+        self, component: str, version: str, context: Mapping[str, str]
     ) -> Incompatibility | None:
         """The reason why no release takes `version` of a component; None if one does, or no fact says so."""
-        return refusal(self.index, self.component, self.releases, component, version, given)
+        return refusal(self.index, self.component, self.releases, component, version, context)
 
     def rivals(self, component: str, version: str) -> tuple[str, ...]:
         """The facts that are set aside or outweighed and would let `version` of a component pass."""
@@ -58,10 +59,10 @@ class Toolkit:
 
 @lru_cache(maxsize=64)
 def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
-    """The releases a tool's own version stands for: those that ship it, that release, or its minor series."""
+    """The releases a tool's own version may be: those that ship it, that release, or its minor series."""
     if component not in index.header["components"] or not version:
         return ()
-    # The compiler counts its own builds: only the releases that ship it tell which release it is, and nvcc 13.0.88 came
+    # The compiler counts its own builds: only the releases that ship it show which release it is, and nvcc 13.0.88 came
     # with 13.0.1, 13.0.2 and 13.0.3.
     shipped = shipping(index, component, version)
     if shipped:
@@ -69,8 +70,8 @@ def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
     scale = scale_of(index, component)
     minor = ".".join(version.split(".")[:2])
     # A scheme without patch releases takes neither the version nor `==11.2.*`, but the series by its name.
-    found = selected(scale, version) or selected(scale, f"=={minor}.*") or selected(scale, minor)
-    return tuple(scale.named(found))
+    mask = selected(scale, version) or selected(scale, f"=={minor}.*") or selected(scale, minor)
+    return tuple(scale.named(mask))
 
 
 def shipping(index: Index, component: str, version: str) -> tuple[str, ...]:
@@ -85,47 +86,45 @@ def shipping(index: Index, component: str, version: str) -> tuple[str, ...]:
 
 def mask_of(scale: Scale, names: Sequence[str]) -> int:
     """The mask of some releases."""
-    mask = 0
-    for name in names:
-        mask |= scale.bit(name)
-    return mask
+    return union(map(scale.bit, names))
 
 
 def refusal(
     index: Index,
     subject: str,
-    held: Sequence[str],
+    releases: Sequence[str],
     component: str,
     version: str,
-    given: Mapping[str, str],
+    context: Mapping[str, str],
 ) -> Incompatibility | None:
-    """The hard fact by which none of the releases `held` of `subject` goes with `version`, None where one may.
+    """The hard fact by which none of some `releases` of `subject` goes with `version`, None where one may.
 
-    `given` are the releases of other components; what is not given is absent, as it is in a request.
+    `context` are the releases of other components; what is not in it is absent, as in a request.
     """
     components = index.header["components"]
-    if not held or subject not in components or component not in components:
+    if not releases or subject not in components or component not in components:
         return None
     scale = scale_of(index, subject)
-    found = [_refused(index, subject, scale.bit(name), component, version, given) for name in held]
-    # One release that goes with it is enough: nobody knows which of them is installed.
-    grounds = [ground for ground in found if ground is not None]
-    if len(grounds) < len(held):
+    bits = map(scale.bit, releases)
+    refusals = (_refused(index, subject, bit, component, version, context) for bit in bits)
+    # One release that goes with it is enough: which of them is installed is unknown.
+    grounds = [ground for ground in refusals if ground is not None]
+    if len(grounds) < len(releases):
         return None
     facts = united(grounds, "facts")
     weakest = words.weakest(ground.evidence for ground in grounds)
-    return grounds[0].replace(releases=tuple(held), facts=facts, evidence=weakest)
+    return grounds[0].replace(releases=tuple(releases), facts=facts, evidence=weakest)
 
 
 def _refused(
-    index: Index, subject: str, bit: int, component: str, version: str, given: Mapping[str, str]
+    index: Index, subject: str, bit: int, component: str, version: str, context: Mapping[str, str]
 ) -> Incompatibility | None:
     wanted = selected(scale_of(index, component), version)
     for binding in index.component(subject).about(component, bit):
         # A need says that something has to be there, and of no release that it may not.
         if binding.kind == "needs":
             continue
-        if not all(_holds(index, name, mask, given) for name, mask in binding.conditions.items()):
+        if not all(_holds(index, name, mask, context) for name, mask in binding.conditions.items()):
             continue
         records = cited(index, binding, bit)
         # A release that the matrix does not know may pass by the selectors alone, or where one cannot be read.
@@ -145,7 +144,7 @@ def _refused(
 
 
 def cited(index: Index, binding: Binding, mask: int) -> list[ClaimRecord]:
-    """The claims behind a binding that speak of any subject release in a mask."""
+    """The claims behind a binding that are about any subject release in a mask."""
     return [index.claim(cite.record) for cite in index.cites(binding.cites) if cite.touches(mask)]
 
 
@@ -157,11 +156,11 @@ def admits(selector: str, version: str) -> bool:
         return True
 
 
-def _holds(index: Index, component: str, mask: int, given: Mapping[str, str]) -> bool:
-    # Bit 0 of a mask stands for "absent".
-    if component not in given:
+def _holds(index: Index, component: str, mask: int, context: Mapping[str, str]) -> bool:
+    # Bit 0 of a mask means "absent".
+    if component not in context:
         return bool(mask & 1)
-    return bool(mask & selected(scale_of(index, component), given[component]))
+    return bool(mask & selected(scale_of(index, component), context[component]))
 
 
 def twin(index: Index, arch: str) -> str:
@@ -180,7 +179,7 @@ def sass(arch: str) -> str:
     return SASS + arch.removeprefix(PTX) if arch.startswith(PTX) else arch
 
 
-def number(arch: str) -> int:
+def arch_number(arch: str) -> int:
     """The number in the name of one of NVIDIA's archs, 0 for another."""
     digits = sass(arch).removeprefix(SASS).rstrip("af")
     return int(digits) if digits.isdecimal() and arch != digits else 0
@@ -204,7 +203,7 @@ def standing(version: str, cells: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=4096)
 def runs(index: Index, device: str, arch: str) -> tuple[str, ...]:
-    """The facts by which a device runs code for an arch; none where it does not, or where nobody says."""
+    """The facts by which a device runs code for an arch; none where it does not, or where that is unknown."""
     return about_device(index, device, selected(scale_of(index, "arch"), twin(index, arch)))
 
 

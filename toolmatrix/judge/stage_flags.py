@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolmatrix.judge.stages import PlanContext
     from toolmatrix.stages.model import Plan, Stage
 
-# What nvcc tells cudafe++ of the host compiler: the number of its own macros, such as 120200 for GCC 12.2.0.
+# What nvcc passes to cudafe++ about the host compiler: the number of its own macros, such as 120200 for GCC 12.2.0.
 _HOST = re.compile(r"--(clang|gnu|microsoft)_version=(\d{4,6})$")
 # Digits of a version that has two for the minor and two for the patch release.
 _PACKED = 5
@@ -40,7 +40,7 @@ ADDED = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 """What nvcc puts before and behind the words of its command line (NVIDIA, nvcc, environment variables)."""
 # Variables in which nvcc.profile keeps the places of the toolkit.
 _ROOTS = ("TOP", "_HERE_", "_THERE_", "CUDA_ROOT")
-_PLACE = re.compile(r"-(?:isystem|I|L)|[-/]LIBPATH:")
+_PATH_OPTION = re.compile(r"-(?:isystem|I|L)|[-/]LIBPATH:")
 # The short form of a name in a FAT file system: six letters, `~` and a number.
 _SHORTENED = re.compile(r"(\w{1,6})~\d+")
 # Where distributions put a toolkit, and where a compiler looks anyway.
@@ -52,9 +52,9 @@ _WORDS = re.compile(r'(?:[^\s"]|"[^"]*")+')
 _EXPANDED = re.compile(r"`|\$[\w({?!@*#$-]")
 _NO_NAME = re.compile(r"[/\\$%`]")
 # What a program's name holds that cannot be sought without a place to look from, or not at all.
-_NO_PLACE = re.compile(r"[\\$%`]|^[^/]+/")
+_UNLOCATED = re.compile(r"[\\$%`]|^[^/]+/")
 _PREPARING = ("preprocess", "cudafe", "hash")
-# What nvcc calls the files that it throws away, unless it is told to keep them.
+# What nvcc calls the files that it throws away, unless an option keeps them.
 _TEMP = re.compile(r"(?:^|[/\\])tmpxft_[^/\\]*$")
 
 
@@ -68,14 +68,14 @@ def findings(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
 
 def host_compiler(context: PlanContext) -> Iterator[Finding]:
     """The host compiler that the front end was called with, checked against the limits of the toolkit."""
-    found = host_of(context.plan)
-    if found is None or context.toolkit.component != "cuda":
+    host = host_of(context.plan)
+    if host is None or context.toolkit.component != "cuda":
         return
-    compiler, version, stage = found
+    compiler, version, stage = host
     ground, limits, facts, rivals = _limits(context, compiler, version)
     if not limits:
         return
-    off = any(_UNCHECKED in one.argv for one in context.plan.stages)
+    off = any(_UNCHECKED in stage.argv for stage in context.plan.stages)
     how = "disputed" if rivals else "unchecked" if off else ""
     finding = codes.HostCompilerRefused(
         severity={"": "error", "unchecked": "warning", "disputed": "info"}[how],
@@ -87,27 +87,27 @@ def host_compiler(context: PlanContext) -> Iterator[Finding]:
         actual=f"{compiler} {version}",
         facts=(*facts, *rivals),
     )
-    yield context.placed(finding, stage.id)
+    yield context.locate(finding, stage.id)
 
 
 def host_of(plan: Plan) -> tuple[str, str, Stage] | None:
     """The host compiler of a plan, its version, and the first stage that was given it."""
-    found = {
+    by_kind = {
         match[1]: (match[2], stage)
         for stage in reversed(plan.stages)
         for match in filter(None, map(_HOST.match, stage.argv))
     }
     # clang defines the macros of GCC as well, so that it is asked first.
-    kind = next((name for name in _COMPILERS if name in found), None)
+    kind = next((name for name in _COMPILERS if name in by_kind), None)
     if kind is None:
         return None
-    packed, stage = found[kind]
+    packed, stage = by_kind[kind]
     return _COMPILERS[kind], _unpacked(packed), stage
 
 
 def _unpacked(packed: str) -> str:
     """12.2.0 for 120200."""
-    # Microsoft's number stands for itself (`_MSC_VER`).
+    # Microsoft's number is used as it is (`_MSC_VER`).
     if len(packed) < _PACKED:
         return packed
     return f"{int(packed[:-4])}.{int(packed[-4:-2])}.{int(packed[-2:])}"
@@ -121,8 +121,8 @@ def _limits(context: PlanContext, compiler: str, version: str) -> _Limits:
     if compiler == "msvc":
         rows = context.toolkit.rows("cuda-msvc")
         barred = rows and not any(admits(cells["msvc"], version) for _, cells in rows)
-        held = dict.fromkeys(cells["msvc"] for _, cells in rows) if barred else {}
-        return (), tuple(held), tuple(row for row, _ in rows), ()
+        limits = dict.fromkeys(cells["msvc"] for _, cells in rows) if barred else {}
+        return (), tuple(limits), tuple(row for row, _ in rows), ()
     ground = context.toolkit.refusal(compiler, version, {"machine": machine(context.plan)})
     if ground is None:
         return (), (), (), ()
@@ -140,7 +140,7 @@ def programs(context: PlanContext) -> Iterator[Finding]:
     """Programs that clang names without a place, since it found them nowhere, and those that are not here."""
     bare: dict[str, Stage] = {}
     for stage in context.plan.stages:
-        sought = _NO_NAME if context.here is None else _NO_PLACE
+        sought = _NO_NAME if context.here is None else _UNLOCATED
         if stage.argv and not sought.search(stage.argv[0]):
             bare.setdefault(stage.argv[0], stage)
     nvcc = context.plan.tool == "nvcc"
@@ -154,7 +154,7 @@ def programs(context: PlanContext) -> Iterator[Finding]:
         finding = codes.ProgramMissing(
             severity=severity, program=program, expected="a program that is found"
         )
-        yield context.placed(finding, stage.id)
+        yield context.locate(finding, stage.id)
 
 
 def sources(context: PlanContext) -> Iterator[Finding]:
@@ -166,16 +166,17 @@ def sources(context: PlanContext) -> Iterator[Finding]:
         for path in (word for option, word in pairs if option == "--orig_src_path_name"):
             if not _ABSOLUTE.match(path):
                 missing.setdefault(path, (stage.id, 0))
-    for said in context.plan.diagnostics:
-        for path in _MISSING.findall(said.text):
-            missing.setdefault(path, (None, said.line))
+    for diagnostic in context.plan.diagnostics:
+        for path in _MISSING.findall(diagnostic.text):
+            missing.setdefault(path, (None, diagnostic.line))
     if context.here is not None:
         for stage in context.plan.stages:
             for path in stage.inputs:
-                if path in (context.asked or ()) and not context.here.has_file(path):
+                if path in (context.command or ()) and not context.here.has_file(path):
                     missing.setdefault(path, (stage.id, 0))
-    for path, place in missing.items():
-        yield context.placed(codes.InputMissing(severity="error", path=path, actual=path), *place)
+    for path, position in missing.items():
+        finding = codes.InputMissing(severity="error", path=path, actual=path)
+        yield context.locate(finding, *position)
 
 
 def leaks(context: PlanContext) -> Iterator[Finding]:
@@ -186,16 +187,16 @@ def leaks(context: PlanContext) -> Iterator[Finding]:
         foreign = [word for word in _split(env.get(name, "")) if not _own(word, roots)]
         if foreign:
             reader = next(
-                (one.id for one in context.plan.stages if set(foreign) & set(one.argv)), None
+                (stage.id for stage in context.plan.stages if set(foreign) & set(stage.argv)), None
             )
             finding = codes.VariableLeaks(
                 severity="warning", variable=name, foreign=tuple(foreign), actual=env[name].strip()
             )
-            yield context.placed(finding, reader)
+            yield context.locate(finding, reader)
     for name in ADDED:
         if env.get(name, "").strip('" '):
             added = codes.VariableLeaks(severity="info", variable=name, actual=env[name])
-            yield context.placed(added, None)
+            yield context.locate(added, None)
 
 
 def _split(value: str) -> list[str]:
@@ -204,14 +205,14 @@ def _split(value: str) -> list[str]:
 
 def _own(word: str, roots: list[str]) -> bool:
     # nvcc's profile names places in the toolkit and of the system, and libraries of its own.
-    option = _PLACE.match(word)
-    place = word[option.end() :] if option else word
-    if not place or _OWN_LIBRARY.match(word):
+    option = _PATH_OPTION.match(word)
+    path = word[option.end() :] if option else word
+    if not path or _OWN_LIBRARY.match(word):
         return True
-    if place.startswith(tuple(roots)) or place.startswith(_SYSTEM):
+    if path.startswith(tuple(roots)) or path.startswith(_SYSTEM):
         return True
     home = _parts(roots[0] if roots[0].endswith("..") else posixpath.join(roots[0], ".."))
-    parts = _parts(place)
+    parts = _parts(path)
     return len(parts) >= len(home) and all(map(_same, home, parts))
 
 
@@ -232,21 +233,21 @@ def shell(context: PlanContext) -> Iterator[Finding]:
     # On Windows nvcc starts programs without a shell.
     if context.plan.tool != "nvcc" or "\\" in context.plan.env.get("_HERE_", ""):
         return
-    found: dict[str, Stage] = {}
+    expanded: dict[str, Stage] = {}
     for stage in context.plan.stages:
         for word in stage.argv[1:]:
             if _EXPANDED.search(word):
-                found.setdefault(word, stage)
-    for word, stage in found.items():
+                expanded.setdefault(word, stage)
+    for word, stage in expanded.items():
         finding = codes.ShellExpands(severity="warning", word=word, actual=word)
-        yield context.placed(finding, stage.id)
+        yield context.locate(finding, stage.id)
 
 
 def lineinfo(context: PlanContext) -> Iterator[Finding]:
     """`-G` beside `-lineinfo`: the former switches off what the latter asks for."""
     for stage in context.plan.stages:
         if stage.kind == "ptxas" and {"-g", "--generate-line-info"} <= set(stage.argv):
-            yield context.placed(codes.LineInfoLost(severity="warning"), stage.id)
+            yield context.locate(codes.LineInfoLost(severity="warning"), stage.id)
             return
 
 
@@ -257,7 +258,7 @@ def device_link(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
     device = any(stage.kind in DEVICE_LINKS for stage in stages)
     if link is not None and not device and any(part.relocatable for part in code.parts):
         finding = codes.NoDeviceLink(severity="error", expected="a device link before the link")
-        yield context.placed(finding, link.id)
+        yield context.locate(finding, link.id)
 
 
 def lto(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
@@ -271,10 +272,10 @@ def lto(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
         finding = codes.HalfLto(
             severity="error" if alone else "warning", half="compile", expected="-dlto"
         )
-        yield context.placed(finding, links[0].id)
+        yield context.locate(finding, links[0].id)
     # At link time alone it finds nothing to work on (nvcc --help, -dlto).
     if code.linked and wanted and not compiled and not code.outside:
-        yield context.placed(codes.HalfLto(severity="warning", half="link"), wanted[0].id)
+        yield context.locate(codes.HalfLto(severity="warning", half="link"), wanted[0].id)
 
 
 def idle(context: PlanContext) -> Iterator[Finding]:
@@ -294,7 +295,7 @@ def idle(context: PlanContext) -> Iterator[Finding]:
             tools=tuple(dict.fromkeys(stage.tool for stage in lost)),
             actual=" ".join(str(stage.id) for stage in lost),
         )
-        yield context.placed(finding, lost[0].id)
+        yield context.locate(finding, lost[0].id)
 
 
 def _passing(stage: Stage) -> bool:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from toolmatrix.stages.expected import Expected
     from toolmatrix.stages.model import Plan, Stage
 
-    Found = TypeVar("Found", bound=Finding)
+    FindingT = TypeVar("FindingT", bound=Finding)
 
 
 class Here(Value):
@@ -57,7 +57,7 @@ class PlanContext:
         *,
         number: int = 0,
         path: str = "",
-        asked: Sequence[str] | None = None,
+        command: Sequence[str] | None = None,
         here: Here | None = None,
     ) -> None:
         self.plan = plan
@@ -65,17 +65,17 @@ class PlanContext:
         self.number = number
         self.path = path
         added = [word for name in ADDED for word in plan.env.get(name, "").split()]
-        self.asked = None if asked is None else (*asked, *(word.strip('"') for word in added))
+        self.command = None if command is None else (*command, *(word.strip('"') for word in added))
         self.here = here
         self.toolkit = Toolkit(index, *toolkit_of(plan))
-        self.lines: dict[int | None, int] = {one.id: one.line for one in plan.stages}
+        self.lines: dict[int | None, int] = {stage.id: stage.line for stage in plan.stages}
         # Each arch with the first stage that makes code for it, which is where a finding about it is shown.
         self.archs: dict[str, Stage] = {}
         for stage in plan.stages:
             if stage.arch:
                 self.archs.setdefault(stage.arch, stage)
 
-    def placed(self, finding: Found, stage: int | None, line: int = 0) -> Found:
+    def locate(self, finding: FindingT, stage: int | None, line: int = 0) -> FindingT:
         """A finding of this plan, at the line given, at that of its stage, or where the plan begins."""
         line = line or self.lines.get(stage, self.plan.line)
         return finding.replace(
@@ -91,7 +91,7 @@ def toolkit_of(plan: Plan) -> tuple[str, str]:
     """The component of the matrix that makes the code of a plan, and its version."""
     if plan.tool == "nvcc":
         return "cuda", plan.version
-    # clang tells its cc1 which CUDA it was given (`-target-sdk-version`); for AMD it makes the code itself.
+    # clang passes the version of CUDA to its cc1 (`-target-sdk-version`); for AMD it makes the code itself.
     for stage in plan.stages:
         if (stage.arch or "").startswith(SASS):
             versions = [word for word in stage.argv if word.startswith("-target-sdk-version=")]
@@ -105,7 +105,7 @@ def findings(
     devices: Sequence[str] = (),
     *,
     path: str = "",
-    asked: Sequence[str] | None = None,
+    command: Sequence[str] | None = None,
     here: Here | None = None,
     answered: Answered | None = None,
 ) -> list[Finding]:
@@ -115,44 +115,44 @@ def findings(
     are the words of the driver's command line where they are known, `here` is the machine of plans that run here,
     `answered` the answer that they are for. A finding about one plan has its number; one about all has none.
     """
-    held: list[Finding] = []
+    reported: list[Finding] = []
     answers: dict[str, list[codes.DeviceFinding]] = {
         device: [] for device in dict.fromkeys(devices)
     }
     for number, (plan, code) in enumerate(zip(plans, stage_archs.device_codes(plans), strict=True)):
-        context = PlanContext(plan, index, number=number, path=path, asked=asked, here=here)
-        held += lock_findings(context, answered) if answered else ()
-        held += stage_archs.findings(context, code.parts)
-        held += stage_flags.findings(context, code)
+        context = PlanContext(plan, index, number=number, path=path, command=command, here=here)
+        reported += lock_findings(context, answered) if answered else ()
+        reported += stage_archs.findings(context, code.parts)
+        reported += stage_flags.findings(context, code)
         for device, known in answers.items():
             answer = device_answer(index, device, code)
             if answer is not None:
                 known.append(answer)
-                held.append(_placed(context, answer))
-    return [*held, *_total(answers)]
+                reported.append(_locate_answer(context, answer))
+    return [*reported, *_summarize(answers)]
 
 
-def _placed(context: PlanContext, answer: codes.DeviceFinding) -> Finding:
+def _locate_answer(context: PlanContext, answer: codes.DeviceFinding) -> Finding:
     if isinstance(answer, codes.RunsByPtx):
         driver, row = driver_of_ptx(context.index, context.toolkit.releases)
         facts = (*answer.facts, row) if row else answer.facts
         answer = answer.replace(driver=driver, facts=facts)
     # The part that decides may be of an earlier plan, whose stages have other numbers.
-    return context.placed(answer, answer.stage if answer.plan == context.number else None)
+    return context.locate(answer, answer.stage if answer.plan == context.number else None)
 
 
-def _total(answers: dict[str, list[codes.DeviceFinding]]) -> Iterator[Finding]:
+def _summarize(answers: dict[str, list[codes.DeviceFinding]]) -> Iterator[Finding]:
     # One answer is its plan's own finding; none at all is a finding, too.
-    for device, held in answers.items():
-        decides = worst_finding(held)
+    for device, device_findings in answers.items():
+        decides = worst_finding(device_findings)
         code = type(decides) if decides else codes.CannotTell
-        if len(held) != 1:
+        if len(device_findings) != 1:
             yield code(
                 severity=SEVERITIES[code],
                 device=device,
-                holding=len(held),
-                running=sum(one.answer == "yes" for one in held),
-                facts=united(held, "facts"),
+                holding=len(device_findings),
+                running=sum(finding.answer == "yes" for finding in device_findings),
+                facts=united(device_findings, "facts"),
             )
 
 
@@ -195,24 +195,24 @@ def finding_rank(finding: DeviceFinding) -> int:
 
 
 def best_image_finding(index: Index, device: str, part: DevicePart) -> DeviceFinding:
-    """The finding about code of which one image is enough."""
+    """The finding about code that runs if any one of its images does."""
     name, _, features = device.partition(":")
     # A loader prefers code that needs no compiling, and of it the newest that fits.
     images = sorted(
         dict.fromkeys(part.images),
         key=lambda image: (
             image.kind in _ORDER and -_ORDER.index(image.kind),
-            facts.number(image.arch),
+            facts.arch_number(image.arch),
         ),
         reverse=True,
     )
     why: list[tuple[str, str]] = []
     unsure = False
     for image in images:
-        found = facts.runs(index, name, image.arch) if image.kind in _ORDER else ()
-        if found and not _clash(image.arch, features):
+        rows = facts.runs(index, name, image.arch) if image.kind in _ORDER else ()
+        if rows and not _features_clash(image.arch, features):
             runs = RunsByPtx if image.kind == PTX_TEXT else RunsByCode
-            return _finding(runs, device, part, image=image.arch, facts=found)
+            return _finding(runs, device, part, image=image.arch, facts=rows)
         why.append((image.arch, image_refusal(index, name, image)))
         unsure = unsure or why[-1][1] in ("tile", "unknown")
     known = facts.about_device(index, name)
@@ -241,10 +241,11 @@ def _finding(
     )
 
 
-def _clash(arch: str, features: str) -> bool:
-    # A target ID runs where each feature that it names has the same sign or none is told (Clang, target IDs).
-    held = {word[:-1]: word[-1:] for word in features.split(":") if word}
-    return any(held.get(word[:-1], word[-1:]) != word[-1:] for word in arch.split(":")[1:] if word)
+def _features_clash(arch: str, features: str) -> bool:
+    # A target ID runs where each feature that it names has the same sign or none (Clang, target IDs).
+    signs = {feature[:-1]: feature[-1:] for feature in features.split(":") if feature}
+    own = filter(None, arch.split(":")[1:])
+    return any(signs.get(feature[:-1], feature[-1:]) != feature[-1:] for feature in own)
 
 
 def image_refusal(index: Index, device: str, image: DeviceImage) -> str:
@@ -254,20 +255,20 @@ def image_refusal(index: Index, device: str, image: DeviceImage) -> str:
     name = facts.twin(index, image.arch)
     if name not in index.component("arch").versions:
         return "unknown"
-    held = lookups.attributes(index, "arch", name)
+    attributes = lookups.attributes(index, "arch", name)
     if facts.runs(index, device, image.arch):
         return "features"
-    kind, made_for = held.get("kind", ""), held.get("capability", "")
-    if not made_for or "." not in device:
+    kind, capability = attributes.get("kind", ""), attributes.get("capability", "")
+    if not capability or "." not in device:
         return "other"
     # Before versions are compared: an `a` target is for one device, an `f` target for one family, whatever the minor.
     if kind in _TIED:
         return _TIED[kind]
     if image.kind == PTX_TEXT:
         return "newer"
-    if _pair(made_for)[0] != _pair(device)[0]:
+    if _pair(capability)[0] != _pair(device)[0]:
         return "major"
-    return "minor" if _pair(made_for) > _pair(device) else "tegra"
+    return "minor" if _pair(capability) > _pair(device) else "tegra"
 
 
 def _pair(capability: str) -> tuple[int, ...]:
@@ -316,14 +317,16 @@ def lock_findings(context: PlanContext, answered: Answered) -> Iterator[Finding]
             expected=expected.platform,
             actual=answered.platform,
         )
-        yield context.placed(finding, None)
+        yield context.locate(finding, None)
 
 
 def no_driver(expected: Expected) -> Finding:
     """The finding that an answer has no compiler of device code."""
-    with_ = f"accelerator {expected.accelerator}"
     return codes.NoDriver(
-        severity="error", target=expected.target, expected="cuda or rocm", actual=with_
+        severity="error",
+        target=expected.target,
+        expected="cuda or rocm",
+        actual=f"accelerator {expected.accelerator}",
     )
 
 
@@ -342,7 +345,7 @@ def _driver(context: PlanContext, answered: Answered) -> Iterator[Finding]:
             expected=named,
             facts=(known.fact,),
         )
-        yield context.placed(planned, None)
+        yield context.locate(planned, None)
         return
     version = answered.version or context.plan.version
     if expected.family == "hipcc" and not answered.version:
@@ -351,7 +354,7 @@ def _driver(context: PlanContext, answered: Answered) -> Iterator[Finding]:
     wanted = own or expected.release
     if not version or version == own:
         return
-    series = [one.split(".")[:2] for one in (version, wanted)]
+    series = [release.split(".")[:2] for release in (version, wanted)]
     if not own and series[0] == series[1]:
         return
     differs = codes.DriverDiffers(
@@ -360,14 +363,14 @@ def _driver(context: PlanContext, answered: Answered) -> Iterator[Finding]:
         expected=f"{named}{f' ({expected.family} {own})' if own else ''}",
         actual=f"{expected.family} {version}",
     )
-    yield context.placed(differs, None)
+    yield context.locate(differs, None)
 
 
 def _host_compiler(context: PlanContext, answered: Answered) -> Iterator[Finding]:
-    found, (compiler, version) = stage_flags.host_of(context.plan), answered.expected.compiler
-    if found is None or not compiler:
+    host, (compiler, version) = stage_flags.host_of(context.plan), answered.expected.compiler
+    if host is None or not compiler:
         return
-    kind, release, stage = found
+    kind, release, stage = host
     if kind == compiler and expecting.same_series(compiler, version, release):
         return
     finding = codes.HostCompilerDiffers(
@@ -376,15 +379,15 @@ def _host_compiler(context: PlanContext, answered: Answered) -> Iterator[Finding
         expected=f"{compiler} {version}",
         actual=f"{kind} {release}",
     )
-    yield context.placed(finding, stage.id)
+    yield context.locate(finding, stage.id)
 
 
 def _archs(context: PlanContext, expected: Expected) -> Iterator[Finding]:
     if not expected.archs or not context.archs:
         return
-    made = [arch for arch in context.archs if not arch.startswith(PTX)]
+    compiled = [arch for arch in context.archs if not arch.startswith(PTX)]
     missing = tuple(arch for arch in expected.archs if arch not in context.archs)
-    further = tuple(arch for arch in made if arch not in expected.archs)
+    further = tuple(arch for arch in compiled if arch not in expected.archs)
     for severity, absent, beside in (("error", missing, ()), ("warning", (), further)):
         if absent or beside:
             finding = codes.ArchsDiffer(
@@ -393,10 +396,10 @@ def _archs(context: PlanContext, expected: Expected) -> Iterator[Finding]:
                 missing=absent,
                 further=beside,
                 expected=" ".join(expected.archs),
-                actual=" ".join(made),
+                actual=" ".join(compiled),
             )
             stage = context.archs[beside[0]].id if beside else None
-            yield context.placed(finding, stage)
+            yield context.locate(finding, stage)
 
 
 def _words(context: PlanContext, answered: Answered) -> Iterator[Finding]:
@@ -418,4 +421,4 @@ def _words(context: PlanContext, answered: Answered) -> Iterator[Finding]:
             why=reason,
             expected=word,
         )
-        yield context.placed(finding, None)
+        yield context.locate(finding, None)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Statement = Callable[[int], ClaimRecord | ReleaseRecord]
     """What a choice cites, by the number of its record."""
     Day = Callable[[str, str], str]
-    """The day on which a release of a component came out, empty where nobody knows."""
+    """The day on which a release of a component came out, empty where it is unknown."""
 
 
 PART = 24
@@ -73,15 +73,15 @@ class ReleaseOutcome(Value):
 def releases(index: Index) -> list[Release]:
     """Everything that can be asked for, frameworks first; a withdrawn release counts, as it may be named."""
     components = index.header["components"]
-    asked = [name for name, part in components.items() if not part["given"]]
-    asked.sort(key=lambda name: not components[name]["framework"])
-    return [(name, version) for name in asked for version in index.component(name).versions]
+    names = [name for name, entry in components.items() if not entry["given"]]
+    names.sort(key=lambda name: not components[name]["framework"])
+    return [(name, version) for name in names for version in index.component(name).versions]
 
 
 def touched(index: Index, matrix: Matrix, paths: Collection[str]) -> list[Release]:
-    """The releases of `releases` that some files declare, or whose facts stand there."""
+    """The releases of `releases` that some files declare or have facts about."""
     masks: dict[str, int] = {}
-    # A file may speak of a release that another declares, whose answer it then changes.
+    # A file may have facts about a release that another declares, and change its answer.
     for claim in matrix.claims.values():
         if claim.node.where.path in paths:
             component, selector = claim.when[0]
@@ -98,38 +98,38 @@ def touched(index: Index, matrix: Matrix, paths: Collection[str]) -> list[Releas
 
 def parts(work: Sequence[Release]) -> list[list[Release]]:
     """The work in pieces for a process each."""
-    return [list(work[place : place + PART]) for place in range(0, len(work), PART)]
+    return [list(work[start : start + PART]) for start in range(0, len(work), PART)]
 
 
-def request(index: Index, release: Release, way: InstallMethod, *beside: Release) -> Request:
-    """The request `component==version --target TARGET --from WAY` with what the target stands for.
+def request(index: Index, release: Release, method: InstallMethod, *beside: Release) -> Request:
+    """The request `component==version --target TARGET --from WAY` with what the target implies.
 
     `beside` are releases that are asked for with it.
     """
     component, version = release
-    target = index.header["targets"][way.target]
-    accelerator = way.accelerator or accelerators(index, way.target, component)[0]
+    target = index.header["targets"][method.target]
+    accelerator = method.accelerator or accelerators(index, method.target, component)[0]
     asks = [
-        Ask(component=name, selector=value, text="", option="target", target=way.target)
+        Ask(component=name, selector=value, text="", option="target", target=method.target)
         for name, value in target["context"].items()
     ]
     asks.append(Ask(component="accelerator", selector=accelerator, text="", option="accelerator"))
-    asks.append(Ask(component="from", selector=way.from_, text="", option="from"))
-    for name, one in (*(() if component in SEVERAL else (release,)), *beside):
+    asks.append(Ask(component="from", selector=method.from_, text="", option="from"))
+    for name, wanted in (*(() if component in SEVERAL else (release,)), *beside):
         # `==` would admit what is finer as well, and exactly this release is asked for.
-        alone = index.scale(name).exact(one)
-        asks.append(Ask(component=name, selector=alone, text=f"{name}=={one}"))
+        alone = index.scale(name).exact(wanted)
+        asks.append(Ask(component=name, selector=alone, text=f"{name}=={wanted}"))
     return Request(
         asks=tuple(asks),
-        targets=(way.target,),
+        targets=(method.target,),
         archs=(version,) if component == "arch" else (),
         devices=(version,) if component == "device" else (),
         # A policy about the component itself would have another release than the one that is asked for, and one is a
         # flag of the compiler: a wheel was compiled already.
         policies=tuple(
-            (way.target, name, (value,))
+            (method.target, name, (value,))
             for name, value in target["policies"].items()
-            if way.from_ == "source" and name != component
+            if method.from_ == "source" and name != component
         ),
     )
 
@@ -143,11 +143,11 @@ def accelerators(index: Index, target: str, component: str = "") -> list[str]:
     for binding in index.component("target").about("accelerator", here):
         if not binding.conditions:
             left &= binding.allowed
-    found = index.scale("accelerator").named(left)[::-1]
+    usable = index.scale("accelerator").named(left)[::-1]
     if component:
         can = (*index.header["components"][component]["accelerators"], "none")
-        found = [name for name in found if name in can] or [own]
-    return sorted(found, key=lambda name: name != own)
+        usable = [name for name in usable if name in can] or [own]
+    return sorted(usable, key=lambda name: name != own)
 
 
 def install_methods(index: Index, component: str = "") -> list[InstallMethod]:
@@ -176,16 +176,16 @@ def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Relea
     evidence: list[str] = []
     doubtful: list[Finding] = []
     framework = index.header["components"][component]["framework"]
-    for way in install_methods(index, component) if framework else ():
-        found = attempt(index, request(index, release, way))
-        if isinstance(found, Assembly):
-            refused.append(refusal(release, way, found))
-        elif found.unread:
-            unread.append(_unanswered(Undecided, release, way, found.unread))
+    for method in install_methods(index, component) if framework else ():
+        outcome = attempt(index, request(index, release, method))
+        if isinstance(outcome, Assembly):
+            refused.append(refusal(release, method, outcome))
+        elif outcome.unread:
+            unread.append(_unanswered(Undecided, release, method, outcome.unread))
         else:
-            answered.append(way)
-            evidence.append(found.evidence)
-            doubtful += of_answer(release, way, found)
+            answered.append(method)
+            evidence.append(outcome.evidence)
+            doubtful += of_answer(release, method, outcome)
     return ReleaseOutcome(
         component=component,
         version=version,
@@ -201,67 +201,67 @@ def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Relea
 def search(index: Index, release: Release, luck: dict[str, int]) -> Finding | None:
     """None when some way with some accelerator has an answer, else the finding that none has."""
     can: Sequence[str] = index.header["components"][release[0]]["accelerators"] or ("none",)
-    tried = sorted(install_methods(index), key=lambda way: way.accelerator not in can)
+    tried = sorted(install_methods(index), key=lambda method: method.accelerator not in can)
     last = luck.get(release[0], 0)
     # Neighbouring releases mostly have an answer in the same way: one solve instead of a dozen. `luck` remembers by
     # component where the release before had one; it saves time and changes nothing.
-    for place in (last, *range(len(tried))):
-        if possible(index, request(index, release, tried[place])):
-            luck[release[0]] = place
+    for position in (last, *range(len(tried))):
+        if possible(index, request(index, release, tried[position])):
+            luck[release[0]] = position
             return None
-    found = attempt(index, request(index, release, tried[0]))
-    if not isinstance(found, Assembly):
+    outcome = attempt(index, request(index, release, tried[0]))
+    if not isinstance(outcome, Assembly):
         return None
-    reason = refusal(release, tried[0], found).grounds
+    reason = refusal(release, tried[0], outcome).grounds
     return _unanswered(Unreachable, release, None, reason, severity="warning")
 
 
-def refusal(release: Release, way: InstallMethod, assembly: Assembly) -> Finding:
+def refusal(release: Release, method: InstallMethod, assembly: Assembly) -> Finding:
     """The finding that a problem has no answer, explained where a shortest core of it is short, hard and has facts."""
     core = conflict.explain(assembly.problem(), assembly.asked_nogoods)
     components = assembly.header["components"]
-    held = grounds(assembly, core)
+    reasons = grounds(assembly, core)
     # That an installed release is one of its builds, and a build one of a release, explains nothing.
     hard = tuple(
         ground
-        for ground in held
+        for ground in reasons
         if components[ground.component]["variant_of"] != ground.subject
         and components[ground.subject]["variant_of"] != ground.component
     )
     # All that is left may be that variants belong to releases; then that is the reason.
-    held = hard or held
-    # The lines of the request count too: who reads the reason reads them as well.
-    size = len(held) + len({*core} & {*assembly.asked_nogoods})
-    kinds = {ground.kind for ground in held}
+    reasons = hard or reasons
+    # The lines of the request count too: they are read with the reason.
+    size = len(reasons) + len({*core} & {*assembly.asked_nogoods})
+    kinds = {ground.kind for ground in reasons}
     if size <= _LONGEST and kinds & {"requires", "limits"} and "evidence" not in kinds:
-        return _unanswered(ExplainedRefusal, release, way, held)
-    return _unanswered(UnexplainedRefusal, release, way, held, severity="warning")
+        return _unanswered(ExplainedRefusal, release, method, reasons)
+    return _unanswered(UnexplainedRefusal, release, method, reasons, severity="warning")
 
 
 def _unanswered(
     code: type[Finding],
     release: Release,
-    way: InstallMethod | None,
-    held: tuple[Incompatibility, ...],
+    method: InstallMethod | None,
+    reasons: tuple[Incompatibility, ...],
     severity: str = "info",
 ) -> Finding:
     return code(
         severity=severity,
         component=release[0],
         releases=(release[1],),
-        ways=(way,) if way else (),
-        grounds=held,
-        facts=united(held, "facts"),
+        ways=(method,) if method else (),
+        grounds=reasons,
+        facts=united(reasons, "facts"),
     )
 
 
-def possible(index: Index, asked: Request) -> bool:
-    """True if there is an answer, even one that rests on what nobody knows."""
-    assembly = _Unranked(index, asked)
+def possible(index: Index, request: Request) -> bool:
+    """True if there is an answer, even one that rests on unknowns."""
+    assembly = _Unranked(index, request)
     if not assembly.refused():
         return True
-    # Only where facts that say that nobody knows took part: without any the second solve would be the first again.
-    return bool(assembly.unread) and not _Unranked(index, asked, silent=True).refused()
+    # Only where facts that mark something as unknown took part: else the second solve would repeat the first.
+    return bool(assembly.unread) and not _Unranked(index, request, silent=True).refused()
 
 
 class _Unranked(Assembly):
@@ -278,16 +278,16 @@ class _Unranked(Assembly):
 class Sweeper(IndexedWork):
     """Judges parts of the work."""
 
-    def attempt(self, part: Sequence[Release]) -> list[ReleaseOutcome]:
+    def attempt(self, batch: Sequence[Release]) -> list[ReleaseOutcome]:
         """The outcomes of some releases."""
         luck: dict[str, int] = {}
-        return [judge_release(self.index, release, luck) for release in part]
+        return [judge_release(self.index, release, luck) for release in batch]
 
 
 def first_framework(index: Index) -> str:
-    """The framework that stands first on the front page, or nothing."""
+    """The first framework on the front page, or nothing."""
     components = index.header["components"]
-    return next((name for name, part in components.items() if part["framework"]), "")
+    return next((name for name, entry in components.items() if entry["framework"]), "")
 
 
 def counts(index: Index, outcomes: Sequence[ReleaseOutcome]) -> dict[str, int]:
@@ -306,11 +306,11 @@ def counts(index: Index, outcomes: Sequence[ReleaseOutcome]) -> dict[str, int]:
 
 
 VOUCHED = "tested"
-"""The least evidence of a row that somebody tested, ran or read out of a file."""
+"""The least evidence of a row that was tested, run or read out of a file."""
 
 
 def of_answer(
-    release: tuple[str, str], way: InstallMethod, answer: Resolution
+    release: tuple[str, str], method: InstallMethod, answer: Resolution
 ) -> Iterator[Finding]:
     """The doubts about the answer for a release, asked for in one way."""
     index = answer.index
@@ -319,15 +319,15 @@ def of_answer(
         bit = index.scale(component).bit(version)
         return index.component(component).dates[bit.bit_length() - 2] if bit else ""
 
-    choices = answer.targets[way.target]
-    yield from younger(choices, way, index.statement, day)
-    # What is built from source takes the toolkit that is there; a wheel was built with one, which somebody knows.
-    if way.from_ == "wheel":
-        yield from unnamed(release, choices, way, index.statement, index.header["components"])
+    choices = answer.targets[method.target]
+    yield from younger(choices, method, index.statement, day)
+    # What is built from source takes the toolkit that is there; a wheel was built with a known one.
+    if method.from_ == "wheel":
+        yield from unnamed(release, choices, method, index.statement, index.header["components"])
 
 
 def younger(
-    choices: Sequence[Choice], way: InstallMethod, record: Statement, day: Day
+    choices: Sequence[Choice], method: InstallMethod, record: Statement, day: Day
 ) -> Iterator[Anachronism]:
     """Choices that a row is said to have been tested with, although its subject came out before them."""
     # Of several instances the first, as everywhere.
@@ -349,7 +349,7 @@ def younger(
                     severity="warning",
                     component=claim.subject,
                     releases=(release,),
-                    ways=(way,),
+                    ways=(method,),
                     tested=choice.component,
                     version=choice.version,
                     actual=out,
@@ -360,7 +360,7 @@ def younger(
 def unnamed(
     release: tuple[str, str],
     choices: Sequence[Choice],
-    way: InstallMethod,
+    method: InstallMethod,
     record: Statement,
     components: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[UnnamedToolkit]:
@@ -375,9 +375,9 @@ def unnamed(
     }
     speaking = _speaking(release[0], choices, claims, components)
     for choice in choices:
-        part = components[choice.component]
+        definition = components[choice.component]
         # Only toolkits are named by others: frameworks are asked for, and builds follow from their releases.
-        if part["framework"] or part["variant_of"] or not part["accelerators"]:
+        if definition["framework"] or definition["variant_of"] or not definition["accelerators"]:
             continue
         owners = dict.fromkeys(claim.subject for claim in claims[choice.component])
         unknown = choice.evidence == words.UNKNOWN
@@ -386,7 +386,7 @@ def unnamed(
                 severity="warning",
                 component=release[0],
                 releases=(release[1],),
-                ways=(way,),
+                ways=(method,),
                 toolkit=choice.component,
                 versions=(choice.version,),
                 expected=release[0],
@@ -396,28 +396,28 @@ def unnamed(
 
 
 def _speaking(
-    asked: str,
+    component: str,
     choices: Sequence[Choice],
     claims: Mapping[str, Sequence[ClaimRecord]],
     components: Mapping[str, Mapping[str, Any]],
 ) -> set[str]:
     """The component asked for, those that it requires in a certain release, and so on, with the builds of each."""
-    found: set[str] = set()
-    more = {asked}
+    speaking: set[str] = set()
+    more = {component}
     while more:
-        found |= more
-        found |= {name for name, part in components.items() if part["variant_of"] in more}
+        speaking |= more
+        speaking |= {name for name, entry in components.items() if entry["variant_of"] in more}
         more = {
             choice.component
             for choice in choices
             if any(
-                claim.subject in found and claim.kind == "requires"
+                claim.subject in speaking and claim.kind == "requires"
                 for claim in claims[choice.component]
             )
-            # A framework that another needs speaks for itself, in whatever release it is there.
-            or (choice.parent in found and components[choice.component]["framework"])
-        } - found
-    return found
+            # A framework that another needs counts by itself, in any release.
+            or (choice.parent in speaking and components[choice.component]["framework"])
+        } - speaking
+    return speaking
 
 
 def doubts_about(outcomes: Iterable[ReleaseOutcome], matrix: Matrix) -> Iterator[Finding]:
@@ -430,16 +430,16 @@ def doubts_about(outcomes: Iterable[ReleaseOutcome], matrix: Matrix) -> Iterator
         # What is inside is a fact about a file, whenever the file was made.
         elif not matrix.claims[doubt.facts[0]].carried:
             young.append(doubt)
-    for found in merged(young, "releases", "ways", "facts"):
-        days = [matrix.releases[found.component, name].date for name in found.releases]
-        yield found.replace(expected=max(days))
+    for finding in merged(young, "releases", "ways", "facts"):
+        days = [matrix.releases[finding.component, name].date for name in finding.releases]
+        yield finding.replace(expected=max(days))
     yield from merged(nameless, "releases", "ways", "versions", "facts")
 
 
 def unanswered(
     outcomes: Iterable[ReleaseOutcome], promised: InstallMethod, framework: str
 ) -> Iterator[Finding]:
-    """Every way in which a release has no answer, merged, and every release that nobody can reach.
+    """Every way in which a release has no answer, merged, and every unreachable release.
 
     `promised` is the way in which every release of `framework`, the first one of the matrix, must have an answer.
     """
@@ -448,30 +448,31 @@ def unanswered(
     tried: dict[str, dict[InstallMethod, None]] = {}
     for outcome in outcomes:
         without = [*outcome.refused, *outcome.unread]
-        ways = (*outcome.answered, *united(without, "ways"))
-        tried.setdefault(outcome.component, {}).update(dict.fromkeys(ways))
+        methods = (*outcome.answered, *united(without, "ways"))
+        tried.setdefault(outcome.component, {}).update(dict.fromkeys(methods))
         unanswered += without
         lost += [outcome.lost] if outcome.lost else []
-    for found in merged(_merged_releases(unanswered), "ways"):
+    for finding in merged(_merged_releases(unanswered), "ways"):
         # The first framework of the matrix, built from source on the first target, is what the project promises.
-        broken = promised in found.ways and found.component == framework
-        yield found.replace(
-            severity="error" if broken else found.severity,
-            ways=whole(found.ways, tried[found.component]),
+        broken = promised in finding.ways and finding.component == framework
+        yield finding.replace(
+            severity="error" if broken else finding.severity,
+            ways=whole(finding.ways, tried[finding.component]),
         )
     yield from _merged_releases(lost)
 
 
 def whole(
-    ways: Iterable[InstallMethod], tried: Iterable[InstallMethod]
+    methods: Iterable[InstallMethod], tried: Iterable[InstallMethod]
 ) -> tuple[InstallMethod, ...]:
     """Ways with every accelerator that was tried there as one without any."""
-    held = dict.fromkeys(ways)
+    unique = dict.fromkeys(methods)
     # All that were tried on a target fall together: then the accelerator is not what matters.
-    left = {(way.target, way.from_) for way in tried if way not in held}
+    left = {(method.target, method.from_) for method in tried if method not in unique}
     return tuple(
         dict.fromkeys(
-            way if (way.target, way.from_) in left else way.replace(accelerator="") for way in held
+            method if (method.target, method.from_) in left else method.replace(accelerator="")
+            for method in unique
         )
     )
 
@@ -480,11 +481,11 @@ def _merged_releases(findings: Iterable[Finding]) -> Iterator[Finding]:
     """Findings about several releases of one component by facts about the same pairs of components as one."""
     # Patch releases fail by the same rows of the same tables: a finding for each would say one thing a hundred times.
     same: dict[tuple[Finding, object], list[Finding]] = {}
-    for found in findings:
-        about = found.replace(releases=(), grounds=(), facts=())
-        same.setdefault((about, tuple(map(_shape, found.grounds))), []).append(found)
+    for finding in findings:
+        about = finding.replace(releases=(), grounds=(), facts=())
+        same.setdefault((about, tuple(map(_shape, finding.grounds))), []).append(finding)
     for alike in same.values():
-        grounds = tuple(map(_union, zip(*(found.grounds for found in alike), strict=True)))
+        grounds = tuple(map(_union, zip(*(finding.grounds for finding in alike), strict=True)))
         facts = united(grounds, "facts")
         yield alike[0].replace(releases=united(alike, "releases"), grounds=grounds, facts=facts)
 
@@ -506,5 +507,5 @@ def _union(lines: Sequence[Incompatibility]) -> Incompatibility:
         # Where nothing clashes for one of the releases, what clashes for the others is no common reason.
         clashing=united(lines, "clashing") if all(line.clashing for line in lines) else (),
         facts=united(lines, "facts"),
-        conditions=tuple((name, tuple(held)) for name, held in conditions.items()),
+        conditions=tuple((name, tuple(releases)) for name, releases in conditions.items()),
     )

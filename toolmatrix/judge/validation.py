@@ -68,7 +68,7 @@ _DEFINED = re.compile(r"(!?)defined\((\w+)\)")
 
 def probes_of(index: Index, wanted: Collection[str] = ()) -> tuple[ProgramProbe, ...]:
     """Every probe that needs no value of an answer; those of `wanted` components are asked whatever reading saw."""
-    return tuple(one.replace(wanted=one.name in wanted) for one in _known(index))
+    return tuple(probe.replace(wanted=probe.name in wanted) for probe in _known(index))
 
 
 @lru_cache(maxsize=1)
@@ -78,25 +78,26 @@ def _known(index: Index) -> tuple[ProgramProbe, ...]:
 
 
 def _of_components(catalog: Book) -> Iterator[ProgramProbe]:
-    # The probes of a component's first provision go in the first round; others stand in where those do not answer.
-    asked: dict[str, dict[tuple[str, ...], int]] = {}
+    # The probes of a component's first provision go in the first round; the fallbacks follow.
+    rounds: dict[str, dict[tuple[str, ...], int]] = {}
     for provision in catalog.provisions:
-        held = asked.setdefault(provision.component, {})
-        together = max(held.values(), default=-1) + 1
-        for stands_in, probe, run in sorted(_runs(provision), key=lambda one: one[0]):
-            if run not in held:
-                held[run] = max(held.values(), default=-1) + 1 if stands_in else together
+        own_rounds = rounds.setdefault(provision.component, {})
+        together = max(own_rounds.values(), default=-1) + 1
+        for is_fallback, probe, run in sorted(_runs(provision), key=lambda entry: entry[0]):
+            if run not in own_rounds:
+                later = max(own_rounds.values(), default=-1) + 1
+                own_rounds[run] = later if is_fallback else together
                 yield ProgramProbe(
                     name=provision.component,
                     run=run,
                     about=(provision.component,),
                     after=probe.after,
-                    round=held[run],
+                    round=own_rounds[run],
                 )
 
 
 def _runs(provision: Provision) -> Iterator[tuple[bool, recipe.Probe, tuple[str, ...]]]:
-    """Each probe with its arguments, and whether it stands in for others."""
+    """Each probe with its arguments, and whether it is a fallback for others."""
     for probe in provision.probes:
         try:
             words = [fields.put(word, {"component": provision.component}) for word in probe.run]
@@ -110,25 +111,25 @@ def _runs(provision: Provision) -> Iterator[tuple[bool, recipe.Probe, tuple[str,
 
 def _of_flags(effects: Sequence[Effect]) -> Iterator[ProgramProbe]:
     # The default of a compiler shows in a macro, so that no file has to be compiled.
-    names = [one.name for one in effects]
-    for place, effect in enumerate(effects):
-        found = _DEFINED.fullmatch(effect.holds)
-        if found and names.count(effect.name) > 1 and effect.name not in names[:place]:
+    names = [effect.name for effect in effects]
+    for position, effect in enumerate(effects):
+        match = _DEFINED.fullmatch(effect.holds)
+        if match and names.count(effect.name) > 1 and effect.name not in names[:position]:
             values = (effect.expected, effect.otherwise)
-            for number, name in enumerate(_NAMES):
+            for turn, name in enumerate(_NAMES):
                 yield ProgramProbe(
                     name=effect.name,
                     run=(name, *_MACROS),
                     about=_COMPILERS,
-                    holds=f"#define {found[2]} ",
-                    values=values[::-1] if found[1] else values,
-                    round=number,
+                    holds=f"#define {match[2]} ",
+                    values=values[::-1] if match[1] else values,
+                    round=turn,
                 )
 
 
 _LISTS = ("cflags", "cxxflags", "nvcc", "hipcc")
-_SEEN = "lock"
-# Bytes from which a lock and an archive can be told apart.
+_WITNESS = "lock"
+# Bytes from which a lock and an archive can be distinguished.
 _HEAD = 1024
 # How files begin that gzip, zstd, bzip2 and xz packed.
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
@@ -143,14 +144,15 @@ def observe(
     store: LayerStore | None = None,
 ) -> Inventory:
     """The inventory of a subject, as `subjects.observe`, of a lock as well. Raises what that raises, and LockError."""
-    found = subjects.observe(subject, platform, directory, stdin, SCHEMES, probes, store)
+    inventory = subjects.observe(subject, platform, directory, stdin, SCHEMES, probes, store)
     try:
-        digest = lock_file.digest(embedded(found))
+        digest = lock_file.digest(embedded(inventory))
     except LockError:
-        return found
+        return inventory
     # By the digest of its answers, as in labels: how a directory is rendered changes none of them.
-    held = tuple(one.replace(version=digest) for one in found.features.get(_SEEN, ()))
-    return found.replace(features={**found.features, _SEEN: held})
+    sightings = inventory.features.get(_WITNESS, ())
+    locks = tuple(sighting.replace(version=digest) for sighting in sightings)
+    return inventory.replace(features={**inventory.features, _WITNESS: locks})
 
 
 def embedded(inventory: Inventory) -> Lock:
@@ -186,66 +188,67 @@ def inventory(target: LockedTarget, name: str, subject: str = "") -> Inventory:
     """A target as an inventory: its components, flags, variables, codegen archs and devices."""
     flags = target.flags
     features: dict[str, tuple[Seen, ...]] = {
-        f"flag:{flag}": (_seen(flag, f"{name} {kind}"),)
+        f"flag:{flag}": (_sighting(flag, f"{name} {kind}"),)
         # Reversed, so that of a flag in several lists the first one is named: a later value of a key wins.
         for kind in reversed(_LISTS)
         for flag in getattr(flags, kind)
     }
-    features |= {f"env:{key}": (_seen(value, f"{name} env"),) for key, value in flags.env.items()}
+    for key, value in flags.env.items():
+        features[f"env:{key}"] = (_sighting(value, f"{name} env"),)
     features |= {"codegen": _names(target.archs, name), "device": _names(target.devices, name)}
     return Inventory(
         subject=subject,
         platform=target.platform,
         components={
-            component: (_seen(f">={part.version}" if part.floor else part.version, name),)
-            for component, part in sorted(target.components.items())
+            component: (_sighting(f">={locked.version}" if locked.floor else locked.version, name),)
+            for component, locked in sorted(target.components.items())
         },
         features={feature: several for feature, several in sorted(features.items()) if several},
         skipped=(Skipped(what=REST, reason="a lock has nothing else"),),
     )
 
 
-def _names(held: Iterable[str], name: str) -> tuple[Seen, ...]:
-    return tuple(_seen(one, name) for one in sorted(held))
+def _names(values: Iterable[str], name: str) -> tuple[Seen, ...]:
+    return tuple(_sighting(value, name) for value in sorted(values))
 
 
-def _seen(value: str, where: str) -> Seen:
-    return Seen(version=value, seen_by=_SEEN, where=where, default=True)
+def _sighting(value: str, where: str) -> Seen:
+    return Seen(version=value, seen_by=_WITNESS, where=where, default=True)
 
 
-def _read(asked: SubjectRequest) -> Inventory:
-    path, wanted = _place(asked)
-    held = lock_file.read(os.path.join(asked.directory, path)).held
-    if wanted and wanted not in held:
+def _read(request: SubjectRequest) -> Inventory:
+    path, wanted = _split_target(request)
+    targets = lock_file.read(os.path.join(request.directory, path)).held
+    if wanted and wanted not in targets:
         raise NothingMatched(
-            f"{path} has no target `{wanted}`", expected=", ".join(held), found=f"`{wanted}`"
+            f"{path} has no target `{wanted}`", expected=", ".join(targets), found=f"`{wanted}`"
         )
     fitting = [
         name
-        for name, part in held.items()
-        if name == wanted or (not wanted and asked.platform in ("", part.platform))
+        for name, target in targets.items()
+        if name == wanted or (not wanted and request.platform in ("", target.platform))
     ]
     if len(fitting) != 1:
         raise UsageError(
             "a lock is compared for one target",
-            expected=" or ".join(f"`lock:{path}#{name}`" for name in fitting or held),
-            found=f"`{asked.subject}`",
+            expected=" or ".join(f"`lock:{path}#{name}`" for name in fitting or targets),
+            found=f"`{request.subject}`",
         )
-    return inventory(held[fitting[0]], fitting[0], asked.subject)
+    return inventory(targets[fitting[0]], fitting[0], request.subject)
 
 
-def _identity(asked: SubjectRequest) -> str:
-    return streams.file_identity(os.path.join(asked.directory, _place(asked)[0]))
+def _identity(request: SubjectRequest) -> str:
+    return streams.file_identity(os.path.join(request.directory, _split_target(request)[0]))
 
 
-def _place(asked: SubjectRequest) -> tuple[str, str]:
+def _split_target(request: SubjectRequest) -> tuple[str, str]:
     # The last `#` is the one before a target: a path may have others.
-    path, sharp, target = asked.place.rpartition("#")
+    path, sharp, target = request.place.rpartition("#")
     return (path, target) if sharp else (target, "")
 
 
 SCHEMES = OBSERVED | {"lock": Scheme("lock:FILE#TARGET", "one target of a lock", _read, _identity)}
-"""The kinds of subjects, by what stands in front of the first colon."""
+"""The kinds of subjects, by what precedes the first colon."""
 
 REGISTRY = "registry:"
 """How subjects begin that verdicts can be attached to."""
@@ -271,29 +274,30 @@ class Baseline(Value):
 
     def target(self, inventory: Inventory) -> str:
         """The target that an image was made for: the one named, of its label, or of its platform."""
-        held = self.held
+        targets = self.held
         if len(self.targets) > 1:
             raise UsageError(
                 "validate checks one target at a time",
                 expected="`--target NAME`",
                 found=f"`--target {','.join(self.targets)}`",
             )
-        if self.targets and self.targets[0] not in held:
+        if self.targets and self.targets[0] not in targets:
             raise NothingMatched(
-                f"{self.path} has no target `{self.targets[0]}`", expected=", ".join(held)
+                f"{self.path} has no target `{self.targets[0]}`", expected=", ".join(targets)
             )
-        if self.targets or len(held) == 1:
-            return self.targets[0] if self.targets else next(iter(held))
+        if self.targets or len(targets) == 1:
+            return self.targets[0] if self.targets else next(iter(targets))
         label = inventory.features.get(f"label:{LABEL}target", ())
-        named = [name for name in held if label and label[0].version == name]
+        named = [name for name in targets if label and label[0].version == name]
         platform = _platform(inventory.platform)
-        alike = [name for name in held if platform and platform == _platform(held[name].platform)]
-        fitting = named or alike
+        fitting = named or [
+            name for name in targets if platform and platform == _platform(targets[name].platform)
+        ]
         # Two targets of one platform differ in what is installed, and no guess would be right for both.
         if len(fitting) != 1:
             raise UsageError(
-                "the image does not name the target of the lock it was made for",
-                expected="`--target` with one of " + ", ".join(fitting or held),
+                "the image does not name its target in the lock",
+                expected="`--target` with one of " + ", ".join(fitting or targets),
                 found=inventory.platform or "no platform",
             )
         return fitting[0]
@@ -301,15 +305,15 @@ class Baseline(Value):
     @property
     def components(self) -> set[str]:
         """The components that are expected, whatever the target."""
-        names = {one.name for one in self.expected if one.kind == "component"}
+        names = {expected.name for expected in self.expected if expected.kind == "component"}
         return names.union(*(target.components for target in self.held.values()))
 
     @property
     def features(self) -> set[str]:
         """The features that are expected, or that a flag which is expected changes."""
         flags = {flag for target in self.held.values() for flag in target.flags.cflags}
-        flags |= {one.name for one in self.expected if one.kind == "flag"}
-        named = {one.name for one in self.expected if one.kind == "feature"}
+        flags |= {expectation.name for expectation in self.expected if expectation.kind == "flag"}
+        named = {expectation.name for expectation in self.expected if expectation.kind == "feature"}
         return named | {images.EFFECTS[flag][0] for flag in flags & images.EFFECTS.keys()}
 
     @property
@@ -331,7 +335,7 @@ def _platform(text: str) -> str:
 
 
 class Attempt(Value):
-    """The verdicts about one subject, and its identity by then; None where those that were known still stand."""
+    """The verdicts about one subject, and its identity by then; None where the known ones are still valid."""
 
     identity: str = ""
     judged: Judged | None = None
@@ -353,8 +357,8 @@ class Validator(IndexedWork):
     def settings(self) -> tuple[object, ...]:
         """What decides verdicts besides the matrix and the subjects."""
         baseline = self.baseline
-        asked = (baseline.digest, baseline.targets, baseline.expected)
-        return (*asked, self.only, self.run, self.strict, self.platform or this_platform())
+        wanted = (baseline.digest, baseline.targets, baseline.expected)
+        return (*wanted, self.only, self.run, self.strict, self.platform or this_platform())
 
     def judge(self, subject: str) -> Judged:
         """The verdicts about one subject. Raises ToolmatrixError where it cannot be observed.
@@ -363,30 +367,30 @@ class Validator(IndexedWork):
         registry does not take them they say why.
         """
         if not self.attach:
-            return self._judged(subject)
+            return self._judge(subject)
         from toolmatrix.images import registry
 
-        place, budget = subject.removeprefix(REGISTRY), Budget(subject)
+        reference, budget = subject.removeprefix(REGISTRY), Budget(subject)
         run = {f"{LABEL}run": self.key}
-        with registry.opened_referrers(place, _ATTACHED, budget) as there:
+        with registry.opened_referrers(reference, _ATTACHED, budget) as there:
             digest = there.digest
             for document in there.documents(run):
-                kept = _attached(document)
-                if kept is not None:
+                attached = _parse_attached(document)
+                if attached is not None:
                     # Another name of the same image may have been judged.
-                    return kept.replace(subject=subject)
-        judged = self._judged(subject)
+                    return attached.replace(subject=subject)
+        judgement = self._judge(subject)
         try:
-            # Opened anew, for one line has a measure of time that reading the image is no part of.
-            with registry.opened_referrers(place, _ATTACHED, budget) as there:
+            # Opened again, as the time limit of one connection does not include reading the image.
+            with registry.opened_referrers(reference, _ATTACHED, budget) as there:
                 # What a name stood for before and after it was read is what was read.
                 if there.digest == digest:
-                    there.put(judged.to_json(), run)
+                    there.put(judgement.to_json(), run)
         except registry.UNREADABLE as error:
-            return judged.replace(not_attached=_reason(error))
-        return judged
+            return judgement.replace(not_attached=_reason(error))
+        return judgement
 
-    def _judged(self, subject: str) -> Judged:
+    def _judge(self, subject: str) -> Judged:
         inventory = observe(subject, self.platform, self.directory, None, self.asks, self.store)
         baseline = self.baseline.of(inventory)
         expected = list(baseline.expected)
@@ -394,9 +398,12 @@ class Validator(IndexedWork):
         if baseline.lock is not None:
             target = baseline.target(inventory)
             expected += expectations.of_lock(
-                self.index, baseline.held[target], baseline.digest, baseline.lock.requests[target]
+                self.index,
+                baseline.held[target],
+                baseline.digest,
+                baseline.lock.requests[target],
             )
-        found = images.judge(inventory, expected, self.index)
+        verdicts = images.judge(inventory, expected, self.index)
         return Judged(
             subject=subject,
             platform=inventory.platform,
@@ -404,7 +411,7 @@ class Validator(IndexedWork):
             lock=baseline.path,
             lock_digest=baseline.digest,
             target=target,
-            verdicts=self._wanted(_following(found, inventory, self.index, target)),
+            verdicts=self._select(_mark_followed(verdicts, inventory, self.index, target)),
         )
 
     def asks(self, read: Inventory) -> Sequence[ProgramProbe]:
@@ -413,22 +420,24 @@ class Validator(IndexedWork):
         wanted = baseline.components
         # A program that nothing is expected of is not started: each costs a process in the container.
         known = probes_of(self.index, wanted) if self.run else ()
-        return [one for one in known if one.name in wanted | baseline.features]
+        return [probe for probe in known if probe.name in wanted | baseline.features]
 
-    def _wanted(self, found: Iterable[Verdict]) -> tuple[Verdict, ...]:
-        every = tuple(found)
-        kinds = {word for one in every for word in (one.kind, one.name)}
-        odd = next((word for word in self.only if word not in kinds), "")
+    def _select(self, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+        every = tuple(verdicts)
+        kinds = {name for verdict in every for name in (verdict.kind, verdict.name)}
+        odd = next((name for name in self.only if name not in kinds), "")
         # A misspelt name would leave no check, and nothing would be wrong.
         if odd:
             raise NothingMatched(
                 f"unknown check `{odd}`",
-                expected="one of " + ", ".join(dict.fromkeys(one.kind for one in every)),
+                expected="one of " + ", ".join(dict.fromkeys(verdict.kind for verdict in every)),
                 found=f"`--only {odd}`",
             )
-        chosen = (one for one in every if not self.only or {one.kind, one.name} & {*self.only})
+        only = {*self.only} or kinds
+        chosen = (verdict for verdict in every if {verdict.kind, verdict.name} & only)
         return tuple(
-            one.replace(word=FAIL) if self.strict and one.word == WARN else one for one in chosen
+            verdict.replace(word=FAIL) if self.strict and verdict.word == WARN else verdict
+            for verdict in chosen
         )
 
     def attempt(self, subject: str, known: str | None) -> Attempt:
@@ -438,20 +447,20 @@ class Validator(IndexedWork):
         if identity and identity == known:
             return Attempt(identity=identity)
         try:
-            judged = self.judge(subject)
+            judgement = self.judge(subject)
         except (ToolMissing, BoundExceeded):
             # Another run may not meet these though the subject is the same, so that they are kept without identity.
             raise
         except ToolmatrixError as error:
-            judged = refused(subject, error)
-        # Told anew after reading, for a tag may move while its image is read.
-        # Where it changed meanwhile nobody knows which one was judged.
+            judgement = refused(subject, error)
+        # Read again afterwards, for a tag may move while its image is read.
+        # Where it changed meanwhile, which one was judged is unknown.
         if identity and identity != subject_identity(subject, self.directory):
             identity = ""
-        return Attempt(identity=identity, judged=judged)
+        return Attempt(identity=identity, judged=judgement)
 
 
-def _attached(document: Any) -> Judged | None:
+def _parse_attached(document: Any) -> Judged | None:
     # Whoever may push may attach anything; what is no document of ours counts as not there.
     try:
         return Judged.from_json(document) if document["schema"] == VERDICTS else None
@@ -464,7 +473,7 @@ def _reason(error: ToolmatrixError) -> str:
 
 
 def refused(subject: str, error: Exception) -> Judged:
-    """A subject that could not be observed: nobody can say what it is."""
+    """The verdict about a subject that could not be observed."""
     if isinstance(error, ToolmatrixError):
         where = f"{error.where}: " if error.where else ""
         reason, code, help = f"{where}{_reason(error)}", error.code, error.help
@@ -476,27 +485,31 @@ def refused(subject: str, error: Exception) -> Judged:
     return Judged(subject=subject, verdicts=(verdict,))
 
 
-def _following(
+def _mark_followed(
     verdicts: Iterable[Verdict], inventory: Inventory, index: Index, target: str
 ) -> list[Verdict]:
     """The verdicts; what fails only since the image follows a lock of its own says so, and asks for nothing."""
-    found = list(verdicts)
+    every = list(verdicts)
     try:
         own = embedded(inventory)
     except LockError:
-        return found
-    part = own.held.get(target)
-    if part is None or not any(one.word == FAIL for one in found):
-        return found
-    wanted = expectations.of_lock(index, part, lock_file.digest(own), own.requests[target])
+        return every
+    locked = own.held.get(target)
+    if locked is None or not any(verdict.word == FAIL for verdict in every):
+        return every
+    wanted = expectations.of_lock(index, locked, lock_file.digest(own), own.requests[target])
     follows = {
-        (one.kind, one.name) for one in images.judge(inventory, wanted, index) if one.word == PASS
+        (verdict.kind, verdict.name)
+        for verdict in images.judge(inventory, wanted, index)
+        if verdict.word == PASS
     }
     return [
-        one.replace(reason="the lock in the image requires it", help="")
-        if one.word == FAIL and one.kind == "component" and (one.kind, one.name) in follows
-        else one
-        for one in found
+        verdict.replace(reason="the lock in the image requires it", help="")
+        if verdict.word == FAIL
+        and verdict.kind == "component"
+        and (verdict.kind, verdict.name) in follows
+        else verdict
+        for verdict in every
     ]
 
 
@@ -517,8 +530,8 @@ def validate(validator: Validator, subject: str, bounds: WorkBounds) -> Judged:
         ((_, outcome),) = pool.outcomes({subject: (subject,)})
     if isinstance(outcome.error, BoundExceeded):
         return refused(subject, outcome.error)
-    judged: Judged = outcome.result()
-    return judged
+    judgement: Judged = outcome.result()
+    return judgement
 
 
 def reachable(subjects: Iterable[str]) -> None:
@@ -543,13 +556,13 @@ def validate_all(
 
     The subjects that the file `resume` has results of are not validated again, if they are still the same.
     """
-    found: dict[str, Judged] = {}
+    by_subject: dict[str, Judged] = {}
     with Results(resume, key) as results, workers as pool:
         known = {name: results.identity(name) if resume else None for name in subjects}
         for name, outcome in pool.outcomes({name: (name, known[name]) for name in subjects}):
-            found[name] = results.settled(name, outcome)
-            each(found[name])
-    return [found[name] for name in subjects]
+            by_subject[name] = results.settled(name, outcome)
+            each(by_subject[name])
+    return [by_subject[name] for name in subjects]
 
 
 def merged(files: Iterable[tuple[str, bytes]]) -> dict[str, Judged]:
@@ -559,7 +572,7 @@ def merged(files: Iterable[tuple[str, bytes]]) -> dict[str, Judged]:
     is not known, which is told under its own name. Raises UsageError for a file that is none, for results of different
     runs, and for a subject that two files tell different things about.
     """
-    found: dict[str, tuple[Judged, str]] = {}
+    by_subject: dict[str, tuple[Judged, str]] = {}
     runs: dict[str, str] = {}
     for path, data in files:
         own: dict[str, Judged] = {}
@@ -571,27 +584,27 @@ def merged(files: Iterable[tuple[str, bytes]]) -> dict[str, Judged]:
         # Compared when it is read to its end, for a later line may say something else.
         if not KeptLines(path, VERDICTS, take).read(data):
             own[path] = refused(path, CannotSay("its last line is cut off", help=_GO_ON))
-        # Those of another run may well tell different things.
+        # The results of another run may well differ.
         if len(runs) > 1:
             raise UsageError(
                 "these are results of different runs",
                 expected="the same lock, matrix, expectations and options in all",
                 found=" and ".join(dict.fromkeys(runs.values())),
             )
-        for subject, judged in own.items():
-            before, where = found.setdefault(subject, (judged, path))
-            if before != judged:
+        for subject, judgement in own.items():
+            before, where = by_subject.setdefault(subject, (judgement, path))
+            if before != judgement:
                 raise UsageError(
                     f"two files have different results for `{subject}`",
                     where=Position(path),
                     expected=f"what {where} says of it",
                     help="validate it again with `--resume`, or leave one of the files out",
                 )
-    return {subject: judged for subject, (judged, _) in found.items()}
+    return {subject: judgement for subject, (judgement, _) in by_subject.items()}
 
 
 def lacking(subject: str) -> Judged:
-    """The verdict about a subject that no run told of."""
+    """The verdict about a subject that no run has a result for."""
     return refused(subject, CannotSay("no run has a result for it", help=_GO_ON))
 
 
@@ -599,13 +612,13 @@ class Results:
     """The file of results, or nothing where no path is given; `done` is what it has for this key."""
 
     def __init__(self, path: str, key: str) -> None:
-        self.kept = KeptLines(path, VERDICTS, self._take)
+        self.file = KeptLines(path, VERDICTS, self._take)
         self.key = key
         self.done: dict[str, tuple[str, Judged]] = {}
         """By subject its identity and its verdicts."""
 
     def __enter__(self) -> Self:
-        self.kept.__enter__()
+        self.file.__enter__()
         return self
 
     def _take(self, body: Any) -> None:
@@ -624,8 +637,8 @@ class Results:
         if attempt.judged is None:
             return self.done[name][1]
         more = {"run": self.key, "subject": name, "identity": attempt.identity}
-        self.kept.add(attempt.judged.to_json() | more)
+        self.file.add(attempt.judged.to_json() | more)
         return attempt.judged
 
     def __exit__(self, *_: object) -> None:
-        self.kept.__exit__()
+        self.file.__exit__()

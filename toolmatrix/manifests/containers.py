@@ -22,24 +22,17 @@ from toolmatrix.manifests.model import (
 def read_compose(source: FileText, files: Files) -> ProjectManifest:
     """The services of a compose file as environments. Raises ManifestError."""
     unread: list[NotRead] = []
-    found = []
+    environments = []
     for name, (key, service) in markers.parse(source).get("services").fields().items():
-        items = tuple(_service(key, service, unread))
-        if items:
-            found.append(Asked(name=name, items=items))
-    return ProjectManifest(
-        kind="compose file",
-        environments=tuple(found),
-        unread=tuple(unread),
-        sources=(source, *files.opened),
-    )
+        environments.append(Asked(name=name, items=tuple(_service(key, service, unread))))
+    return files.manifest("compose file", source, environments, unread)
 
 
 def _service(key: Traced, service: Marked, unread: list[NotRead]) -> Iterator[Item]:
     image, build = service.get("image").text(), service.get("build")
     if build.node is not None:
         # The image is then what the build is called.
-        # Its Dockerfile may need arguments that stand here: which file and context is for its user to say.
+        # Its Dockerfile may need arguments from here: which file and context, the user has to name.
         unread.append(NotRead(text=key, why="it is built: judge its Dockerfile"))
     elif image:
         word = installers.expanded(image, {})
@@ -55,24 +48,19 @@ def _service(key: Traced, service: Marked, unread: list[NotRead]) -> Iterator[It
 
 def _variables(environment: Marked, unread: list[NotRead]) -> Iterator[Item]:
     pairs = [(name, value.text()) for name, (_, value) in environment.fields().items()]
-    for one in markers.texts(environment.items()):
-        name, equals, value = one.partition("=")
+    for entry in markers.texts(environment.items()):
+        name, equals, value = entry.partition("=")
         pairs += [(name.text, value)] if equals else []
-    for variable, said in pairs:
-        if said is not None:
-            yield from installers.variable(variable, installers.expanded(said, {}), unread)
+    for variable, content in pairs:
+        if content is not None:
+            yield from installers.variable(variable, installers.expanded(content, {}), unread)
 
 
 def read_devcontainer(source: FileText, files: Files) -> ProjectManifest:
     """A development container as one environment. Raises ManifestError."""
     unread: list[NotRead] = []
     items = tuple(_items(markers.parse_json(source), unread))
-    return ProjectManifest(
-        kind="devcontainer",
-        environments=(Asked(name="", items=items),) if items else (),
-        unread=tuple(unread),
-        sources=(source, *files.opened),
-    )
+    return files.manifest("devcontainer", source, [Asked(name="", items=items)], unread)
 
 
 def _items(root: Marked, unread: list[NotRead]) -> Iterator[Item]:
@@ -80,9 +68,9 @@ def _items(root: Marked, unread: list[NotRead]) -> Iterator[Item]:
     if image:
         yield Item(kind=IMAGE, name=image.text, specifier="", text=image)
     for key in ("build", "dockerFile", "dockerComposeFile"):
-        held = root.fields().get(key)
-        if held:
-            unread.append(NotRead(text=held[0], why="it is built: judge that file"))
+        field = root.fields().get(key)
+        if field:
+            unread.append(NotRead(text=field[0], why="it is built: judge that file"))
     for name, (_, options) in root.get("features").fields().items():
         for option, component in names.feature(name).items():
             version = options.get(option).text()

@@ -19,7 +19,7 @@ from toolmatrix.manifests.model import (
     NotRead,
     ProjectManifest,
     Traced,
-    check_number,
+    check_count,
     joined,
 )
 from toolmatrix.value import Value
@@ -73,63 +73,61 @@ def instructions(source: FileText) -> Iterator[Instruction]:
     lines = list(source.lines())
     escape = _escape(lines)
     continued = re.compile(re.escape(escape) + r"[ \t]*$")
-    place = 0
-    while place < len(lines):
-        first = place
+    position = 0
+    while position < len(lines):
+        first = position
         parts: list[Traced] = []
-        while place < len(lines):
-            line = lines[place]
-            place += 1
+        while position < len(lines):
+            line = lines[position]
+            position += 1
             bare = line.text.lstrip()
             # Comments and empty lines go, also between the lines of one instruction.
             if not bare or bare.startswith("#"):
                 if parts:
                     continue
-                first = place
+                first = position
                 continue
-            found = continued.search(line.text)
-            parts.append(line[: found.start()] if found else line)
-            if not found:
+            continuation = continued.search(line.text)
+            parts.append(line[: continuation.start()] if continuation else line)
+            if not continuation:
                 break
         if not parts:
             break
         whole = joined(parts, source).strip()
-        # It matches nothing as well.
-        found_word = re.match(r"\w*", whole.text)
-        # Docker takes an instruction in whatever case.
-        word = found_word[0].upper() if found_word else ""
-        rest = whole[len(word) :].strip()
+        # Docker takes an instruction in any case.
+        keyword = re.split(r"\W", whole.text, maxsplit=1)[0].upper()
+        rest = whole[len(keyword) :].strip()
         documents: list[Traced] = []
-        if word in ("RUN", "COPY", "ADD"):
-            place = _documents(source, lines, place, rest.text, documents)
-        if word in WORDS:
-            yield Instruction(word=word, line=first + 1, rest=rest, documents=tuple(documents))
+        if keyword in ("RUN", "COPY", "ADD"):
+            position = _documents(source, lines, position, rest.text, documents)
+        if keyword in WORDS:
+            yield Instruction(word=keyword, line=first + 1, rest=rest, documents=tuple(documents))
 
 
 def _escape(lines: list[Traced]) -> str:
     for line in lines:
-        if found := _ESCAPE.match(line.text):
-            return found[1]
-        # Directives stand before anything else.
+        if match := _ESCAPE.match(line.text):
+            return match[1]
+        # Directives come before anything else.
         if not _DIRECTIVE.match(line.text):
             break
     return "\\"
 
 
 def _documents(
-    source: FileText, lines: list[Traced], place: int, text: str, found: list[Traced]
+    source: FileText, lines: list[Traced], position: int, text: str, documents: list[Traced]
 ) -> int:
     """Read the heredocs that a line opens; the place of the line behind them."""
     for mark in _HEREDOC.finditer(text):
-        start = place
-        while place < len(lines):
-            line = lines[place].text
-            place += 1
+        start = position
+        while position < len(lines):
+            line = lines[position].text
+            position += 1
             if (line.lstrip("\t") if mark[1] else line) == mark[3]:
                 break
-        first, last = source.offset(start + 1, 1), source.offset(max(start, place - 1) + 1, 1)
-        found.append(source.whole()[first:last])
-    return place
+        first, last = source.offset(start + 1, 1), source.offset(max(start, position - 1) + 1, 1)
+        documents.append(source.whole()[first:last])
+    return position
 
 
 class _Stage:
@@ -159,66 +157,61 @@ class _Reader:
         self.stages: list[_Stage] = []
         self.unread: list[NotRead] = []
         # Items that stages have of those that they start from.
-        self.taken = 0
+        self.inherited = 0
         # What lies in the image under a name that the context has: `COPY requirements.txt /app/`.
         self.copied: dict[str, str] = {}
 
     def read(self) -> ProjectManifest:
-        for number, one in enumerate(instructions(self.source)):
-            self.take(one)
+        for count, instruction in enumerate(instructions(self.source)):
+            self.apply(instruction)
             # A stage begins with what those before it set, and is found by its name among them.
-            if number >= _MOST:
+            if count >= _MOST:
                 raise ManifestError(
                     "the file has too many instructions",
-                    where=Position(self.source.path, one.line),
+                    where=Position(self.source.path, instruction.line),
                     expected=f"at most {_MOST:,}",
                 )
-            check_number(
-                self.source.path, len(self.stages[-1].items) if self.stages else 0, self.taken
+            check_count(
+                self.source.path, len(self.stages[-1].items) if self.stages else 0, self.inherited
             )
-        environments = [
-            Asked(name=stage.name, items=tuple(stage.items)) for stage in self.stages if stage.items
-        ]
-        return ProjectManifest(
-            kind="Dockerfile",
-            environments=tuple(environments),
-            unread=tuple(self.unread),
-            sources=(self.source, *self.files.opened),
-        )
+        environments = [Asked(name=stage.name, items=tuple(stage.items)) for stage in self.stages]
+        return self.files.manifest("Dockerfile", self.source, environments, self.unread)
 
-    def take(self, one: Instruction) -> None:
-        if one.word == "FROM":
-            self.start(one)
-        elif one.word == "ARG" and not self.stages:
-            self.argument(one, self.globals, {})
+    def apply(self, instruction: Instruction) -> None:
+        if instruction.word == "FROM":
+            self.start_stage(instruction)
+        elif instruction.word == "ARG" and not self.stages:
+            self.argument(instruction, self.globals, {})
         elif self.stages:
             stage = self.stages[-1]
-            if one.word == "ARG":
-                self.argument(one, stage.arguments, self.globals | stage.environment)
-            elif one.word == "ENV":
-                self.environment(one, stage)
-            elif one.word == "RUN":
-                self.run(one, stage)
-            elif one.word == "COPY":
-                self.copy(one)
+            if instruction.word == "ARG":
+                self.argument(instruction, stage.arguments, self.globals | stage.environment)
+            elif instruction.word == "ENV":
+                self.environment(instruction, stage)
+            elif instruction.word == "RUN":
+                self.run(instruction, stage)
+            elif instruction.word == "COPY":
+                self.copy(instruction)
 
     def argument(
-        self, one: Instruction, variables: dict[str, Word], outer: dict[str, Word]
+        self, instruction: Instruction, variables: dict[str, Word], outer: dict[str, Word]
     ) -> None:
-        pairs = {found[1]: one.rest.group(found, 2) for found in _PAIR.finditer(one.rest.text)}
-        for name in re.findall(r"(?:^|\s)([A-Za-z_]\w*)(?=\s|=|$)", one.rest.text):
+        rest = instruction.rest
+        pairs = {match[1]: rest.group(match, 2) for match in _PAIR.finditer(rest.text)}
+        for name in re.findall(r"(?:^|\s)([A-Za-z_]\w*)(?=\s|=|$)", rest.text):
             if name in pairs:
                 value = _unquoted(pairs[name])
                 variables[name] = installers.expanded(value, outer | variables)
             elif name in outer:
                 variables[name] = outer[name]
 
-    def environment(self, one: Instruction, stage: _Stage) -> None:
-        pairs = [(found[1], one.rest.group(found, 2)) for found in _PAIR.finditer(one.rest.text)]
-        first = one.rest.text.split(None, 1)
+    def environment(self, instruction: Instruction, stage: _Stage) -> None:
+        rest = instruction.rest
+        pairs = [(match[1], rest.group(match, 2)) for match in _PAIR.finditer(rest.text)]
+        first = rest.text.split(None, 1)
         # The older form, `ENV NAME value`, has no `=` in its first word.
         if len(first) == 2 and "=" not in first[0]:
-            pairs = [(first[0], one.rest[len(first[0]) :].strip())]
+            pairs = [(first[0], rest[len(first[0]) :].strip())]
         # All values of one instruction are read before any of them is set.
         values = {
             name: installers.expanded(_unquoted(value), stage.variables) for name, value in pairs
@@ -227,25 +220,25 @@ class _Reader:
         for name, value in values.items():
             stage.items += installers.variable(name, value, self.unread)
 
-    def start(self, one: Instruction) -> None:
-        rest, platform = one.rest, None
-        place = 0
-        while found := _OPTION.match(rest.text, place):
-            if found[0].startswith("--platform="):
-                platform = installers.expanded(rest.group(found, 1), self.globals)
-            place = found.end()
-        rest = rest[place:]
+    def start_stage(self, instruction: Instruction) -> None:
+        rest, platform = instruction.rest, None
+        position = 0
+        while option := _OPTION.match(rest.text, position):
+            if option[0].startswith("--platform="):
+                platform = installers.expanded(rest.group(option, 1), self.globals)
+            position = option.end()
+        rest = rest[position:]
         words = rest.words()
         image = installers.expanded(words[0], self.globals) if words else installers.Word(text=rest)
         name = words[2].text if len(words) == 3 and words[1].text.lower() == "as" else ""
         before = next((stage for stage in self.stages if stage.name == image.plain), None)
-        number = len(self.stages)
-        if before is None and image.plain.isdecimal() and int(image.plain) < number:
+        index = len(self.stages)
+        if before is None and image.plain.isdecimal() and int(image.plain) < index:
             before = self.stages[int(image.plain)]
         items: list[Item] = []
         if before is not None:
             items = list(before.items)
-            self.taken += len(items)
+            self.inherited += len(items)
         elif image.unread:
             self.unread.append(NotRead(text=image.text, why=f"{image.unread} is unknown"))
         # `scratch` is empty.
@@ -253,16 +246,16 @@ class _Reader:
             items = [Item(kind=IMAGE, name=image.plain, specifier="", text=image.text)]
         if platform is not None and not platform.unread:
             items.append(Item(kind=PLATFORM, name=platform.plain, specifier="", text=platform.text))
-        self.stages.append(_Stage(name or str(number), before, items))
+        self.stages.append(_Stage(name or str(index), before, items))
 
-    def run(self, one: Instruction, stage: _Stage) -> None:
-        place = 0
-        while found := _OPTION.match(one.rest.text, place):
-            place = found.end()
-        script = rest = one.rest[place:]
+    def run(self, instruction: Instruction, stage: _Stage) -> None:
+        position = 0
+        while option := _OPTION.match(instruction.rest.text, position):
+            position = option.end()
+        script = rest = instruction.rest[position:]
         # A list of words is run without a shell, so that no variable is put in.
-        if _is_list(rest.text):
-            words = _listed(rest)
+        words = _list_words(rest)
+        if words is not None:
             stage.items += installers.installed(
                 [installers.ShellCommand(words=tuple(words), variables={})],
                 self.files,
@@ -271,17 +264,17 @@ class _Reader:
                 stage.variables,
             )
             return
-        if one.documents and rest.text.lstrip().startswith("<<"):
-            script = one.documents[0]
-        found_commands = list(installers.commands(script, stage.variables))
+        if instruction.documents and rest.text.lstrip().startswith("<<"):
+            script = instruction.documents[0]
+        commands = list(installers.commands(script, stage.variables))
         stage.items += installers.installed(
-            found_commands, self.files, self.unread, self.copied, stage.variables
+            commands, self.files, self.unread, self.copied, stage.variables
         )
 
-    def copy(self, one: Instruction) -> None:
-        words = [word for word in one.rest.text.split() if not word.startswith("--")]
+    def copy(self, instruction: Instruction) -> None:
+        words = [word for word in instruction.rest.text.split() if not word.startswith("--")]
         # What comes out of another image is no file of the context.
-        if "--from" in one.rest.text or len(words) < 2 or words[0].startswith(("[", "<<")):
+        if "--from" in instruction.rest.text or len(words) < 2 or words[0].startswith(("[", "<<")):
             return
         target = words[-1]
         for name in words[:-1]:
@@ -296,18 +289,16 @@ def _unquoted(value: Traced) -> Traced:
     return value
 
 
-def _is_list(text: str) -> bool:
+def _list_words(text: Traced) -> list[Word] | None:
+    """The words of a command in the form of a list of JSON, None for another command."""
     # What is no list of texts is a command that begins with a test.
     try:
-        found = json.loads(text) if text.startswith("[") else None
+        parsed = json.loads(text.text) if text.text.startswith("[") else None
     except (ValueError, RecursionError):
-        return False
-    return isinstance(found, list) and all(isinstance(one, str) for one in found)
-
-
-def _listed(text: Traced) -> list[Word]:
-    """The words of a command in the form of a list of JSON."""
+        return None
+    if not isinstance(parsed, list) or not all(isinstance(word, str) for word in parsed):
+        return None
     return [
-        installers.Word(text=text.group(found, 1))
-        for found in re.finditer(r'"((?:\\.|[^"\\])*)"', text.text)
+        installers.Word(text=text.group(match, 1))
+        for match in re.finditer(r'"((?:\\.|[^"\\])*)"', text.text)
     ]

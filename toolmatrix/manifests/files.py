@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from toolmatrix import opener
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests.model import FileText
+from toolmatrix.manifests.model import Asked, FileText, NotRead, ProjectManifest
 
 LARGEST = 1 << 20
 """Bytes of a file: lists of packages with all their hashes stay below."""
@@ -17,12 +17,12 @@ _MOST = 50
 
 def root_of(path: str) -> str:
     """The folder that a file may name others in: the working tree of Git that it is in, or else where it is."""
-    folder = place = os.path.realpath(os.path.dirname(path) or ".")
-    while not os.path.lexists(os.path.join(place, ".git")):
-        place, before = os.path.dirname(place), place
-        if place == before:
+    folder = current = os.path.realpath(os.path.dirname(path) or ".")
+    while not os.path.lexists(os.path.join(current, ".git")):
+        current, before = os.path.dirname(current), current
+        if current == before:
             return folder
-    return place
+    return current
 
 
 def is_inside(path: str, root: str) -> bool:
@@ -35,31 +35,30 @@ def opened(path: str, root: str = "") -> FileText:
     """A file as text; with a root it is in that folder also after following links. Raises ManifestError."""
     if root and not is_inside(path, root) and not opener.is_stream(path):
         raise ManifestError(
-            "the file is a link to outside of the judged directory",
+            "the file is a link that leaves the judged directory",
             where=Position(path),
             expected=f"a file in {root}",
             help="name the file that it links to",
         )
-    shown = path
     try:
         with opener.opened(path) as stream:
             data = stream.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         raise ManifestError(
             "the file cannot be read",
-            where=Position(shown),
+            where=Position(path),
             expected="a readable file",
             found=getattr(error, "strerror", "") or "an error",
         ) from None
-    return decoded(data, shown, root)
+    return decoded(data, path, root)
 
 
-def decoded(data: bytes, shown: str, root: str = "") -> FileText:
+def decoded(data: bytes, path: str, root: str = "") -> FileText:
     """The text of a file. Raises ManifestError."""
     if len(data) > LARGEST:
         raise ManifestError(
             "the file is too large",
-            where=Position(shown),
+            where=Position(path),
             expected=f"at most {LARGEST >> 20} MiB",
             found="more",
         )
@@ -68,18 +67,18 @@ def decoded(data: bytes, shown: str, root: str = "") -> FileText:
     except UnicodeDecodeError as error:
         raise ManifestError(
             "the file is not UTF-8",
-            where=Position(shown, data[: error.start].count(b"\n") + 1),
+            where=Position(path, data[: error.start].count(b"\n") + 1),
             expected="UTF-8 text",
             found=f"byte 0x{data[error.start]:02x}",
         ) from None
     if "\0" in text:
         raise ManifestError(
             "the file is not text",
-            where=Position(shown, text[: text.index("\0")].count("\n") + 1),
+            where=Position(path, text[: text.index("\0")].count("\n") + 1),
             expected="text",
             found="a zero byte",
         )
-    return FileText(shown, text, root)
+    return FileText(path, text, root)
 
 
 class Files:
@@ -107,12 +106,23 @@ class Files:
         # What is read is what lies in the project: no device, nothing outside it.
         if not (os.path.isfile(path) and is_inside(path, self.root)):
             return None
-        if any(one.path == path for one in self.opened):
+        if any(file.path == path for file in self.opened):
             return None
         try:
             text = self.instead.get(path)
-            found = opened(path) if text is None else FileText(path, text)
+            file = opened(path) if text is None else FileText(path, text)
         except ManifestError:
             return None
-        self.opened.append(found)
-        return found
+        self.opened.append(file)
+        return file
+
+    def manifest(
+        self, kind: str, source: FileText, environments: Iterable[Asked], unread: Iterable[NotRead]
+    ) -> ProjectManifest:
+        """What was read in a file and those that it names: its environments with items, and what was not read."""
+        return ProjectManifest(
+            kind=kind,
+            environments=tuple(environment for environment in environments if environment.items),
+            unread=tuple(unread),
+            sources=(source, *self.opened),
+        )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import dropwhile
 
 from toolmatrix.manifests import names, requirements
 from toolmatrix.manifests.files import Files
@@ -22,7 +23,7 @@ from toolmatrix.manifests.model import (
     NotRead,
     Traced,
     joined,
-    place,
+    position,
 )
 from toolmatrix.manifests.requirements import PackageIndexes
 from toolmatrix.value import Value
@@ -31,15 +32,19 @@ NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?:(:?[-+])([^{}]*))?\}|([A-Za-z_]\w*))", re.ASCII)
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=", re.ASCII)
 _FROM_NUMBER = re.compile(r"\d[<>]")
+_REDIRECTION = re.compile(r"[0-9<>&|-]*[ \t]*")
+# A letter, and those behind it up to one that means something to the shell.
+_LETTERS = re.compile(r".[^ \t\r\n;&|()<>'\"\\`$]*", re.DOTALL)
+_QUOTED = re.compile(r'[^"\\$`]+')
 _OPENS = {"if", "for", "while", "until", "case", "select"}
 _CLOSES = {"fi", "done", "esac"}
 _MIDDLE = {"then", "else", "elif", "do", "{", "}", "!", "time"}
-# What stands behind them in a chain runs only if they say so.
+# What follows them in a chain runs only if they succeed.
 _TESTS = {"[", "[[", "test"}
 
 
 class Word(Value):
-    """One word of a command; `unread` is what of it only running would tell."""
+    """One word of a command; `unread` is the part that is only known when it runs."""
 
     text: Traced
     unread: str = ""
@@ -51,38 +56,38 @@ class Word(Value):
 
 
 class ShellCommand(Value):
-    """The words of one command, and the variables set for it; `unsure` says on what depends whether it runs."""
+    """The words of one command, and the variables set for it; `unsure`: a condition decides whether it runs."""
 
     words: tuple[Word, ...]
     variables: Mapping[str, Word]
-    unsure: str = ""
+    unsure: bool = False
 
 
 def expanded(text: Traced, variables: Mapping[str, Word]) -> Word:
     """A text with its variables put in: what is set, or its default."""
-    parts, unread, place, letters, found = [], "", 0, 0, None
-    for found in _VARIABLE.finditer(text.text):
-        name = found[1] or found[4]
-        parts.append(text[place : found.start()])
-        place = found.end()
+    parts, unread, position, letters, match = [], "", 0, 0, None
+    for match in _VARIABLE.finditer(text.text):
+        name = match[1] or match[4]
+        parts.append(text[position : match.start()])
+        position = match.end()
         value = variables.get(name)
         # What is put in where a variable is set says nothing of the value that it has.
-        if found[2] in (":+", "+"):
-            unread = unread or found[0]
-        elif value is not None and (value.plain or value.unread or found[2] != ":-"):
+        if match[2] in (":+", "+"):
+            unread = unread or match[0]
+        elif value is not None and (value.plain or value.unread or match[2] != ":-"):
             letters += len(value.text)
             if letters > LONGEST_VALUE:
                 break
             parts.append(value.text)
             unread = unread or value.unread
-        elif found[2]:
-            parts.append(text.group(found, 3))
+        elif match[2]:
+            parts.append(text.group(match, 3))
         else:
-            unread = unread or found[0]
-            parts.append(text.group(found, 0))
-    if found and letters and not text.source.has_room(text, letters):
-        return Word(text=text, unread=found[0])
-    parts.append(text[place:])
+            unread = unread or match[0]
+            parts.append(text.group(match, 0))
+    if match and letters and not text.source.has_room(text, letters):
+        return Word(text=text, unread=match[0])
+    parts.append(text[position:])
     return Word(text=joined(parts, text.source), unread=unread)
 
 
@@ -91,7 +96,7 @@ class _Reader:
         self.text = text
         self.letters = text.text
         self.variables = dict(variables)
-        self.place = 0
+        self.index = 0
 
     def commands(self) -> Iterator[ShellCommand]:
         """The commands in their order, with what decides whether each runs."""
@@ -100,81 +105,81 @@ class _Reader:
             depth -= sum(word.plain in _CLOSES for word in words[:1])
             opening = bool(words) and words[0].plain in _OPENS
             depth += opening
-            rest = _behind(words)
+            rest = list(dropwhile(lambda word: word.plain in _MIDDLE, words))
             if rest and not opening and words[0].plain not in _CLOSES:
-                # A test, and what stands behind `||`, decide what else of the chain runs.
+                # A test, and `||`, decide what else of the chain runs.
                 # The words of a test install nothing.
                 is_test = rest[0].plain in _TESTS
-                why = "a condition" if depth or alternative or tested else ""
                 if not is_test:
-                    yield self.command(rest, why)
+                    yield self.command(rest, unsure=bool(depth or alternative or tested))
                 tested = (tested or is_test) and operator == "&&"
             if operator == "||":
                 alternative = True
             elif operator not in ("&&", "|"):
                 alternative = tested = False
 
-    def command(self, words: list[Word], why: str) -> ShellCommand:
+    def command(self, words: list[Word], *, unsure: bool) -> ShellCommand:
         variables, assigned = {}, 0
         for value in words:
-            found = None if value.unread else _ASSIGNED.match(value.plain)
-            if found is None:
+            assignment = None if value.unread else _ASSIGNED.match(value.plain)
+            if assignment is None:
                 break
-            variables[found[1]] = value.replace(text=value.text[found.end() :])
+            variables[assignment[1]] = value.replace(text=value.text[assignment.end() :])
             assigned += 1
         words = words[assigned:]
         # What is exported, or assigned alone, is seen by all commands of the same script.
         exported = words and words[0].plain in ("export", "declare")
         for word in words[1:] if exported else ():
-            if found := _ASSIGNED.match(word.plain):
-                self.variables[found[1]] = word.replace(text=word.text[found.end() :])
+            if assignment := _ASSIGNED.match(word.plain):
+                self.variables[assignment[1]] = word.replace(text=word.text[assignment.end() :])
         if not words:
-            # An assignment alone holds for what follows; where it is not sure, nobody knows the value.
+            # An assignment alone holds for what follows; where it is conditional, the value is unknown.
             for name, value in variables.items():
-                self.variables[name] = value.replace(unread=f"${name}") if why else value
-        return ShellCommand(words=tuple(words), variables=variables, unsure=why)
+                self.variables[name] = value.replace(unread=f"${name}") if unsure else value
+        return ShellCommand(words=tuple(words), variables=variables, unsure=unsure)
 
     def lines(self) -> Iterator[tuple[list[Word], str]]:
         """The words up to each operator, and the operator."""
         words: list[Word] = []
-        while self.place < len(self.letters):
-            letter = self.letters[self.place]
+        while self.index < len(self.letters):
+            letter = self.letters[self.index]
             if letter in " \t\r":
-                self.place += 1
+                self.index += 1
             elif letter == "#":
                 self.skip("\n")
             elif letter in "\n;&|()":
                 operator = letter
-                if self.letters[self.place : self.place + 2] in ("&&", "||", ";;"):
+                if self.letters[self.index : self.index + 2] in ("&&", "||", ";;"):
                     operator *= 2
-                self.place += len(operator)
+                self.index += len(operator)
                 yield words, operator
                 words = []
             # `pip install torch>2` writes a file, and asks for any torch.
-            elif letter in "<>" or _FROM_NUMBER.match(self.letters, self.place):
+            elif letter in "<>" or _FROM_NUMBER.match(self.letters, self.index):
                 self.redirection()
             else:
                 words += self.word()
         yield words, "\n"
 
     def skip(self, end: str) -> None:
-        found = self.letters.find(end, self.place)
-        self.place = len(self.letters) if found < 0 else found
+        index = self.letters.find(end, self.index)
+        self.index = len(self.letters) if index < 0 else index
+
+    def skip_match(self, pattern: re.Pattern[str]) -> None:
+        if match := pattern.match(self.letters, self.index):
+            self.index = match.end()
 
     def redirection(self) -> None:
-        while self.place < len(self.letters) and self.letters[self.place] in "0123456789<>&|-":
-            self.place += 1
-        while self.letters[self.place : self.place + 1] in (" ", "\t"):
-            self.place += 1
-        if self.letters[self.place : self.place + 1] not in ("", "\n", ";", "&", "|"):
+        self.skip_match(_REDIRECTION)
+        if self.letters[self.index : self.index + 1] not in ("", "\n", ";", "&", "|"):
             self.word()
 
     def word(self) -> list[Word]:
         """The word that begins here; several where blanks come out of a variable."""
         parts: list[Word] = []
         bare = True
-        while self.place < len(self.letters):
-            letter = self.letters[self.place]
+        while self.index < len(self.letters):
+            letter = self.letters[self.index]
             if letter in " \t\r\n;&|()<>":
                 break
             parts.append(self.piece())
@@ -186,76 +191,63 @@ class _Reader:
         return [Word(text=text, unread=unread)]
 
     def piece(self) -> Word:
-        """What stands here: a quoted text, an escaped letter, a substitution, or letters up to the next of those."""
-        letter = self.letters[self.place]
-        start = self.place
+        """The piece that begins here: a quoted text, an escaped letter, a substitution, or the letters before one."""
+        letter = self.letters[self.index]
+        start = self.index
         if letter in "'\"":
             return self.quoted(letter)
         if letter == "\\":
-            self.place += 2
-            return Word(text=self.text[start + 1 : self.place])
+            self.index += 2
+            return Word(text=self.text[start + 1 : self.index])
         if letter == "`" or self.letters.startswith("$(", start):
-            return self.substituted()
+            return self.substitution()
         if letter == "$":
             # `${TAG:-a b}` is one piece.
-            found = _VARIABLE.match(self.letters, start)
-            self.place = found.end() if found else start + 1
-            return expanded(self.text[start : self.place], self.variables)
-        self.place += 1
-        while (
-            self.place < len(self.letters)
-            and self.letters[self.place] not in " \t\r\n;&|()<>'\"\\`$"
-        ):
-            self.place += 1
-        return Word(text=self.text[start : self.place])
+            match = _VARIABLE.match(self.letters, start)
+            self.index = match.end() if match else start + 1
+            return expanded(self.text[start : self.index], self.variables)
+        self.skip_match(_LETTERS)
+        return Word(text=self.text[start : self.index])
 
     def quoted(self, quote: str) -> Word:
-        self.place += 1
+        self.index += 1
         parts: list[Word] = []
-        while self.place < len(self.letters) and self.letters[self.place] != quote:
-            start = self.place
+        while self.index < len(self.letters) and self.letters[self.index] != quote:
+            start = self.index
             if quote == "'":
                 self.skip(quote)
-                parts.append(Word(text=self.text[start : self.place]))
+                parts.append(Word(text=self.text[start : self.index]))
             elif self.letters[start] in "\\$`":
                 # Between double quotes a backslash keeps its meaning before few letters alone.
-                kept = (
+                literal = (
                     self.letters[start] == "\\"
                     and self.letters[start + 1 : start + 2] not in '$`"\\'
                 )
                 piece = self.piece()
-                parts.append(Word(text=self.text[start : self.place]) if kept else piece)
+                parts.append(Word(text=self.text[start : self.index]) if literal else piece)
             else:
-                while self.place < len(self.letters) and self.letters[self.place] not in '"\\$`':
-                    self.place += 1
-                parts.append(Word(text=self.text[start : self.place]))
-        self.place += 1
+                self.skip_match(_QUOTED)
+                parts.append(Word(text=self.text[start : self.index]))
+        self.index += 1
         unread = next((part.unread for part in parts if part.unread), "")
         return Word(text=joined([part.text for part in parts], self.text.source), unread=unread)
 
-    def substituted(self) -> Word:
-        start = self.place
+    def substitution(self) -> Word:
+        start = self.index
         # What a command prints is known when it runs.
         if self.letters[start] == "`":
-            self.place += 1
+            self.index += 1
             self.skip("`")
-            self.place += 1
+            self.index += 1
         else:
             depth = 0
-            self.place += 1
-            while self.place < len(self.letters):
-                depth += {"(": 1, ")": -1}.get(self.letters[self.place], 0)
-                self.place += 1
+            self.index += 1
+            while self.index < len(self.letters):
+                depth += {"(": 1, ")": -1}.get(self.letters[self.index], 0)
+                self.index += 1
                 if not depth:
                     break
-        return Word(text=self.text[start : self.place], unread="$(...)")
-
-
-def _behind(words: list[Word]) -> list[Word]:
-    place = 0
-    while place < len(words) and words[place].plain in _MIDDLE:
-        place += 1
-    return words[place:]
+        return Word(text=self.text[start : self.index], unread="$(...)")
 
 
 def commands(text: Traced, variables: Mapping[str, Word]) -> Iterator[ShellCommand]:
@@ -378,7 +370,7 @@ _CONDA_VALUED = frozenset(
 _SYSTEM = frozenset(("apt-get", "apt", "dnf", "yum", "microdnf"))
 _SYSTEM_VALUED = frozenset(("-o", "-t", "--option", "--target-release", "-c", "--config-file"))
 _BEFORE = frozenset(["sudo", "exec", "command", "time", "nice", "env", "eatmydata"])
-_PIP_OF = re.compile(r"pip(\d\.\d+)$")
+_PIP = re.compile(r"pip(?:[23]|(\d\.\d+))?$")
 _PYTHON_OF = re.compile(r"python(\d\.\d+)$")
 
 
@@ -395,21 +387,17 @@ class _Session:
         self.copied = copied
         self.variables = variables
 
-    def of(self, command: ShellCommand) -> Iterator[Item]:
+    def items(self, command: ShellCommand) -> Iterator[Item]:
         for name, value in command.variables.items():
             yield from variable(name, value, self.unread)
-        words = list(command.words)
-        while words and words[0].plain in _BEFORE:
-            words.pop(0)
-        if not words:
-            return
-        found = list(self.installed(words, command))
-        if found and command.unsure:
+        words = list(dropwhile(lambda word: word.plain in _BEFORE, command.words))
+        items = self.installed(words, command) if words else ()
+        if command.unsure:
             # One line for each thing that it would install.
-            why = f"{command.unsure} decides whether it is installed"
-            self.unread += [NotRead(text=item.text, why=why) for item in found]
-            return
-        yield from found
+            why = "a condition decides whether it is installed"
+            self.unread += [NotRead(text=item.text, why=why) for item in items]
+        else:
+            yield from items
 
     def installed(self, words: list[Word], command: ShellCommand) -> Iterator[Item]:
         program = posixpath.basename(words[0].plain)
@@ -430,51 +418,49 @@ class _Session:
         self, words: Sequence[Word], python: str, variables: Mapping[str, Word]
     ) -> Iterator[Item]:
         """What `pip install` is asked for."""
-        told = [(_SAME.get(option, option), value) for option, value in _options(words, _VALUED)]
+        options = [(_SAME.get(option, option), value) for option, value in _options(words, _VALUED)]
         indexes, built = PackageIndexes(), set[str]()
-        for variable_name, option in _INDEXES:
-            for address in (
-                variables[variable_name].plain.split() if variable_name in variables else ()
-            ):
+        for name, option in _INDEXES:
+            for address in variables[name].plain.split() if name in variables else ():
                 indexes = indexes.with_option(option, address)
-        for option, value in told:
+        for option, value in options:
             if option in requirements.INDEXES and value is not None:
                 indexes = indexes.with_option(option, value.plain)
             if option == "--no-binary" and value is not None:
                 built |= {requirements.plain(name) for name in value.plain.split(",")}
             if option in ("--python", "-p") and value and re.fullmatch(r"\d\.\d+", value.plain):
                 python = value.plain
-        bare = any(option == "--no-deps" for option, _ in told)
-        command = str(place(words[0].text)) if words else ""
-        for option, value in told:
+        bare = any(option == "--no-deps" for option, _ in options)
+        command = str(position(words[0].text)) if words else ""
+        for option, value in options:
             if value is None or (option and option not in _FILES):
                 continue
             if value.unread:
-                self.unread.append(_unsaid(value))
+                self.unread.append(_unknown_value(value))
                 continue
-            found = (
-                self.named(value, python, **_FILES[option])
+            items = (
+                self.read_file(value, python, **_FILES[option])
                 if option
-                else self.required(value, indexes, python)
+                else self.read_requirement(value, indexes, python)
             )
-            for item in found:
+            for item in items:
                 own = {":all:", requirements.plain(item.name)} & built
                 yield item.replace(command=command, bare=bare, built=bool(own))
 
-    def required(self, word: Word, indexes: PackageIndexes, python: str) -> Iterator[Item]:
+    def read_requirement(self, word: Word, indexes: PackageIndexes, python: str) -> Iterator[Item]:
         item = requirements.requirement(word.text, indexes, python)
         if isinstance(item, NotRead):
             self.unread.append(item)
         elif item is not None:
             yield item
 
-    def named(self, word: Word, python: str, **kind: bool) -> Iterator[Item]:
+    def read_file(self, word: Word, python: str, **kind: bool) -> Iterator[Item]:
         """What a file of requirements asks for that the context has."""
         # The name in the image is another than that in the context.
         name = self.copied.get(posixpath.basename(word.plain), word.plain)
         source = self.files.beside(name.lstrip("/") if name != word.plain else name)
         if source is None:
-            self.unread.append(NotRead(text=word.text, why="a file that is not beside it"))
+            self.unread.append(NotRead(text=word.text, why="not a file of the project"))
             return
         yield from requirements.read_requirements(source, self.files, self.unread, python, **kind)
 
@@ -492,11 +478,11 @@ class _Session:
                     yield from self.interpreter(value)
 
     def interpreter(self, word: Word) -> Iterator[Item]:
-        found = re.match(r"(?:cpython[@-]?|python)?(\d\.\d+(?:\.\d+)?)$", word.plain)
+        match = re.match(r"(?:cpython[@-]?|python)?(\d\.\d+(?:\.\d+)?)$", word.plain)
         if word.unread:
-            self.unread.append(_unsaid(word))
-        elif found:
-            version = word.text.group(found, 1)
+            self.unread.append(_unknown_value(word))
+        elif match:
+            version = word.text.group(match, 1)
             yield Item(
                 kind=PYTHON,
                 name="python",
@@ -517,7 +503,7 @@ class _Session:
             return
         at = next((at for at, word in enumerate(plain) if word in ("install", "create")), None)
         if at is not None:
-            command = str(place(words[0].text))
+            command = str(position(words[0].text))
             for word in self.plain_words(words[at + 1 :], _CONDA_VALUED):
                 for item in requirements.conda_spec(word.text, self.unread):
                     yield item.replace(command=command)
@@ -535,24 +521,23 @@ class _Session:
             if value is None or option:
                 continue
             if value.unread:
-                self.unread.append(_unsaid(value))
+                self.unread.append(_unknown_value(value))
             else:
                 yield value
 
 
-def _unsaid(word: Word) -> NotRead:
+def _unknown_value(word: Word) -> NotRead:
     return NotRead(text=word.text, why=f"{word.unread} is unknown")
 
 
 def _pip(program: str, words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
     """The series of Python that pip is called for, if its name says so, and the words behind `pip`."""
-    if program in ("pip", "pip3", "pip2") or _PIP_OF.match(program):
-        found = _PIP_OF.match(program)
-        return (found[1] if found else ""), words[1:]
+    if match := _PIP.match(program):
+        return match[1] or "", words[1:]
     plain = [word.plain for word in words]
     if program.startswith("python") and plain[1:3] == ["-m", "pip"]:
-        found = _PYTHON_OF.match(program)
-        return (found[1] if found else ""), words[3:]
+        match = _PYTHON_OF.match(program)
+        return (match[1] if match else ""), words[3:]
     return "", ()
 
 
@@ -581,12 +566,12 @@ def installed(
     copied: Mapping[str, str] | None = None,
     variables: Mapping[str, Word] | None = None,
 ) -> list[Item]:
-    """What commands install, in their order; what only running would tell goes into `unread`.
+    """What commands install, in their order; what is only known when they run goes into `unread`.
 
     `copied` are files of the context by their names in the image, `variables` those that are set for all commands.
     """
     session = _Session(files, unread, copied or {}, variables or {})
-    return [item for command in commands for item in session.of(command)]
+    return [item for command in commands for item in session.items(command)]
 
 
 def variable(name: str, value: Word, unread: list[NotRead]) -> Iterator[Item]:
@@ -594,6 +579,6 @@ def variable(name: str, value: Word, unread: list[NotRead]) -> Iterator[Item]:
     if name not in names.variables():
         return
     if value.unread:
-        unread.append(_unsaid(value))
+        unread.append(_unknown_value(value))
     elif value.text:
         yield Item(kind=VARIABLE, name=name, specifier=value.plain, text=value.text)

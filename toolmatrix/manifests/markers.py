@@ -29,30 +29,30 @@ class Marked:
 
     def fields(self, deep: int = 0) -> dict[str, tuple[Traced, Marked]]:
         """The keys of a mapping with their places, and the values; those of merged mappings behind its own."""
-        found: dict[str, tuple[Traced, Marked]] = {}
+        entries: dict[str, tuple[Traced, Marked]] = {}
         if not isinstance(self.node, yaml.MappingNode) or deep > _DEEPEST:
-            return found
+            return entries
         self._visit()
         merged: list[Marked] = []
         for key, value in self.node.value:
             name = Marked(self.source, key).text()
             if name is None:
                 continue
-            one = Marked(self.source, value)
+            marked = Marked(self.source, value)
             if name.text == "<<":
-                merged += one.items() if isinstance(value, yaml.SequenceNode) else [one]
+                merged += marked.items() if isinstance(value, yaml.SequenceNode) else [marked]
             else:
-                # Of a key that stands twice the last holds, as most readers have it.
-                found[key.value] = name, one
-        for one in merged:
-            for called, field in one.fields(deep + 1).items():
-                found.setdefault(called, field)
-        return found
+                # Of a repeated key the last one counts, as in most readers.
+                entries[key.value] = name, marked
+        for marked in merged:
+            for called, field in marked.fields(deep + 1).items():
+                entries.setdefault(called, field)
+        return entries
 
     def get(self, name: str) -> Marked:
         """The value of a key."""
-        held = self.fields().get(name)
-        return held[1] if held else Marked(self.source, None)
+        entry = self.fields().get(name)
+        return entry[1] if entry else Marked(self.source, None)
 
     def items(self) -> list[Marked]:
         """The items of a list; of anything else none."""
@@ -64,7 +64,7 @@ class Marked:
     def _visit(self) -> None:
         if self.node is not None and not self.source.visit(1 + len(self.node.value)):
             raise ManifestError(
-                "the file expands to too much",
+                "the file expands to too many values",
                 where=Position(self.source.path, self.node.start_mark.line + 1),
                 expected="fewer aliases, or fewer merged mappings",
             )
@@ -81,7 +81,7 @@ class Marked:
             raw = raw[1:-1]
         if raw.text == node.value:
             return raw
-        # Escapes or folded lines: it stands where it begins, and nowhere as it is.
+        # Escapes or folded lines: the text differs from the source, so only its beginning has a position.
         return Traced(self.source, node.value, [start] * len(node.value))
 
 
@@ -98,7 +98,7 @@ def parse(source: FileText, text: str = "") -> Marked:
             "the file is not YAML",
             where=where,
             expected="YAML",
-            found=getattr(error, "problem", None) or "what cannot be read",
+            found=getattr(error, "problem", None) or "a syntax error",
         ) from None
     except RecursionError:
         raise ManifestError("the file is nested too deeply", where=Position(source.path)) from None
@@ -109,12 +109,12 @@ _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|\t', re.DOTALL)
 
 
 def parse_json(source: FileText) -> Marked:
-    """A file of JSON, in which comments and commas at the end of a list may stand. Raises ManifestError."""
+    """A file of JSON, which may have comments and trailing commas. Raises ManifestError."""
 
     # JSON is YAML but for comments and tabs, which become as many blanks.
-    def blank(found: re.Match[str]) -> str:
-        told = found[0]
-        return told if told[0] == '"' else re.sub(r"[^\n]", " ", told)
+    def blank(match: re.Match[str]) -> str:
+        token = match[0]
+        return token if token[0] == '"' else re.sub(r"[^\n]", " ", token)
 
     text = _STRING.sub(blank, source.text)
     return parse(source, text or " ")
@@ -122,4 +122,4 @@ def parse_json(source: FileText) -> Marked:
 
 def texts(items: list[Marked]) -> Iterator[Traced]:
     """Those of some values that are text."""
-    return (text for text in (one.text() for one in items) if text is not None)
+    return (text for text in (item.text() for item in items) if text is not None)

@@ -19,10 +19,10 @@ LONGEST_LINE = 32_768
 """Letters of a line; the longest of use are packages of an index with all their hashes."""
 LONGEST_VALUE = 10_000
 """Letters that variables make of a value."""
-SHOWN = 60
+EXCERPT = 60
 """Letters that are shown of what is too long to be read."""
 # Letters that variables put into all values of a file, and values of YAML that are visited: aliases repeat them.
-_MOST_PUT_IN, _MOST_VISITED = 1 << 20, 1_000_000
+_MOST_EXPANDED, _MOST_VISITED = 1 << 20, 1_000_000
 
 
 class FileText:
@@ -31,18 +31,18 @@ class FileText:
     What it names is read in a folder, `root`, alone; where none is said its place tells which.
     """
 
-    __slots__ = ("_is_full", "_put_in", "_starts", "_visited", "path", "root", "text", "too_long")
+    __slots__ = ("_expanded", "_is_full", "_starts", "_visited", "path", "root", "text", "too_long")
 
     def __init__(self, path: str, text: str, root: str = "") -> None:
         self.path = path
         self.text = text
         self.root = root
         self.too_long: list[tuple[Traced, str]] = []
-        self._put_in = self._visited = 0
+        self._expanded = self._visited = 0
         self._is_full = False
-        self._starts = [0, *(place + 1 for place, letter in enumerate(text) if letter == "\n")]
+        self._starts = [0, *(index + 1 for index, letter in enumerate(text) if letter == "\n")]
 
-    def place(self, offset: int) -> tuple[int, int]:
+    def line_column(self, offset: int) -> tuple[int, int]:
         """The line and the column of a letter, counted from 1."""
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
@@ -59,13 +59,13 @@ class FileText:
     def lines(self) -> Iterator[Traced]:
         """Its lines, without what ends them."""
         whole = self.whole()
-        for place, start in enumerate(self._starts):
-            last = place + 1 == len(self._starts)
-            end = len(self.text) if last else self._starts[place + 1] - 1
+        for index, start in enumerate(self._starts):
+            last = index + 1 == len(self._starts)
+            end = len(self.text) if last else self._starts[index + 1] - 1
             line = whole[start:end]
             if len(line) > LONGEST_LINE:
                 why = f"a line of more than {LONGEST_LINE:,} characters"
-                self.too_long.append((line[:SHOWN], why))
+                self.too_long.append((line[:EXCERPT], why))
                 # The lines behind it keep their numbers.
                 line = line[:0]
             # Editors of Windows end a line with two letters.
@@ -73,18 +73,18 @@ class FileText:
 
     def has_room(self, value: Traced, letters: int) -> bool:
         """True if variables may make a value of so many letters: values of values double with each line."""
-        if letters <= LONGEST_VALUE and self._put_in + letters <= _MOST_PUT_IN:
-            self._put_in += letters
+        if letters <= LONGEST_VALUE and self._expanded + letters <= _MOST_EXPANDED:
+            self._expanded += letters
             return True
         # The first says it for those that it is put into.
         if not self._is_full:
             self._is_full = True
-            why = f"variables make it longer than {LONGEST_VALUE:,} characters, or all of them"
-            self.too_long.append((value, f"{why} longer than {_MOST_PUT_IN:,}"))
+            why = f"variables expand it to more than {LONGEST_VALUE:,} characters, or all values"
+            self.too_long.append((value, f"{why} to more than {_MOST_EXPANDED:,}"))
         return False
 
     def visit(self, values: int) -> bool:
-        """Count values that are gone through, as aliases may stand for any number; False where they are too many."""
+        """Count visited values, as aliases may expand to any number; False where they are too many."""
         self._visited += values
         return self._visited <= _MOST_VISITED
 
@@ -108,27 +108,24 @@ class Traced:
     def __getitem__(self, part: slice) -> Traced:
         return Traced(self.source, self.text[part], self.at[part])
 
-    def __add__(self, other: Traced) -> Traced:
-        return Traced(self.source, self.text + other.text, [*self.at, *other.at])
-
     def __repr__(self) -> str:
         return f"<{self.text!r} at {self.where}>"
 
     @property
     def where(self) -> tuple[int, int]:
         """Line and column of its first letter, (0, 0) of an empty text."""
-        return self.source.place(self.at[0]) if self.at else (0, 0)
+        return self.source.line_column(self.at[0]) if self.at else (0, 0)
 
     @property
     def span(self) -> tuple[int, int] | None:
-        """Beginning and end in the source, where it stands there as it is; None where it was put together."""
+        """Beginning and end in the source, where it is there unchanged; None where it was put together."""
         at = self.at
         if not at or at[-1] - at[0] != len(at) - 1:
             return None
         # An edit replaces letters of the file: a value of a variable, or a line that goes on, is not there as it reads.
-        held = all(one + 1 == other for one, other in pairwise(at))
+        contiguous = all(first + 1 == second for first, second in pairwise(at))
         whole = self.source.text[at[0] : at[-1] + 1] == self.text and "\n" not in self.text
-        return (at[0], at[-1] + 1) if held and whole else None
+        return (at[0], at[-1] + 1) if contiguous and whole else None
 
     def strip(self, letters: str | None = None) -> Traced:
         """Without blanks, or some letters, at both ends."""
@@ -138,22 +135,22 @@ class Traced:
 
     def words(self) -> list[Traced]:
         """Its words, by blanks."""
-        found, start = [], 0
+        words, start = [], 0
         for word in self.text.split():
-            # Of two that are alike the second stands behind the first.
+            # Of two equal words the second comes after the first.
             start = self.text.index(word, start)
-            found.append(self[start : start + len(word)])
+            words.append(self[start : start + len(word)])
             start += len(word)
-        return found
+        return words
 
     def partition(self, mark: str) -> tuple[Traced, str, Traced]:
-        """What stands before the first mark, the mark or nothing, and what stands behind it."""
-        before, found, _ = self.text.partition(mark)
-        return self[: len(before)], found, self[len(before) + len(found) :]
+        """The text before the first mark, the mark or nothing, and the text after it."""
+        before, separator, _ = self.text.partition(mark)
+        return self[: len(before)], separator, self[len(before) + len(separator) :]
 
-    def group(self, found: re.Match[str], name: str | int) -> Traced:
+    def group(self, match: re.Match[str], name: str | int) -> Traced:
         """What a group of a match in its text matched."""
-        return self[slice(*found.span(name))]
+        return self[slice(*match.span(name))]
 
 
 def joined(parts: Sequence[Traced], source: FileText) -> Traced:
@@ -161,7 +158,7 @@ def joined(parts: Sequence[Traced], source: FileText) -> Traced:
     return Traced(
         source,
         "".join(part.text for part in parts),
-        [place for part in parts for place in part.at],
+        [position for part in parts for position in part.at],
     )
 
 
@@ -176,14 +173,14 @@ LONGEST = 1_000
 """Letters of what one item asks for, so that no pattern takes long with it."""
 MOST = 5_000
 """Items of one environment."""
-# Environments of a file, each of which is a question to the solver.
+# Environments of a file; the solver is asked about each.
 _MOST_ENVIRONMENTS = 500
 # Items of all environments of a file: each stage of a Dockerfile has those of the stage that it starts from.
 _MOST_OF_ALL = 50_000
 
 
-def place(text: Traced) -> Position:
-    """Where a text stands: its file, and the line and column of its first letter."""
+def position(text: Traced) -> Position:
+    """The position of a text: its file, and the line and column of its first letter."""
     return Position(text.source.path, *text.where)
 
 
@@ -216,7 +213,7 @@ class Item(Value):
     @property
     def where(self) -> Position:
         """Its place."""
-        return place(self.text)
+        return position(self.text)
 
 
 class NotRead(Value):
@@ -228,20 +225,20 @@ class NotRead(Value):
     @property
     def where(self) -> Position:
         """Its place."""
-        return place(self.text)
+        return position(self.text)
 
 
 def too_long(text: Traced) -> NotRead | None:
     """What is not read for its length alone."""
     why = f"more than {LONGEST:,} characters"
-    return NotRead(text=text[:SHOWN], why=why) if len(text) > LONGEST else None
+    return NotRead(text=text[:EXCERPT], why=why) if len(text) > LONGEST else None
 
 
-def check_number(path: str, items: int, of_all: int = 0) -> None:
+def check_count(path: str, items: int, of_all: int = 0) -> None:
     """Refuse so many items of an environment and of all those of a file. Raises ManifestError."""
     if items > MOST or of_all > _MOST_OF_ALL:
         raise ManifestError(
-            "the file asks for too much",
+            "the file asks for too many packages",
             where=Position(path),
             expected=f"at most {MOST:,} packages in an environment, and {_MOST_OF_ALL:,} in all",
         )
@@ -265,16 +262,16 @@ class ProjectManifest(Value):
 
 def bounded(path: str, environments: Iterable[Asked]) -> tuple[Asked, ...]:
     """Environments with a bounded number of items. Raises ManifestError."""
-    kept: list[Asked] = []
+    accepted: list[Asked] = []
     of_all = 0
-    for asked in environments:
-        of_all += len(asked.items)
-        check_number(path, len(asked.items), of_all)
-        kept.append(asked)
-        if len(kept) > _MOST_ENVIRONMENTS:
+    for environment in environments:
+        of_all += len(environment.items)
+        check_count(path, len(environment.items), of_all)
+        accepted.append(environment)
+        if len(accepted) > _MOST_ENVIRONMENTS:
             raise ManifestError(
                 "the file asks for too many environments",
                 where=Position(path),
                 expected=f"at most {_MOST_ENVIRONMENTS}",
             )
-    return tuple(kept)
+    return tuple(accepted)

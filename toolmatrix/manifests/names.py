@@ -13,15 +13,15 @@ from toolmatrix.resources import families_path, load_yaml, manifest_names_path
 
 @lru_cache(maxsize=1)
 def _read() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = load_yaml(manifest_names_path())
-    return found
+    catalog: Mapping[str, Any] = load_yaml(manifest_names_path())
+    return catalog
 
 
 @lru_cache(maxsize=1)
 def _patterns() -> Mapping[str, Sequence[re.Pattern[str]]]:
     return {
-        kind: [re.compile(one[word]) for one in _read()[kind]]
-        for kind, word in (("images", "image"), ("system", "package"))
+        kind: [re.compile(entry[field]) for entry in _read()[kind]]
+        for kind, field in (("images", "image"), ("system", "package"))
     }
 
 
@@ -36,8 +36,8 @@ def system(package: str) -> re.Match[str] | None:
 
 
 def _matched(kind: str, text: str) -> re.Match[str] | None:
-    found = (pattern.fullmatch(text) for pattern in _patterns()[kind])
-    return next((one for one in found if one), None)
+    matches = (pattern.fullmatch(text) for pattern in _patterns()[kind])
+    return next(filter(None, matches), None)
 
 
 def brings_python(package: str) -> bool:
@@ -46,41 +46,41 @@ def brings_python(package: str) -> bool:
 
 
 def python_of(distro: str) -> str:
-    """The series that a distribution calls python3, empty where nobody read it."""
-    held = {one["distro"]: str(one["python"]) for one in _read()["pythons"]}
-    return held.get(distro, "")
+    """The series that a distribution calls python3, empty where it is unknown."""
+    series = {entry["distro"]: str(entry["python"]) for entry in _read()["pythons"]}
+    return series.get(distro, "")
 
 
 def of_conda(package: str) -> str:
     """The component that a package of conda is of, empty where it is called as on the index."""
-    held = {one["package"]: str(one["component"]) for one in _read()["conda"]}
-    return held.get(package, "")
+    components = {entry["package"]: str(entry["component"]) for entry in _read()["conda"]}
+    return components.get(package, "")
 
 
 @lru_cache(maxsize=1)
 def variables() -> Mapping[str, Mapping[str, str]]:
     """The variables that list codegen archs: how a word of theirs looks, and the arch that it names."""
-    return {one["name"]: one for one in _read()["variables"]}
+    return {entry["name"]: entry for entry in _read()["variables"]}
 
 
 def feature(name: str) -> Mapping[str, str]:
-    """The components that options of a feature tell the version of, by the option."""
+    """The components whose version the options of a feature set, by the option."""
     plain = re.sub(r"[:@][^/]*$", "", name)
     return {
-        one["option"]: one["component"]
-        for one in _read()["features"]
-        if plain.endswith("/" + one["feature"])
+        entry["option"]: entry["component"]
+        for entry in _read()["features"]
+        if plain.endswith("/" + entry["feature"])
     }
 
 
 def family(component: str) -> str:
-    """The first release from which on those of one number before the dot stand for each other; empty without one."""
-    held = {one["component"]: str(one["from"]) for one in _read()["families"]}
-    return held.get(component, "")
+    """The first release from which on those of one major version replace each other; empty without one."""
+    releases = {entry["component"]: str(entry["from"]) for entry in _read()["families"]}
+    return releases.get(component, "")
 
 
 def wheels_alone() -> frozenset[str]:
-    """Components of which the package index has wheels and no source distribution."""
+    """Components that have wheels and no source distribution on the package index."""
     return frozenset(_read()["wheels_alone"]["packages"])
 
 
@@ -91,14 +91,14 @@ def packages() -> Mapping[str, str]:
 
 @lru_cache(maxsize=2)
 def _packages(path: str) -> Mapping[str, str]:
-    # Where another matrix stands in the place of the built-in one there are no families.
+    # Another matrix in place of the built-in one has no families.
     if not os.path.isfile(path):
         return {}
     body = load_yaml(path)
-    found = dict(body["packages"])
+    components = dict(body["packages"])
     for family in body["families"].values():
         if family["kind"] in ("index", "published"):
-            for name, one in family["packages"].items():
-                said = one if isinstance(one, str) else (one or {}).get("component", name)
-                found[name] = str(said)
-    return found
+            for name, entry in family["packages"].items():
+                fields = {"component": entry} if isinstance(entry, str) else entry or {}
+                components[name] = str(fields.get("component", name))
+    return components

@@ -21,7 +21,7 @@ from toolmatrix.manifests.model import (
     ProjectManifest,
     Traced,
     bounded,
-    check_number,
+    check_count,
     too_long,
 )
 from toolmatrix.manifests.requirements import PackageIndexes
@@ -30,45 +30,45 @@ _HEAD = re.compile(r"^[^\S\n]*(?:\[(?P<table>[^\]\n]*)\]|(?P<key>[\w.-]+)[^\S\n]
 
 
 class _Texts:
-    """Where the strings of a file of TOML stand: its reader knows no places, so they are looked for in their order.
+    """The positions of the strings of a TOML file: its parser has none, so they are searched for in their order.
 
     All heads and all texts between two quotes are looked up once, as any of them may be asked for any number of times.
     """
 
     def __init__(self, source: FileText) -> None:
         self.source = source
-        self.place = 0
+        self.position = 0
         self.heads: dict[str, int] = {}
-        for found in _HEAD.finditer(source.text):
-            self.heads.setdefault(found["table"] or found["key"], found.start())
+        for match in _HEAD.finditer(source.text):
+            self.heads.setdefault(match["table"] or match["key"], match.start())
         self.quoted = [_between(source.text, quote) for quote in "\"'"]
 
     def section(self, header: str) -> None:
         """Look from the head of a table on, if it is there."""
-        self.place = self.heads.get(header, self.place)
+        self.position = self.heads.get(header, self.position)
 
     def of(self, text: str) -> Traced:
         """The next place of a string; where it is not found as it is, the place of nothing."""
         for quoted in self.quoted:
             places = quoted.get(text, [])
-            at = bisect_left(places, self.place)
+            at = bisect_left(places, self.position)
             if at < len(places):
                 return self.source.whole()[places[at] + 1 : places[at] + 1 + len(text)]
-        return Traced(self.source, text, [min(self.place, len(self.source.text))] * len(text))
+        return Traced(self.source, text, [min(self.position, len(self.source.text))] * len(text))
 
 
 def _between(text: str, quote: str) -> dict[str, list[int]]:
     """The texts between two quotes that follow each other, with the places of the first."""
-    found: dict[str, list[int]] = {}
+    positions: dict[str, list[int]] = {}
     before, *parts = text.split(quote)
-    place = len(before)
+    position = len(before)
     for part in parts:
-        found.setdefault(part, []).append(place)
-        place += len(part) + 1
-    # Behind the last quote stands none.
+        positions.setdefault(part, []).append(position)
+        position += len(part) + 1
+    # Nothing follows the last quote.
     if parts:
-        found[parts[-1]].pop()
-    return found
+        positions[parts[-1]].pop()
+    return positions
 
 
 def read(source: FileText, files: Files) -> ProjectManifest:
@@ -78,12 +78,8 @@ def read(source: FileText, files: Files) -> ProjectManifest:
     """
     body = toml.parse(source.text, source.path, ManifestError, "the file")
     reader = _Project(source, body)
-    return ProjectManifest(
-        kind="pyproject",
-        environments=bounded(source.path, reader.environments()),
-        unread=tuple(reader.unread),
-        sources=(source, *files.opened),
-    )
+    environments = bounded(source.path, reader.environments())
+    return files.manifest("pyproject", source, environments, reader.unread)
 
 
 class _Project:
@@ -95,31 +91,31 @@ class _Project:
         self.uv, self.poetry = _table(tool, "uv"), _table(tool, "poetry")
         sources = *_list(self.uv.get("index")), *_list(self.poetry.get("source"))
         self.indexes = {
-            str(one.get("name")): str(one.get("url", ""))
-            for one in sources
-            if isinstance(one, dict) and "name" in one
+            str(source.get("name")): str(source.get("url", ""))
+            for source in sources
+            if isinstance(source, dict) and "name" in source
         }
         self.usual = self.of_all(sources)
         self.sources = {
-            requirements.plain(name): said for name, said in _table(self.uv, "sources").items()
+            requirements.plain(name): source for name, source in _table(self.uv, "sources").items()
         }
         # What all groups have of each other.
-        self.taken = 0
+        self.visited = 0
 
     def of_all(self, sources: Iterable[object]) -> PackageIndexes:
         """The indexes that uv, or Poetry, looks in for every package."""
-        found = PackageIndexes()
+        indexes = PackageIndexes()
         for key, option in (("index-url", "--index-url"), ("extra-index-url", "--extra-index-url")):
-            said = self.uv.get(key)
-            for address in (said,) if isinstance(said, str) else _list(said):
-                found = found.with_option(option, str(address))
-        for one in sources:
-            if not isinstance(one, dict) or one.get("priority") == "explicit":
+            addresses = self.uv.get(key)
+            for address in (addresses,) if isinstance(addresses, str) else _list(addresses):
+                indexes = indexes.with_option(option, str(address))
+        for source in sources:
+            if not isinstance(source, dict) or source.get("priority") == "explicit":
                 continue
-            if not one.get("explicit"):
-                option = "--index-url" if one.get("default") else "--extra-index-url"
-                found = found.with_option(option, str(one.get("url", "")))
-        return found
+            if not source.get("explicit"):
+                option = "--index-url" if source.get("default") else "--extra-index-url"
+                indexes = indexes.with_option(option, str(source.get("url", "")))
+        return indexes
 
     def environments(self) -> Iterator[Asked]:
         base = [*self.python(), *self.project(), *self.of_poetry(self.poetry, "tool.poetry")]
@@ -128,35 +124,37 @@ class _Project:
             yield Asked(name="", items=(*base, *bounds))
         groups: dict[str, list[Item]] = {}
         for table in ("project.optional-dependencies", "dependency-groups"):
-            held = self.body
-            for part in table.split("."):
-                held = _table(held, part)
-            for name in held:
+            section = self.body
+            for key in table.split("."):
+                section = _table(section, key)
+            for name in section:
                 self.texts.section(table)
-                groups[str(name)] = [*self.group(held, str(name))]
+                groups[str(name)] = [*self.group(section, str(name))]
         self.texts.section("dev-dependencies")
-        groups.setdefault("dev", self.listed(self.uv.get("dev-dependencies"), "dev"))
+        groups.setdefault("dev", self.read_list(self.uv.get("dev-dependencies"), "dev"))
         for name, group in _table(self.poetry, "group").items():
             table = f"tool.poetry.group.{name}"
-            found = self.of_poetry(group if isinstance(group, dict) else {}, table)
-            groups.setdefault(str(name), []).extend(found)
+            grouped = self.of_poetry(group if isinstance(group, dict) else {}, table)
+            groups.setdefault(str(name), []).extend(grouped)
         for name, items in groups.items():
             if items:
                 yield Asked(name=name, items=(*base, *items, *bounds))
 
     def group(self, groups: Mapping[str, Any], name: str) -> Iterator[Item]:
         """An extra, or a group with those that it includes, each once (PEP 735)."""
-        seen = {name}
+        included = {name}
         left = [(name, iter(_list(groups.get(name))))]
         while left:
             inner, rest = left[-1]
-            for one in rest:
-                self.taken += 1
-                check_number(self.texts.source.path, 0, self.taken)
-                if isinstance(one, str):
-                    yield from self.listed([one], inner)
-                elif isinstance(one, dict) and (more := str(one.get("include-group"))) not in seen:
-                    seen.add(more)
+            for entry in rest:
+                self.visited += 1
+                check_count(self.texts.source.path, 0, self.visited)
+                if isinstance(entry, str):
+                    yield from self.read_list([entry], inner)
+                elif isinstance(entry, dict) and (
+                    (more := str(entry.get("include-group"))) not in included
+                ):
+                    included.add(more)
                     left.append((more, iter(_list(groups.get(more)))))
                     break
             else:
@@ -165,44 +163,47 @@ class _Project:
     def bounds(self, key: str) -> Iterator[Item]:
         """What uv holds wherever something asks for it; an override instead of what others require."""
         self.texts.section(key)
-        for item in self.listed(self.uv.get(key), ""):
+        for item in self.read_list(self.uv.get(key), ""):
             yield item.replace(bounds=True, overrides=key.startswith("override"))
 
     def python(self) -> Iterator[Item]:
-        said = _table(self.body, "project").get("requires-python")
-        if isinstance(said, str):
+        specifier = _table(self.body, "project").get("requires-python")
+        if isinstance(specifier, str):
             self.texts.section("requires-python")
-            yield self.item(PYTHON, "python", said, self.texts.of(said))
+            yield self.item(PYTHON, "python", specifier, self.texts.of(specifier))
 
     def project(self) -> list[Item]:
         self.texts.section("dependencies")
-        return self.listed(_table(self.body, "project").get("dependencies"), "")
+        return self.read_list(_table(self.body, "project").get("dependencies"), "")
 
-    def listed(self, held: object, group: str) -> list[Item]:
-        check_number(self.texts.source.path, len(_list(held)))
-        texts = [self.texts.of(one) for one in _list(held) if isinstance(one, str)]
-        found = requirements.several(texts, self.unread, self.usual)
-        return [one for one in (self.sourced(item, group) for item in found) if one is not None]
+    def read_list(self, entries: object, group: str) -> list[Item]:
+        check_count(self.texts.source.path, len(_list(entries)))
+        texts = [self.texts.of(entry) for entry in _list(entries) if isinstance(entry, str)]
+        items = requirements.several(texts, self.unread, self.usual)
+        sourced = (self.sourced(item, group) for item in items)
+        return [item for item in sourced if item is not None]
 
     def sourced(self, item: Item, group: str) -> Item | None:
         """The item with the index that uv takes it from, in an extra or a group."""
-        said = self.sources.get(requirements.plain(item.name))
-        found = [
-            one for one in (said if isinstance(said, list) else [said]) if isinstance(one, dict)
+        sources = self.sources.get(requirements.plain(item.name))
+        candidates = [
+            source
+            for source in (sources if isinstance(sources, list) else [sources])
+            if isinstance(source, dict)
         ]
-        found = [one for one in found if self.applies(one, group)]
-        if not found:
+        candidates = [source for source in candidates if self.applies(source, group)]
+        if not candidates:
             return item
-        if len(found) == 1 and isinstance(found[0].get("url"), str):
+        if len(candidates) == 1 and isinstance(candidates[0].get("url"), str):
             self.texts.section("tool.uv.sources")
-            wheel = requirements.requirement(self.texts.of(found[0]["url"]), self.usual)
+            wheel = requirements.requirement(self.texts.of(candidates[0]["url"]), self.usual)
             if isinstance(wheel, Item):
                 return wheel
-        addresses = [self.indexes.get(str(one.get("index")), "") for one in found]
+        addresses = [self.indexes.get(str(source.get("index")), "") for source in candidates]
         if all(addresses):
             # One of several indexes, by markers that only its user decides: any of them may be the one.
-            return item.replace(indexes=tuple(dict.fromkeys(addresses)), alone=len(found) == 1)
-        self.unread.append(NotRead(text=item.text, why="a source that is not an index"))
+            return item.replace(indexes=tuple(dict.fromkeys(addresses)), alone=len(candidates) == 1)
+        self.unread.append(NotRead(text=item.text, why="its source is not an index"))
         return None
 
     def applies(self, source: Mapping[str, Any], group: str) -> bool:
@@ -214,28 +215,25 @@ class _Project:
 
     def of_poetry(self, table: Mapping[str, Any], head: str) -> Iterator[Item]:
         self.texts.section(f"{head}.dependencies")
-        for name, said in _table(table, "dependencies").items():
-            version = said.get("version") if isinstance(said, dict) else said
-            if not isinstance(version, str) or (
-                isinstance(said, dict) and {"git", "path", "url"} & said.keys()
-            ):
+        for name, entry in _table(table, "dependencies").items():
+            fields = entry if isinstance(entry, dict) else {"version": entry}
+            version = fields.get("version")
+            if not isinstance(version, str) or {"git", "path", "url"} & fields.keys():
                 continue
             text = self.texts.of(version)
             if (longer := too_long(text)) is not None:
                 self.unread.append(longer)
-            elif isinstance(said, dict) and said.get("optional"):
+            elif fields.get("optional"):
                 # Extras of Poetry may exclude each other, and only their user says which are taken.
                 self.unread.append(NotRead(text=text, why="it is optional"))
             elif name.lower() == "python":
                 yield self.item(PYTHON, "python", caret(version), text)
             else:
-                source = str(said.get("source", "")) if isinstance(said, dict) else ""
+                source = str(fields.get("source", ""))
                 yield self.item(PIP, name, caret(version), text).replace(
                     indexes=(self.indexes.get(source, source),) if source else self.usual.addresses,
                     alone=bool(source) or self.usual.alone,
-                    extras=tuple(map(str, _list(said.get("extras"))))
-                    if isinstance(said, dict)
-                    else (),
+                    extras=tuple(map(str, _list(fields.get("extras")))),
                 )
 
     def item(self, kind: str, name: str, specifier: str, text: Traced) -> Item:
@@ -262,8 +260,8 @@ def _clause(part: str) -> str:
 
 
 def _table(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = body.get(name)
-    return found if isinstance(found, dict) else {}
+    table = body.get(name)
+    return table if isinstance(table, dict) else {}
 
 
 def _list(value: object) -> list[Any]:

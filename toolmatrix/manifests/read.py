@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Reader = Callable[[FileText, Files], ProjectManifest]
 
 # By the name of a file, the first that fits.
-_NAMED: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
+_BY_NAME: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), reader)
     for pattern, reader in (
         (r"(?:.*[._-])?(?:docker|container)file(?:[._-].*)?", dockerfile.read),
@@ -36,8 +36,8 @@ _NAMED: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
         ),
     )
 )
-# By the words of a file whose name tells nothing.
-_WORDED: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
+# By the content of a file whose name says nothing.
+_BY_CONTENT: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
     (re.compile(pattern, re.MULTILINE), reader)
     for pattern, reader in (
         (r"^\s*FROM\s+\S", dockerfile.read),
@@ -58,8 +58,10 @@ _FOREIGN = frozenset(("node_modules", "site-packages", "__pycache__", "venv", ".
 def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> ProjectManifest:
     """Read one file, and what it names beside it: `instead` of what lies there by path. Raises ManifestError."""
     name = os.path.basename(source.path)
-    reader = next((found for pattern, found in _NAMED if pattern.fullmatch(name)), None)
-    reader = reader or next((found for words, found in _WORDED if words.search(source.text)), None)
+    reader = next((candidate for pattern, candidate in _BY_NAME if pattern.fullmatch(name)), None)
+    reader = reader or next(
+        (candidate for words, candidate in _BY_CONTENT if words.search(source.text)), None
+    )
     # Lists of packages are called many names.
     if reader is None and name.endswith(".txt"):
         reader = requirements.requirements_file
@@ -73,18 +75,20 @@ def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> Proj
         )
     manifest = reader(source, files.Files(source.path, instead, source.root))
     environments = bounded(source.path, manifest.environments)
-    unread = (NotRead(text=text, why=why) for one in manifest.sources for text, why in one.too_long)
+    unread = (
+        NotRead(text=text, why=why) for file in manifest.sources for text, why in file.too_long
+    )
     return manifest.replace(environments=environments, unread=(*manifest.unread, *unread))
 
 
 def below(folder: str) -> Iterator[str]:
-    """The paths of the files in and below a folder whose names tell what they are, in their order."""
-    for place, folders, names in os.walk(folder):
+    """The paths of the files in and below a folder that are known by their names, in their order."""
+    for directory, folders, names in os.walk(folder):
         folders[:] = sorted(
             name
             for name in folders
             if name not in _FOREIGN and (not name.startswith(".") or name == ".devcontainer")
         )
         for name in sorted(names):
-            if any(pattern.fullmatch(name) for pattern, _ in _NAMED):
-                yield os.path.join(place, name)
+            if any(pattern.fullmatch(name) for pattern, _ in _BY_NAME):
+                yield os.path.join(directory, name)

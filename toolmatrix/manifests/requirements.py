@@ -84,22 +84,22 @@ def requirement(text: Traced, indexes: PackageIndexes, python: str = "") -> Item
     text = text.strip()
     own = _OWN_OPTIONS.search(text.text)
     if own:
-        for found in _ADDRESS.finditer(own[0]):
-            if found["option"] in INDEXES:
-                indexes = indexes.with_option(found["option"], found["address"])
+        for match in _ADDRESS.finditer(own[0]):
+            if match["option"] in INDEXES:
+                indexes = indexes.with_option(match["option"], match["address"])
         text = text[: own.start()]
     address, semicolon, condition = text.partition(";")
     wheel = _WHEEL.search(address.text.rstrip())
     if wheel:
-        held = marked(condition.text, python) if semicolon else True
-        if held is not True:
-            return NotRead(text=text, why=held) if held else None
+        applies = marked(condition.text, python) if semicolon else True
+        if applies is not True:
+            return NotRead(text=text, why=applies) if applies else None
         return _wheel(address.strip(), text.group(wheel, 0))
     if (longer := too_long(text)) is not None:
         return longer
     # pip takes a path or an address as well, which names no version.
     if text.text.startswith((".", "git+")) or "/" in address.text:
-        return NotRead(text=text, why="an address or a path")
+        return NotRead(text=text, why="a URL or a path")
     parts = _REQUIREMENT.match(text.text)
     try:
         read = Requirement(text.text)
@@ -108,16 +108,16 @@ def requirement(text: Traced, indexes: PackageIndexes, python: str = "") -> Item
     if parts is None or read is None:
         return NotRead(text=text, why="not a requirement that pip accepts")
     if read.marker is not None:
-        held = _holds(read.marker, python)
-        if held is not True:
-            return NotRead(text=text, why=held) if held else None
+        applies = _holds(read.marker, python)
+        if applies is not True:
+            return NotRead(text=text, why=applies) if applies else None
     version = text.group(parts, "spec").strip()
-    shown = text[: parts.start("rest")].strip() if parts["rest"] else text
+    core = text[: parts.start("rest")].strip() if parts["rest"] else text
     return Item(
         kind=PIP,
         name=read.name,
         specifier=str(read.specifier),
-        text=shown,
+        text=core,
         version=version or None,
         extras=tuple(sorted(read.extras)),
         indexes=indexes.addresses,
@@ -127,7 +127,7 @@ def requirement(text: Traced, indexes: PackageIndexes, python: str = "") -> Item
 
 
 def marked(condition: str, python: str = "") -> bool | str:
-    """What a marker says of Linux and a Python, if one is known: True, False, or why nobody knows."""
+    """What a marker says of Linux and a Python, if one is known: True, False, or why that is unknown."""
     from packaging.markers import InvalidMarker, Marker
 
     if len(condition) > LONGEST:
@@ -139,17 +139,18 @@ def marked(condition: str, python: str = "") -> bool | str:
 
 
 def _holds(marker: Marker, python: str) -> bool | str:
-    """True or False where Linux and a Python, if one is known, decide it; else why nobody knows."""
+    """True or False where Linux and a Python, if one is known, decide it; else why it is unknown."""
     from packaging.markers import UndefinedEnvironmentName
 
     words = str(marker)
     # Which of two lines holds is not guessed: a file is for several Pythons.
     about_python = "python_version" in words or "python_full_version" in words
     if about_python and not python:
-        return "its marker asks for the Python"
-    given = _LINUX | {"python_version": python or "3", "python_full_version": f"{python or 3}.0"}
+        return "its marker depends on Python"
+    python = python or "3"
+    environment = _LINUX | {"python_version": python, "python_full_version": f"{python}.0"}
     try:
-        return marker.evaluate(given)
+        return marker.evaluate(environment)
     except (UndefinedEnvironmentName, ValueError):
         return "its marker cannot be read"
 
@@ -162,8 +163,8 @@ def _wheel(text: Traced, name: Traced) -> Item | NotRead:
     try:
         package, version, _, tags = parse_wheel_filename(unquote(name.text))
     except InvalidWheelFilename:
-        return NotRead(text=text, why="an address that names no wheel")
-    series = {f"{found[1]}.{found[2]}" for tag in tags if (found := _PYTHON.match(tag.interpreter))}
+        return NotRead(text=text, why="a URL that names no wheel")
+    series = {f"{match[1]}.{match[2]}" for tag in tags if (match := _PYTHON.match(tag.interpreter))}
     # A wheel of the stable ABI is for that Python and all later ones.
     stable = any(tag.abi == "abi3" for tag in tags)
     return Item(
@@ -182,16 +183,16 @@ class _Lines:
         self.unread = unread
         self.python = python
         self.indexes = PackageIndexes()
-        self.found: list[tuple[Traced, bool]] = []
+        self.texts: list[tuple[Traced, bool]] = []
 
     def read(self, source: FileText, *, bounds: bool = False) -> None:
-        """The requirements of a file and of those it names; options hold for all of them, wherever they stand."""
+        """The requirements of a file and of those it names; options hold for all of them, wherever they are."""
         for line in _logical(source):
             text = line.strip()
             if text.text.startswith("-"):
                 self.option(source, text, bounds=bounds)
             elif text:
-                self.found.append((text, bounds))
+                self.texts.append((text, bounds))
 
     def option(self, source: FileText, text: Traced, *, bounds: bool) -> None:
         name, value = _option(text)
@@ -200,23 +201,23 @@ class _Lines:
         elif name in ("-r", "--requirement", "-c", "--constraint") and value:
             beside = self.files.beside(value.text, source.path)
             if beside is None:
-                self.unread.append(NotRead(text=text, why="a file that is not beside it"))
+                self.unread.append(NotRead(text=text, why="not a file of the project"))
             else:
                 # What a constraint names is one as well.
                 self.read(beside, bounds=bounds or name in ("-c", "--constraint"))
         elif name in ("-e", "--editable"):
-            self.unread.append(NotRead(text=text, why="an address or a path"))
+            self.unread.append(NotRead(text=text, why="a URL or a path"))
 
     def items(self, *, overrides: bool) -> Iterator[Item]:
         # A constraint installs nothing: it bounds what something else asks for.
-        for text, bounds in self.found:
-            item = self.one(text)
+        for text, bounds in self.texts:
+            item = self.item(text)
             if item:
                 yield item.replace(bounds=bounds, overrides=overrides)
 
-    def one(self, text: Traced) -> Item | None:
+    def item(self, text: Traced) -> Item | None:
         if "${" in text.text:
-            self.unread.append(NotRead(text=text, why="a variable of the environment"))
+            self.unread.append(NotRead(text=text, why="an environment variable"))
             return None
         item = requirement(text, self.indexes, self.python)
         if isinstance(item, NotRead):
@@ -226,13 +227,13 @@ class _Lines:
 
 
 def _option(text: Traced) -> tuple[str, Traced | None]:
-    found = re.match(r"(--?[\w-]+?)(?:[=\s]\s*|$)(.*)$", text.text)
+    long = re.match(r"(--?[\w-]+?)(?:[=\s]\s*|$)(.*)$", text.text)
     short = re.match(r"(-[a-z])\s*(\S.*)$", text.text)
     if short and not text.text.startswith("--"):
         return short[1], text.group(short, 2).strip()
-    if found is None:
+    if long is None:
         return "", None
-    return found[1], text.group(found, 2).strip("'\" \t") or None
+    return long[1], text.group(long, 2).strip("'\" \t") or None
 
 
 def _logical(source: FileText) -> Iterator[Traced]:
@@ -274,21 +275,14 @@ def requirements_file(source: FileText, files: Files) -> ProjectManifest:
     """A file of requirements as one environment."""
     unread: list[NotRead] = []
     items = read_requirements(source, files, unread)
-    return ProjectManifest(
-        kind="requirements",
-        environments=(Asked(name="", items=items),) if items else (),
-        unread=tuple(unread),
-        sources=(source, *files.opened),
-    )
+    return files.manifest("requirements", source, [Asked(name="", items=items)], unread)
 
 
-def several(
-    texts: Sequence[Traced], unread: list[NotRead], indexes: PackageIndexes, python: str = ""
-) -> list[Item]:
-    """Requirements that stand in a list of another file."""
-    found = [requirement(text, indexes, python) for text in texts]
-    unread += [one for one in found if isinstance(one, NotRead)]
-    return [one for one in found if isinstance(one, Item)]
+def several(texts: Sequence[Traced], unread: list[NotRead], indexes: PackageIndexes) -> list[Item]:
+    """Requirements from a list of another file."""
+    items = [requirement(text, indexes) for text in texts]
+    unread += [item for item in items if isinstance(item, NotRead)]
+    return [item for item in items if isinstance(item, Item)]
 
 
 # `channel/subdir::name version build`, `name=version=build`, `name>=1,<2`, `name[version=1]` (conda, MatchSpec).
@@ -306,18 +300,18 @@ def conda_spec(text: Traced, unread: list[NotRead]) -> Iterator[Item]:
     if (longer := too_long(text)) is not None:
         unread.append(longer)
         return
-    found = _SPEC.match(text.text)
-    # Of a file or an address the name need not tell what is in it.
-    if found is None or text.text.startswith((".", "/")) or "://" in text.text:
+    match = _SPEC.match(text.text)
+    # The name of a file or a URL need not say what is in it.
+    if match is None or text.text.startswith((".", "/")) or "://" in text.text:
         unread.append(NotRead(text=text, why="not a package specification that conda accepts"))
         return
-    said = text.group(found, "version") if found["version"] else None
+    version = text.group(match, "version") if match["version"] else None
     yield Item(
         kind=CONDA,
-        name=found["name"].lower(),
-        specifier=conda_selector(re.sub(r"\s", "", said.text)) if said else "",
+        name=match["name"].lower(),
+        specifier=conda_selector(re.sub(r"\s", "", version.text)) if version else "",
         text=text,
-        version=said,
+        version=version,
     )
 
 
@@ -346,40 +340,34 @@ def conda_environment(source: FileText, files: Files) -> ProjectManifest:
     unread: list[NotRead] = []
     root = markers.parse(source)
     items: list[Item] = []
-    for one in root.get("dependencies").items():
-        text = one.text()
+    for entry in root.get("dependencies").items():
+        text = entry.text()
         if text is not None:
             items += conda_spec(text, unread)
             continue
         # A table among the packages is the list for pip, whose lines are those of a requirements file.
-        held = [line for line in (part.text() for part in one.get("pip").items()) if line]
-        items += (found.replace(command="pip") for found in _pip(held, files, unread, source))
-    return ProjectManifest(
-        kind="conda environment",
-        environments=(Asked(name="", items=tuple(items)),) if items else (),
-        unread=tuple(unread),
-        sources=(source, *files.opened),
-    )
+        lines = [line for line in (item.text() for item in entry.get("pip").items()) if line]
+        items += (item.replace(command="pip") for item in _pip(lines, files, unread, source))
+    environment = Asked(name="", items=tuple(items))
+    return files.manifest("conda environment", source, [environment], unread)
 
 
 def _pip(
     lines: list[Traced], files: Files, unread: list[NotRead], source: FileText
 ) -> Iterator[Item]:
-    indexes, kept = PackageIndexes(), []
+    indexes, requirements = PackageIndexes(), []
     for line in lines:
-        found = re.match(r"(--?[\w-]+)[=\s]+(\S+)", line.text)
-        if found and found[1] in INDEXES:
-            indexes = indexes.with_option(found[1], found[2])
-        elif found and found[1] in ("-r", "--requirement", "-c"):
-            beside = files.beside(found[2], source.path)
+        option = re.match(r"(--?[\w-]+)[=\s]+(\S+)", line.text)
+        if option and option[1] in INDEXES:
+            indexes = indexes.with_option(option[1], option[2])
+        elif option and option[1] in ("-r", "--requirement", "-c"):
+            beside = files.beside(option[2], source.path)
             if beside is None:
-                unread.append(NotRead(text=line, why="a file that is not beside it"))
+                unread.append(NotRead(text=line, why="not a file of the project"))
             else:
-                yield from read_requirements(beside, files, unread, bounds=found[1] == "-c")
+                yield from read_requirements(beside, files, unread, bounds=option[1] == "-c")
         elif line.text.startswith("-"):
-            unread.append(
-                NotRead(text=line, why="an option of pip, or what it installs from an address")
-            )
+            unread.append(NotRead(text=line, why="an option of pip or a URL"))
         else:
-            kept.append(line)
-    yield from several(kept, unread, indexes)
+            requirements.append(line)
+    yield from several(requirements, unread, indexes)
