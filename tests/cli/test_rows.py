@@ -44,7 +44,7 @@ def test_every_row_gives_the_same_answer(index: Index, words: str) -> None:
     assert len(assembled.tested_rows) < len(rows)
     found = solve(problem)
     supports = [
-        *preferences.kept_releases(assembled),
+        *preferences.preferred_releases(assembled),
         *preferences.builds(assembled),
         *rows,
         *preferences.of_its_time(assembled, {}),

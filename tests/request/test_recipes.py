@@ -51,7 +51,7 @@ def test_nogoods_forbid_what_rendering_refuses_and_nothing_else(recipe: str) -> 
     schemes = {name: part["scheme"] for name, part in index.header["components"].items()}
     stated: dict[int, list[tuple[tuple[int, int], ...]]] = {}
     for statement in stipulations.statements(assembly):
-        stated.setdefault(id(statement.said), []).append(statement.terms)
+        stated.setdefault(id(statement.origin), []).append(statement.terms)
     brought = {
         name
         for variant in index.header["components"]

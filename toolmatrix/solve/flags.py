@@ -88,16 +88,16 @@ def hipcc(archs: Iterable[str]) -> list[str]:
 
 def nvcc(archs: Iterable[str], host: Iterable[str] = ()) -> list[str]:
     """The flags of nvcc that make code for archs, and those that it hands to the host compiler."""
-    found = []
+    flags = []
     for arch in dict.fromkeys(archs):
         # nvcc takes machine code as `sm_NN` of a virtual arch, and PTX as the virtual arch itself.
         kind, _, number = arch.partition("_")
         if kind == "sm":
-            found.append(f"-gencode=arch=compute_{number},code=sm_{number}")
+            flags.append(f"-gencode=arch=compute_{number},code=sm_{number}")
         elif kind == "compute":
-            found.append(f"-gencode=arch=compute_{number},code=compute_{number}")
+            flags.append(f"-gencode=arch=compute_{number},code=compute_{number}")
     # The host compiler gets the flags of the target through nvcc.
-    return [*found, *(f"-Xcompiler={flag}" for flag in host)] if found else []
+    return [*flags, *(f"-Xcompiler={flag}" for flag in host)] if flags else []
 
 
 def _archspec(

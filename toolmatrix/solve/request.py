@@ -104,27 +104,27 @@ class Request(Value):
         Defaults are left out, so that they are found anew; so is `keep`, which no words say.
         """
         # A build that is named is two lines of one text, and a component may be asked for on each of several targets.
-        found = [*dict.fromkeys(ask.text for ask in self.asks if not ask.option)]
+        arguments = [*dict.fromkeys(ask.text for ask in self.asks if not ask.option)]
         for text in dict.fromkeys(ask.text for ask in self.asks if ask.option == "with"):
-            found += "--with", text
+            arguments += "--with", text
         # What is a default is left out: a repair may change it.
-        said = {ask.option: ask for ask in self.asks if ask.option and not ask.implied}
-        if "target" in said:
-            found += "--target", ",".join(self.targets)
+        by_option = {ask.option: ask for ask in self.asks if ask.option and not ask.implied}
+        if "target" in by_option:
+            arguments += "--target", ",".join(self.targets)
         for option in ("from", "accelerator", "distro"):
-            if option in said:
-                found += f"--{option}", said[option].text.removeprefix(f"--{option} ")
+            if option in by_option:
+                arguments += f"--{option}", by_option[option].text.removeprefix(f"--{option} ")
         # What could not be aligned was asked to be.
         devices = tuple(map(self.named, self.devices))
-        listed = {"arch": self.archs, "device": devices, "align": (*self.align, *self.lone)}
+        lists = {"arch": self.archs, "device": devices, "align": (*self.align, *self.lone)}
         prefer = "" if self.prefer == BEST_EVIDENCE else self.prefer
-        options = {option: ",".join(names) for option, names in listed.items()}
+        options = {option: ",".join(names) for option, names in lists.items()}
         options |= {"cpu": self.cpu, "prefer": prefer, "min-evidence": self.min_evidence}
         options |= {"at": self.at, "recipe": self.recipe}
         for option, value in options.items():
             if value:
-                found += f"--{option}", value
-        return tuple(found)
+                arguments += f"--{option}", value
+        return tuple(arguments)
 
 
 _NONE = "none"
@@ -136,28 +136,28 @@ def with_default_accelerators(index: Index, request: Request) -> Iterator[Reques
     An accelerator is never left out by itself: who gets no answer with it has to ask for none.
     """
     yield request
-    ways = [(ask, *_others(index, ask)) for ask in request.asks]
+    alternatives = [(ask, *_others(index, ask)) for ask in request.asks]
     # Most requests have one way, and what combines several takes longer to import than these to read.
-    if all(len(way) == 1 for way in ways):
+    if all(len(choices) == 1 for choices in alternatives):
         return
     from itertools import product
 
     changed = sorted(
-        list(product(*ways))[1:],
-        key=lambda asks: sum(one != other for one, other in zip(asks, request.asks, strict=True)),
+        list(product(*alternatives))[1:],
+        key=lambda asks: sum(new != other for new, other in zip(asks, request.asks, strict=True)),
     )
     for asks in changed:
         moved = {
             ask.target: ask.selector
-            for one, ask in zip(request.asks, asks, strict=True)
-            if one is not ask
+            for old, ask in zip(request.asks, asks, strict=True)
+            if old is not ask
         }
-        found = request.replace(asks=(*asks, *_having(index, asks, moved)))
+        variant = request.replace(asks=(*asks, *_having(index, asks, moved)))
         # By default such a target computed on nothing, and a codegen arch or device was meant for others.
-        there = tuple(place for place in request.apart if place[0] not in moved)
+        there = tuple(pair for pair in request.apart if pair[0] not in moved)
         if there != request.apart:
-            yield found.replace(apart=there)
-        yield found
+            yield variant.replace(apart=there)
+        yield variant
 
 
 def _having(index: Index, asks: Sequence[Ask], accelerators: Mapping[str, str]) -> Iterator[Ask]:

@@ -97,10 +97,10 @@ class Resolution(Value):
 
     def chosen(self, target: str) -> dict[str, str]:
         """Component to version of one target (the first instance of codegen archs and devices)."""
-        found: dict[str, str] = {}
+        releases: dict[str, str] = {}
         for choice in self.targets[target]:
-            found.setdefault(choice.component, choice.version)
-        return found
+            releases.setdefault(choice.component, choice.version)
+        return releases
 
 
 class Unsatisfiable(Value):
@@ -117,18 +117,18 @@ class Unsatisfiable(Value):
 
 def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
     """The best answer, or why there is none."""
-    found = attempt(index, request)
-    if isinstance(found, Resolution):
-        return found
+    outcome = attempt(index, request)
+    if isinstance(outcome, Resolution):
+        return outcome
     from toolmatrix.solve import grounds, worlds
     from toolmatrix.solve.engine import conflict
 
-    cores = conflict.cores(found.problem(), found.asked_nogoods)
+    cores = conflict.cores(outcome.problem(), outcome.asked_nogoods)
     return Unsatisfiable(
         index=index,
         request=request,
-        cores=grounds.apart(index, [grounds.core(found, core) for core in cores]),
-        outside=worlds.outside(found, cores),
+        cores=grounds.independent(index, [grounds.core(outcome, core) for core in cores]),
+        outside=worlds.outside(outcome, cores),
     )
 
 
@@ -142,9 +142,9 @@ def attempt(index: Index, request: Request) -> Resolution | Assembly:
     refused = _attempt(index, first)
     # Where no accelerator helps, the reasons are those of the default: the others would speak of what nobody named.
     for other in others if isinstance(refused, Assembly) else ():
-        found = _attempt(index, other)
-        if isinstance(found, Resolution):
-            return found
+        answer = _attempt(index, other)
+        if isinstance(answer, Resolution):
+            return answer
     return refused
 
 
@@ -159,14 +159,14 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
             if whole:
                 return known
             continue
-        unread, found = _without_unread(assembly)
-        if not isinstance(found, Conflict):
+        unread, solution = _without_unread(assembly)
+        if not isinstance(solution, Conflict):
             break
     else:
         return assembly.without(unread)
     if unread:
-        found = settle(assembly.problem(), unread, _anchors(assembly), found)
-    return _joined(assembly, judge(assembly, found.values))
+        solution = settle(assembly.problem(), unread, _anchors(assembly), solution)
+    return _joined(assembly, judge(assembly, solution.values))
 
 
 def _without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]:
@@ -174,8 +174,8 @@ def _without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]
     # A release without a known build, or what no known archive has, is taken where no other will do.
     last = assembly.last
     unread = [number for number in assembly.unread if number not in last]
-    while isinstance(found := solve((left := assembly.without(unread)).problem()), Conflict):
-        core = [left.statements[number] for number in found.core]
+    while isinstance(solution := solve((left := assembly.without(unread)).problem()), Conflict):
+        core = [left.statements[number] for number in solution.core]
         # Targets are independent: what has to be let go on one may be kept on the others.
         clashing = {statement.target for statement in core}
         more = {
@@ -187,7 +187,7 @@ def _without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]
         # A conflict without any of them stays one when they are let go.
         if not any(assembly.statements[number] in core for number in more):
             break
-    return unread, found
+    return unread, solution
 
 
 def _joined(assembly: Assembly, answer: Resolution) -> Resolution:
@@ -217,13 +217,13 @@ def _known(assembly: Assembly, rounds: int = -1) -> _Solved | Assembly:
 
     # Each answer that is known too little becomes reasons, which also refuse others: mostly a few rounds are enough.
     demand = Demand(assembly)
-    while not isinstance(found := solve(assembly.problem()), Conflict):
-        judged = targets_of(assembly, found.values).values()
-        weak = [statement for one in judged for statement in demand.refused(one)]
-        touching = (pair for one in judged for pair in one.touching() if pair.decides)
-        weak += _apart(assembly, found.values, touching)
+    while not isinstance(solution := solve(assembly.problem()), Conflict):
+        answers = targets_of(assembly, solution.values).values()
+        weak = [statement for answer in answers for statement in demand.refused(answer)]
+        touching = (pair for answer in answers for pair in answer.touching() if pair.decides)
+        weak += _touching_nogoods(assembly, solution.values, touching)
         if not weak:
-            return assembly, found.values
+            return assembly, solution.values
         # Who tries a change offers what is soon known to be good, and nothing else.
         rounds -= 1
         if not rounds:
@@ -243,33 +243,33 @@ def _anchors(assembly: Assembly) -> list[int]:
         head = components[name]
         if not head["code"] and (head["major"] or head["under"] or head["scheme"] == "series"):
             loose.add(name)
-    named = [part for part in assembly.variables if part.component in leading]
+    named = [variable for variable in assembly.variables if variable.component in leading]
     return [
-        part.number
-        for part in named
-        if part.component == named[0].component or part.component not in loose
+        variable.number
+        for variable in named
+        if variable.component == named[0].component or variable.component not in loose
     ]
 
 
 def possible(index: Index, request: Request) -> Resolution | None:
     """The best answer of those that rest on nothing unread, without looking for a reason where there is none."""
-    return next((judge(*found) for found in _solved(index, request)), None)
+    return next((judge(*solved) for solved in _solved(index, request)), None)
 
 
 def supported(index: Index, request: Request) -> Resolution | None:
     """The best answer that facts support, or that of `possible` where the first few pairs that touch lead to none."""
-    found = _best_supported(index, request)
-    return None if found is None else judge(*found)
+    solved = _best_supported(index, request)
+    return None if solved is None else judge(*solved)
 
 
 def supported_release(index: Index, request: Request, component: str) -> str:
     """The release of a component in the answer of `supported`; nothing where there is none, or none in it."""
-    found = _best_supported(index, request)
-    if found is None:
+    solved = _best_supported(index, request)
+    if solved is None:
         return ""
-    assembly, values = found
-    parts = (assembly.pick(target, component) for target in request.targets)
-    releases = (assembly.version(part, values[part.number]) for part in parts if part)
+    assembly, values = solved
+    picked = (assembly.pick(target, component) for target in request.targets)
+    releases = (assembly.version(v, values[v.number]) for v in picked if v)
     return next(filter(None, releases), "")
 
 
@@ -284,14 +284,14 @@ def _best_supported(index: Index, request: Request) -> _Solved | None:
 
 def _solved(index: Index, request: Request) -> Iterator[_Solved]:
     """The best answer that rests on nothing unread, by default accelerator, each with its problem."""
-    for one in with_default_accelerators(index, request):
-        assembly = Assembly(index, one)
-        if one.min_evidence:
+    for variant in with_default_accelerators(index, request):
+        assembly = Assembly(index, variant)
+        if variant.min_evidence:
             known = _known(assembly, _TRIES)
             if not isinstance(known, Assembly):
                 yield known
-        elif not isinstance(found := solve(assembly.problem()), Conflict):
-            yield assembly, found.values
+        elif not isinstance(solution := solve(assembly.problem()), Conflict):
+            yield assembly, solution.values
 
 
 def _supported(
@@ -304,54 +304,54 @@ def _supported(
     for _ in range(_TRIES):
         touching = [
             pair
-            for one in targets_of(assembly, values).values()
-            for pair in one.touching()
+            for answer in targets_of(assembly, values).values()
+            for pair in answer.touching()
             if pair.decides and target in ("", pair.target)
         ]
         if not touching:
             return assembly, values
-        assembly = assembly.stating(_apart(assembly, values, touching))
-        found = solve(assembly.without(unread).problem())
-        if isinstance(found, Conflict):
+        assembly = assembly.stating(_touching_nogoods(assembly, values, touching))
+        solution = solve(assembly.without(unread).problem())
+        if isinstance(solution, Conflict):
             break
-        values = found.values
+        values = solution.values
     return None
 
 
-def _apart(
+def _touching_nogoods(
     assembly: Assembly, values: tuple[int, ...], touching: Iterable[Touching]
 ) -> list[Statement]:
     """Nogoods of the pairs of releases of which nobody can say that they go together."""
     stated = []
     of_target: dict[str, Relations] = {}
     for pair in touching:
-        one = assembly.variable(pair.target, pair.one)
-        terms = [(one.number, 1 << values[one.number])]
+        first = assembly.variable(pair.target, pair.one)
+        terms = [(first.number, 1 << values[first.number])]
         # Devices are given, each by itself.
         if other := assembly.pick(pair.target, pair.other):
             if pair.target not in of_target:
                 of_target[pair.target] = Relations(assembly, pair.target, values, {}, ())
             relations = of_target[pair.target]
             # Where rows name others, none but these will do.
-            beside = ~pair.tested & ~1 if pair.tested else 1 << values[other.number]
+            excluded = ~pair.tested & ~1 if pair.tested else 1 << values[other.number]
             if pair.reason == BOUND:
                 # An extension of a framework may be joined with the toolkit by another release of that.
                 between = [
-                    (part.number, 1 << values[part.number])
-                    for part in relations.between_them(pair.one, pair.other)
+                    (variable.number, 1 << values[variable.number])
+                    for variable in relations.between_them(pair.one, pair.other)
                 ]
                 terms += between
                 if all(mask == 1 for _, mask in between):
                     # Then facts of the two alone join them, whichever their releases.
                     for joined, releases in relations.joinable(pair.one, pair.other).items():
-                        apart = [(one.number, releases), (other.number, ~joined & ~1)]
-                        stated.append(_not_all([*apart, *between], pair))
+                        unjoined = [(first.number, releases), (other.number, ~joined & ~1)]
+                        stated.append(_not_all([*unjoined, *between], pair))
             elif pair.reason == UNJOINED and not relations.declares(pair.one, pair.other):
                 # Then no other release of that is independent of this one: none will do but what some fact joins.
                 for joined, releases in relations.joinable(pair.one, pair.other).items():
-                    if releases >> values[one.number] & 1:
-                        beside |= ~joined & ~1
-            terms.append((other.number, beside))
+                    if releases >> values[first.number] & 1:
+                        excluded |= ~joined & ~1
+            terms.append((other.number, excluded))
         stated.append(_not_all(terms, pair))
     return stated
 
@@ -362,22 +362,22 @@ def _not_all(terms: list[tuple[int, int]], pair: Touching) -> Statement:
 
 def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
     """Attach evidence, facts and disputes to a solution."""
-    judged = targets_of(assembly, values)
-    targets = {target: one.choices() for target, one in judged.items()}
-    touching = [pair for one in judged.values() for pair in one.touching()]
-    weakest = words.weakest(choice.evidence for held in targets.values() for choice in held)
+    answers = targets_of(assembly, values)
+    targets = {target: answer.choices() for target, answer in answers.items()}
+    touching = [pair for answer in answers.values() for pair in answer.touching()]
+    weakest = words.weakest(choice.evidence for choices in targets.values() for choice in choices)
     unread = assembly.broken(values)
     hidden = tuple(_hidden(assembly, values))
     grounds: tuple[Incompatibility, ...] = ()
     if unread:
         from toolmatrix.solve import grounds as reading
 
-        held = [
+        pins = [
             Pin(target, choice.component, choice.version)
             for target, choices in targets.items()
             for choice in choices
         ]
-        grounds = reading.grounds(assembly, unread, [*held, *hidden])
+        grounds = reading.grounds(assembly, unread, [*pins, *hidden])
     return Resolution(
         index=assembly.index,
         request=assembly.request,
@@ -394,9 +394,7 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
 
 def targets_of(assembly: Assembly, values: tuple[int, ...]) -> dict[str, JudgedTarget]:
     """A solution, target by target."""
-    chosen = {
-        part.number: assembly.version(part, values[part.number]) for part in assembly.variables
-    }
+    chosen = {v.number: assembly.version(v, values[v.number]) for v in assembly.variables}
     return {
         target: JudgedTarget(assembly, target, values, chosen)
         for target in assembly.request.targets
@@ -404,8 +402,8 @@ def targets_of(assembly: Assembly, values: tuple[int, ...]) -> dict[str, JudgedT
 
 
 def _hidden(assembly: Assembly, values: tuple[int, ...]) -> Iterator[Pin]:
-    for (target, name), held in assembly.by_name.items():
-        release = assembly.version(held[0], values[held[0].number])
+    for (target, name), variables in assembly.by_name.items():
+        release = assembly.version(variables[0], values[variables[0].number])
         if release is not None and assembly.header["components"][name]["hidden"]:
             yield Pin(target, name, release)
 
@@ -427,14 +425,13 @@ class JudgedTarget:
         self.wanted = assembly.request.wanted
         self.values = values
         self.chosen = chosen
+        named = assembly.by_name
         self.variables = [
-            part
-            for part in assembly.variables
-            if part in assembly.by_name.get((target, part.component), ())
+            v for v in assembly.variables if v in named.get((target, v.component), ())
         ]
         self.bits = {variable.number: 1 << values[variable.number] for variable in self.variables}
         # By instance: most targets have the one of number 0 alone.
-        self._held: dict[int, dict[str, int]] = {}
+        self._bits_by_name: dict[int, dict[str, int]] = {}
         self.claims: dict[int, list[tuple[Variable, Binding]]] = {}
         self.disputes: dict[int, list[Dispute]] = {}
         self.rows = expand_rows(assembly.support_groups(target), values)
@@ -454,24 +451,24 @@ class JudgedTarget:
     def gather(self, owner: Variable) -> None:
         """The bindings and disputes of a chosen subject that hold here, by the variable they speak about."""
         bit = self.bits[owner.number]
-        part = self.assembly.component(owner.component)
-        parts = self.assembly.parts(self.target, owner.instance)
-        for group in part.binding_groups:
+        component = self.assembly.component(owner.component)
+        variables = self.assembly.by_component(self.target, owner.instance)
+        for group in component.binding_groups:
             if not group.releases & bit:
                 continue
             if group.conditions and not self.holds(group.conditions, owner.instance):
                 continue
-            held = [(owner, binding) for binding in group.of(bit)]
+            claims = [(owner, binding) for binding in group.of(bit)]
             for name in group.named:
                 of_its_own = name not in SEVERAL or owner.component in SEVERAL
-                if of_its_own and name in parts:
-                    self.claims.setdefault(parts[name].number, []).extend(held)
+                if of_its_own and name in variables:
+                    self.claims.setdefault(variables[name].number, []).extend(claims)
                 # What a component says of codegen archs or devices it says of each of them.
                 elif name in SEVERAL:
                     for several in self.assembly.by_name.get((self.target, name), ()):
-                        self.claims.setdefault(several.number, []).extend(held)
-        for dispute in part.disputes:
-            about = parts.get(dispute.component)
+                        self.claims.setdefault(several.number, []).extend(claims)
+        for dispute in component.disputes:
+            about = variables.get(dispute.component)
             if (
                 dispute.mask & bit
                 and about is not None
@@ -483,12 +480,12 @@ class JudgedTarget:
         """True if conditions hold of what was chosen, of several instances the given one."""
         if not conditions:
             return True
-        if instance not in self._held:
-            parts = self.assembly.parts(self.target, instance)
-            self._held[instance] = {name: self.bits[part.number] for name, part in parts.items()}
-        held = self._held[instance]
+        if instance not in self._bits_by_name:
+            named = self.assembly.by_component(self.target, instance)
+            self._bits_by_name[instance] = {name: self.bits[v.number] for name, v in named.items()}
+        bits = self._bits_by_name[instance]
         # What is not reached is absent.
-        return all(held.get(component, 1) & mask for component, mask in conditions.items())
+        return all(bits.get(component, 1) & mask for component, mask in conditions.items())
 
     def touching(self) -> Iterator[Touching]:
         """The pairs of parts that touch, without a fact that joins them."""
@@ -497,9 +494,9 @@ class JudgedTarget:
 
     def choices(self) -> tuple[Choice, ...]:
         """The choices that an answer shows."""
-        return tuple(map(self.choice, self.shown()))
+        return tuple(map(self.choice, self.visible()))
 
-    def shown(self) -> list[Variable]:
+    def visible(self) -> list[Variable]:
         """The variables of these choices."""
         return [
             variable
@@ -509,7 +506,7 @@ class JudgedTarget:
             and not self.components[variable.component]["hidden"]
         ]
 
-    def heard(self, variable: Variable) -> list[Claim]:
+    def claims_of_others(self, variable: Variable) -> list[Claim]:
         """The claims of others about a choice."""
         return [
             (owner, binding)
@@ -521,8 +518,8 @@ class JudgedTarget:
         ]
 
     def choice(self, variable: Variable) -> Choice:
-        heard = self.heard(variable)
-        cites, evidence = self.known(variable, heard)
+        claims = self.claims_of_others(variable)
+        cites, evidence = self.known(variable, claims)
         return Choice(
             target=self.target,
             component=variable.component,
@@ -531,15 +528,15 @@ class JudgedTarget:
             evidence=evidence,
             cites=tuple(dict.fromkeys([*cites, *self.offers(variable)])),
             disputed=self.disputed(variable),
-            parent=next((owner.component for owner, part in heard if part.kind != "limits"), ""),
+            parent=next((owner.component for owner, fact in claims if fact.kind != "limits"), ""),
         )
 
-    def known(self, variable: Variable, heard: Sequence[Claim]) -> tuple[list[Cite], str]:
+    def known(self, variable: Variable, claims: Sequence[Claim]) -> tuple[list[Cite], str]:
         """The facts that speak for a choice, and how well it is known by them."""
-        part = self.components[variable.component]
-        if part["variant_of"]:
+        head = self.components[variable.component]
+        if head["variant_of"]:
             return self.released(variable)
-        if variable.number not in self.tied and not part["flag"]:
+        if variable.number not in self.tied and not head["flag"]:
             # No fact ties it to the request: any other release would do as well, as far as anybody knows.
             return [Cite(self.release(variable), words.UNKNOWN, ())], words.UNKNOWN
         # What was asked for first is there for that reason, and for no fact.
@@ -547,16 +544,16 @@ class JudgedTarget:
             return self.released(variable)
         if variable.component == "arch":
             # What a build holds is what it is: no row about other builds makes it better known.
-            held = [
+            carried = [
                 cite
-                for owner, binding in heard
+                for owner, binding in claims
                 if self.components[owner.component]["variant_of"]
                 for cite in self.cites(binding.cites, self.bits[owner.number], variable)
             ]
-            if held:
-                return held, _best(held)
+            if carried:
+                return carried, _best(carried)
         # A subject chosen later, such as an image that carries the toolkit, was chosen to fit: it does not speak.
-        before = [(owner, part) for owner, part in heard if owner.number < variable.number]
+        before = [(owner, binding) for owner, binding in claims if owner.number < variable.number]
         required = [
             cite
             for owner, binding in before
@@ -579,51 +576,51 @@ class JudgedTarget:
             if binding.kind == "limits" and binding.allowed & bit:
                 if only_excludes(self.index, variable.component, binding.cites):
                     continue
-                found = self.cites(binding.cites, self.bits[owner.number], variable)
-                limited += found
+                cites = self.cites(binding.cites, self.bits[owner.number], variable)
+                limited += cites
                 # Of several floors, that one speaks on which the release stands.
                 if floor and not binding.allowed & (bit - 1) & ~1:
-                    decisive += found
+                    decisive += cites
         return decisive or limited
 
     def offers(self, variable: Variable) -> list[Cite]:
         """The offers that hold the chosen release, of what was chosen after it: they rank nothing."""
-        found = []
+        cites = []
         for owner, binding in self.claims.get(variable.number, ()):
             if binding.kind == "limits" and owner.number > variable.number:
-                found += [
+                cites += [
                     cite
                     for cite in self.cites(binding.cites, self.bits[owner.number], variable)
                     if self.index.record(cite.record).kind == "offers"
                 ]
-        return found
+        return cites
 
     def own(self, variable: Variable) -> list[Cite]:
         """Claims of the chosen release about what was chosen before it."""
-        found = []
+        cites = []
         bit = self.bits[variable.number]
         flag = self.components[variable.component]["flag"]
-        parts = self.assembly.parts(self.target, variable.instance)
+        variables = self.assembly.by_component(self.target, variable.instance)
         for group in self.assembly.component(variable.component).binding_groups:
-            about = parts.get(group.component)
+            about = variables.get(group.component)
             if not group.releases & bit or about is None or self.chosen[about.number] is None:
                 continue
-            part = self.components[group.component]
-            if part["hidden"] or group.kind == "needs" or (part["given"] and not flag):
+            head = self.components[group.component]
+            if head["hidden"] or group.kind == "needs" or (head["given"] and not flag):
                 continue
             # What is tied to nothing was chosen for no reason, and is none itself.
             if about.number in self.tied and self.holds(group.conditions, variable.instance):
                 for binding in group.of(bit):
-                    found += self.cites(binding.cites, bit, about)
-        return found
+                    cites += self.cites(binding.cites, bit, about)
+        return cites
 
     def cites(self, record: int, bit: int, about: Variable | None = None) -> list[Cite]:
         """The claims behind a binding or row that speak of a subject release; of offers those that hold `about`."""
-        place = bit.bit_length() - 1
+        candidate = bit.bit_length() - 1
         return [
             Cite(cited.record, cited.evidence, tuple(cited.rules))
             for cited in self.index.cites(record)
-            if cited.covers(place)
+            if cited.covers(candidate)
             # What a minimum leaves unread says nothing of what it admits.
             and MINIMUM not in cited.rules
             and (about is None or self.offered(cited.record, about))
@@ -647,34 +644,34 @@ class JudgedTarget:
                 if level > best:
                     best, rows = level, []
                 rows.append(row)
-        found = []
+        cites = []
         for row in rows:
             # A row about this component speaks of all that it names, any other row here of this one alone.
             spoken = {variable.component}
             if row.subject == variable.component:
-                spoken |= {self.assembly.variables[part[0]].component for part in row.terms}
-            found += [
+                spoken |= {self.assembly.variables[term[0]].component for term in row.terms}
+            cites += [
                 cite
                 for cite in self.cites(row.cites, self.bits[row.owner])
                 if self.index.claim(cite.record).component in spoken
             ]
-        return found, words.word(best[1] % EVIDENCE)
+        return cites, words.word(best[1] % EVIDENCE)
 
     def release(self, variable: Variable) -> int:
         """The record of the chosen release."""
-        part = self.assembly.component(variable.component)
-        return part.releases[self.bits[variable.number].bit_length() - 2]
+        component = self.assembly.component(variable.component)
+        return component.releases[self.bits[variable.number].bit_length() - 2]
 
     def released(self, variable: Variable) -> tuple[list[Cite], str]:
         """No fact joins it to the rest: its release is enough for a flag or what was asked for, else it is unknown."""
         record = self.release(variable)
-        asked = (
+        requested = (
             variable.component in self.wanted
             or (self.target, variable.component) in self.assembly.asked
             or self.components[variable.component]["flag"]
             or self.components[variable.component]["variant_of"]
         )
-        evidence = self.index.record(record).evidence if asked else words.UNKNOWN
+        evidence = self.index.record(record).evidence if requested else words.UNKNOWN
         return [Cite(record, evidence, ())], evidence
 
     def disputed(self, variable: Variable) -> tuple[Rival, ...]:

@@ -124,13 +124,13 @@ class Support:
 class SupportGroup(Support):
     """Rows that join the same variables, made for those values of the first that are chosen; it has no terms itself."""
 
-    __slots__ = ("_anchor_mask", "_made", "_variables")
+    __slots__ = ("_anchor_mask", "_rows", "_variables")
 
     def __init__(self, variables: Sequence[int], anchor_mask: int, weight: int) -> None:
         self.weight = weight
         self._anchor_mask = anchor_mask
         self._variables = variables
-        self._made: dict[int, Sequence[Support]] = {}
+        self._rows: dict[int, Sequence[Support]] = {}
 
     @property
     def variables(self) -> Sequence[int]:
@@ -141,9 +141,9 @@ class SupportGroup(Support):
         return self._anchor_mask
 
     def rows(self, values: int) -> Sequence[Support]:
-        if values not in self._made:
-            self._made[values] = self.make(values)
-        return self._made[values]
+        if values not in self._rows:
+            self._rows[values] = self.make(values)
+        return self._rows[values]
 
     def make(self, values: int) -> Sequence[Support]:
         """The rows of some values, for the first time."""
@@ -189,13 +189,13 @@ class Problem:
 
     def renumbered(self, order: Sequence[int], pool: Iterable[int]) -> dict[int, Nogood]:
         """Some nogoods, with the variables numbered in an order; each is made once for each order."""
-        made = self._renumbered.setdefault(tuple(order), {})
-        places = {variable: place for place, variable in enumerate(order)}
+        numbered = self._renumbered.setdefault(tuple(order), {})
+        positions = {variable: position for position, variable in enumerate(order)}
         for index in pool:
-            if index not in made:
+            if index not in numbered:
                 terms = self.nogoods[index]
-                made[index] = tuple([(places[variable], mask) for variable, mask in terms])
-        return {index: made[index] for index in pool}
+                numbered[index] = tuple([(positions[variable], mask) for variable, mask in terms])
+        return {index: numbered[index] for index in pool}
 
     def forbidding(self, nogoods: Sequence[Nogood]) -> Problem:
         """The same variables with other nogoods, and nothing that ranks."""
@@ -213,7 +213,7 @@ class Problem:
         """These variables alone and in this order, with nothing forbidden and nothing that ranks."""
 
         def moved(bits: int) -> int:
-            return sum(1 << place for place, v in enumerate(variables) if bits >> v & 1)
+            return sum(1 << position for position, v in enumerate(variables) if bits >> v & 1)
 
         return Problem(
             [self.sizes[variable] for variable in variables],
@@ -249,16 +249,16 @@ class Ranking:
         joined: Sequence[int] = ()
         for support in supports:
             variables, owner, anchor_mask = support.variables, support.owner, support.anchor_mask
-            for place in range(1, len(variables)):
-                variable = variables[place]
+            for position in range(1, len(variables)):
+                variable = variables[position]
                 before = owner if owner < variable else -1
-                self.rows[variable].append((support, place, variables[0], anchor_mask, before))
+                self.rows[variable].append((support, position, variables[0], anchor_mask, before))
             # Many rows join the same variables: followers are those that come behind one.
             if variables is not joined:
                 joined, later = variables, 0
-                for place in range(len(variables) - 1, 0, -1):
-                    later |= 1 << variables[place]
-                    self.followers[variables[place - 1]] |= later
+                for position in range(len(variables) - 1, 0, -1):
+                    later |= 1 << variables[position]
+                    self.followers[variables[position - 1]] |= later
 
     def prefer(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the bit of the best candidate in ``mask``; earlier domains are single bits."""
@@ -281,17 +281,17 @@ class Ranking:
     def _tested(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the candidates of highest rank: all of ``mask`` where no row speaks."""
         best, top = mask, (0, 0)
-        for support, place, first, anchor_mask, owner in self.rows[variable]:
+        for support, position, first, anchor_mask, owner in self.rows[variable]:
             values = domains[first]
             if not anchor_mask & values or (owner >= 0 and domains[owner] == 1):
                 continue
             for row in support.rows(values):
                 terms = row.terms
-                _, tested, weight = terms[place]
+                _, tested, weight = terms[position]
                 if not tested & mask:
                     continue
                 agrees = not row.partial and all(
-                    terms[other][1] & domains[terms[other][0]] for other in range(1, place)
+                    terms[other][1] & domains[terms[other][0]] for other in range(1, position)
                 )
                 level = (int(agrees), min(weight, row.weight))
                 if level > top:
@@ -367,7 +367,7 @@ def settle(
     taken in the order given: each binds if it can be kept together with all others and with the soft ones kept before.
     """
     # What the best of all solutions keeps anyway changes nothing.
-    if not any(_broken(problem, number, start) for number in soft):
+    if not any(_broken(problem, index, start) for index in soft):
         return start
     domains = list(problem.domains)
     for variable in first:
@@ -377,23 +377,23 @@ def settle(
     while True:
         # Soft nogoods behind `end` wait until it is known whether the one at `end` has to be given up.
         out = given_up.union(soft[end:])
-        numbers = [number for number in range(len(problem.nogoods)) if number not in out]
-        nogoods = [problem.nogoods[number] for number in numbers]
-        found = solve(
+        indices = [index for index in range(len(problem.nogoods)) if index not in out]
+        nogoods = [problem.nogoods[index] for index in indices]
+        outcome = solve(
             Problem(
                 problem.sizes, nogoods, problem.supports, domains, problem.oldest, problem.optional
             )
         )
-        if isinstance(found, Conflict):
-            clash = {numbers[place] for place in found.core}
-            end = max(place for place, number in enumerate(soft) if number in clash)
+        if isinstance(outcome, Conflict):
+            clash = {indices[position] for position in outcome.core}
+            end = max(position for position, index in enumerate(soft) if index in clash)
         elif end == len(soft):
-            return found
+            return outcome
         else:
             # All before it can be kept, and with it no more: it is the one that gives way.
             given_up.add(soft[end])
             end = len(soft)
 
 
-def _broken(problem: Problem, number: int, solution: Solution) -> bool:
-    return all(mask >> solution.values[variable] & 1 for variable, mask in problem.nogoods[number])
+def _broken(problem: Problem, index: int, solution: Solution) -> bool:
+    return all(mask >> solution.values[variable] & 1 for variable, mask in problem.nogoods[index])
