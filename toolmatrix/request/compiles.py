@@ -151,15 +151,15 @@ def plan_from_facts(
     order = stage_order(*of)
     if order is None:
         raise CannotSay(
-            f"this machine has no {expected.family} of {named}, and there is no capture of one as old",
-            help="name one with `--driver`, or read a saved log with --from-log",
+            f"no {expected.family} of {named} on this machine, and no capture of a release that old",
+            help="name a driver with `--driver`, or read a saved log with --from-log",
         )
     command = known.parse_command_words(words)
     if not command.codes:
         default, _ = default_arch(*of)
         if not default:
             raise CannotSay(
-                f"the answer names no arch, and no fact names the default of {named}",
+                f"the answer names no arch, and the default arch of {named} is unknown",
                 help="name one: `--arch sm_NN`",
             )
         command = known.parse_command_words(words, [default])

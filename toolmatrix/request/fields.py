@@ -22,7 +22,7 @@ PREFERENCES = ("newest", "oldest", "best-evidence")
 
 
 class BadValue(UsageError):
-    """A value that an option does not take; who knows where it stood says so."""
+    """A value that an option does not take; `about` adds where it was."""
 
     def __init__(self, expected: str, found: str, help: str = "", name: str = "") -> None:
         super().__init__(f"bad value for `{name}`", expected=expected, found=found, help=help)
@@ -46,7 +46,7 @@ DECLARED = ("target", "from_", "accelerator")
 
 
 class Fields(Value):
-    """A request as somebody wrote it: the words for components that are wanted, and each option by its name."""
+    """A request as written: the words for wanted components, and each option by its name."""
 
     wanted: tuple[str, ...] = ()
     target: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ class AskedPart(Value):
 
     `asks` are its component, and the builds of it that it leaves; `text` is how a sentence names it. A change of
     version replaces `version`, which is None where the file does not have it as it is. `carried`: an image brings it.
-    `open`: an index that nobody read may have builds of it; `older`: it may be a release before those that are known.
+    `open`: an index that was not read may have builds of it; `older`: it may be a release before those that are known.
     """
 
     component: str
@@ -62,7 +62,7 @@ class AskedParts(Value):
 
 
 def older(index: Index, component: str, *selectors: str) -> bool:
-    """True if selectors admit releases before the oldest that is known: of these nobody says anything."""
+    """True if selectors admit releases before the oldest that is known, about which there are no facts."""
     scale = index.scale(component)
     if index.header["components"][component]["scheme"] == "names" or not scale.versions:
         return False
@@ -185,7 +185,7 @@ class ManifestRefusal(Value):
 
 
 class JudgedEnvironment(Value):
-    """One environment: its parts, what it asks for that nobody knows, its refusals and every pair of parts."""
+    """One environment: its parts, what it asks for that is unknown, its refusals and every pair of parts."""
 
     name: str
     parts: tuple[AskedPart, ...]

@@ -1,6 +1,6 @@
 """What a manifest asks for, as lines of a request: components and selectors by the names that the matrix has.
 
-What the matrix does not know, and what is not said, becomes no line: it is told apart.
+What the matrix does not know, and what a file leaves open, becomes no line: it is reported apart.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class _Reader:
         *,
         carried: bool = False,
     ) -> None:
-        """A part about a component with releases, told apart where the matrix has none of them."""
+        """A part about a component with releases, reported as unknown where the matrix has none of them."""
         # A matrix of one's own may have none of it.
         if component not in self.components:
             return
@@ -169,10 +169,9 @@ class _Reader:
 
     def lacking(self, component: str, selector: str) -> str:
         versions = self.names.scale(component).versions
-        known = f"{versions[0]} to {versions[-1]}" if versions else "none"
-        if self.components[component]["scheme"] == "names":
-            known = "others"
-        return f"the matrix knows no {component} {selector}, but {known}"
+        named = self.components[component]["scheme"] == "names" or not versions
+        known = "" if named else f"; its releases are {versions[0]} to {versions[-1]}"
+        return f"the matrix knows no {component} {selector}{known}"
 
     def image(self, item: Item) -> None:
         """A base image: by what facts say of its name, else by its tag."""
@@ -255,7 +254,7 @@ class _Reader:
         if limits and component in called.wheels_alone():
             own = self.packaged(asks, variants, limits, (package, *item.extras))
             if len(asks) > 1 and not own:
-                why = f"the matrix knows no build of {text} on the indexes that it may come from"
+                why = f"the matrix knows no build of {text} on the indexes of the file"
                 self.lack(item, component, package, selector, why)
                 return
             if own:
@@ -335,7 +334,7 @@ class _Reader:
         """A package of the distribution."""
         match = called.system(item.name)
         for component, value in match.groupdict().items() if match else ():
-            # Which of several Pythons is used is told by more than that it is there.
+            # That a Python is installed does not say which of several is used.
             if value and component != "python":
                 version = value.replace("-", ".")
                 span = item.text.group(match, component) if match else None
@@ -391,19 +390,19 @@ class _Reader:
         self.machine = known[0] if known else self.machine
 
     def interpreter(self, items: Sequence[Item]) -> None:
-        """The Python that packages are installed for, where exactly one is told."""
+        """The Python that packages are installed for, where exactly one is known."""
         if any(part.component == "python" for part in self.parts):
             return
         called_for = {item.python: item for item in items if item.kind == PIP and item.python}
         if len(called_for) == 1:
             series, item = next(iter(called_for.items()))
-            self.add("python", f"=={series}", item, f"the Python {series} that pip is called for")
+            self.add("python", f"=={series}", item, f"the Python {series} that pip uses")
             return
         system = [item for item in items if item.kind == SYSTEM]
         others = [item for item in system if _is_python(item)]
         own = [item for item in system if called.brings_python(item.name)]
         conda = any(item.kind == CONDA for item in items)
-        # Several may be there, and which of them pip installs for is not told.
+        # Several may be there, and it is unknown which of them pip installs for.
         if others or conda or called_for or not own:
             return
         distro = next(

@@ -1,6 +1,6 @@
 """Names as users write them: components, releases, builds, devices and archs, checked against what the matrix knows.
 
-Raises UsageError for what cannot be understood and NothingMatched, naming the nearest, for what nobody knows.
+Raises UsageError for what cannot be understood and NothingMatched, naming the nearest, for what is unknown.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Names:
         # Named in full it is that release, and none that is finer.
         if scale.bit(version) not in (0, admitted):
             return scale.exact(version)
-        # One that nobody listed is the listed one below it: facts about drivers are floors at listed releases, and it
+        # An unlisted one is the listed one below it: facts about drivers are floors at listed releases, and it
         # satisfies the same.
         if not self.components[component]["open"] or not below:
             return selector
@@ -101,7 +101,7 @@ class Names:
         return component
 
     def called(self, name: str) -> str:
-        """The component that is called so by itself, by people, or as a package; nothing if none is."""
+        """The component of that name, alias or package; nothing if there is none."""
         plain = name.lower().replace("_", "-")
         header = self.index.header
         return (
@@ -126,7 +126,7 @@ class Names:
         if self.never(component, selector):
             raise UsageError(
                 f"`{text}` matches nothing",
-                expected="bounds with something between them",
+                expected="bounds that a version can satisfy",
                 found=f"`{text}`",
             )
         beyond = self._beyond(component, selector)
@@ -172,8 +172,8 @@ class Names:
         ):
             raise BeyondMatrix(
                 f"the matrix knows {ask.component} from {facts.versions[0]} on; "
-                f"its newest release of {day} is unknown",
-                found=f"`{ask.text}`, of which the first known one was {released}",
+                f"its newest release on {day} is unknown",
+                found=f"`{ask.text}`; its first known release was {released}",
                 help="choose a later day for `--at`; `--matrix FILE` adds earlier releases",
             )
         raise ReleasedLater(
@@ -325,7 +325,7 @@ def _installed(facts: ComponentFacts, fits: Callable[[str], bool]) -> int:
 
 
 def _extra(names: Names, facts: ComponentFacts, extra: str) -> int:
-    # The name of an extra tells what it brings, or else the accelerator it is called after does.
+    # An extra is known by its own name, or else by the accelerator that it is named after.
     builds = _installed(facts, lambda name: extra in name.partition("[")[2].rstrip("]").split(","))
     accelerator = _ACCELERATORS.get(extra, "")
     if builds or not accelerator:

@@ -1,11 +1,10 @@
 """From fields to a request: what was written, read with the names the matrix knows, and defaults where it is silent.
 
-Raises UsageError for what cannot be understood and NothingMatched, naming the nearest, for what nobody knows.
+Raises UsageError for what cannot be understood and NothingMatched, naming the nearest, for what is unknown.
 
-How frameworks get there where a request does not say has one rule for every command. What there is one way alone comes
-that way, and so does a build that is named. Who names a build tool or a codegen arch builds. Who names a device or a
-driver asks what runs, and who names a package that stands on a framework installs both: these get wheels where the
-frameworks have some for the target. All others build.
+Where a request does not say how to get frameworks, one rule holds for every command. What has one way alone comes that
+way, and so does a named build. A named build tool or codegen arch means building. A named device or driver, and a
+package that requires a framework, get wheels where the frameworks have some for the target. All others build.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ def default(
         # A build that is named then is one to build against.
         if recipes.recipe(fields.recipe, names.index).builds:
             return "source"
-    # What is held counts like what is wanted: which of the two a part is has no say in how it gets there.
+    # `--with` counts like what is wanted: it makes no difference to how a component is installed.
     named = [(ask, names.components[ask.component]) for ask in asks if ask.option != "recipe"]
-    # A tool that somebody names is to build with, and a driver to run on.
+    # A named tool is for building, and a driver for running.
     methods = {head["way"] for _, head in named}
     if any(head["variant_of"] for _, head in named):
         return "wheel"
@@ -94,7 +93,7 @@ def _published(
         and group.evidence != UNKNOWN
         for group in facts.binding_groups
     )
-    # Where no fact speaks of wheels, nobody knows of any.
+    # Where no fact covers wheels, none are known.
     if not spoken or computes != computing(target, "source"):
         return False
     left = _left(names, ask.component, names.scale(ask.component).select(ask.selector), fixed)
@@ -411,7 +410,7 @@ def _accelerator(target: str, asks: Sequence[Ask], from_: str, names: Names, cod
             named = _accelerators(ask, names)
             order = (own, *names.scale("accelerator").versions)
             return next((name for name in order if name in named), "none")
-    # Who names a target made for ROCm wants it, while on the others most things run without an accelerator.
+    # A target made for ROCm implies it, while on the others most things run without an accelerator.
     if own in ("none", "rocm"):
         return own
     for ask in asks:

@@ -37,14 +37,13 @@ BUILT = "built"
 # What no image holds as a part of its own: flags, builds, what is hidden, and where an image runs.
 _NOT_INSTALLED = ("given", "hidden", "flag", "variant_of")
 
-# So many ways are told; of more there is a count.
+# Alternatives that are listed; further ones are counted.
 _MOST = 4
 
 
 def needs(recipe: Recipe, components: Iterable[str], index: Index) -> tuple[str, ...]:
     """The components that an answer about some must hold to be made an image of."""
-    # No recipe has to say that it starts from an image and installs packages.
-    # Of several that it builds it is left to who asks.
+    # Every recipe starts from an image and installs packages. Which of several builds is up to the request.
     only = recipe.builds if len(recipe.builds) == 1 else ()
     entries = (*recipe.provisions, *provisions(index).provisions)
     by_pip = {entry.component for entry in entries if entry.pip}
@@ -95,7 +94,7 @@ def by_default(
     built = [name for name in wanted if _is_built(name, index)]
     if not built:
         return DefaultRecipe(recipe=TOOLS)
-    tools = f"`--recipe {TOOLS}` makes an image of only the tools"
+    tools = f"`--recipe {TOOLS}` builds an image with only the tools"
     builder = _building(built, index)
     if builder:
         names = listing([name for name in built if name in recipe(builder, index).builds])
@@ -189,7 +188,7 @@ def _of_recipe(recipe: Recipe) -> Iterator[Stipulation]:
         yield Stipulation(
             subject=subject,
             when=rule.when,
-            text=f"the recipe `{recipe.name}` builds nothing with {_phrase(rule.when)}: {rule.because}",
+            text=f"the recipe `{recipe.name}` does not support {_phrase(rule.when)}: {rule.because}",
             at=_positions([rule]),
             source=_source(recipe, rule),
         )
@@ -223,7 +222,7 @@ def _packaged(recipe: Recipe, book: Book) -> Stipulation:
         subject="distro",
         when=(("distro", "*"),),
         one_of=tuple(distro.when for distro in distros),
-        text=f"packages get into an image {_methods([distro.when for distro in distros])}",
+        text=f"packages can be installed in an image {_methods([distro.when for distro in distros])}",
         at=_positions(distros),
     )
 
@@ -245,7 +244,7 @@ def _installations(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipula
             when=((name, "*"),),
             one_of=tuple(dict.fromkeys(whens)),
             brought=name not in recipe.tools,
-            text=f"{name} gets into an image {methods}"
+            text=f"{name} can be installed in an image {methods}"
             if entries
             else f"there is no way to install {name} in an image",
             at=_positions(entries) or (_shortened(book.path),),

@@ -386,7 +386,7 @@ def no_distro(names: Names, text: str) -> NothingMatched | CannotSay:
         )
     # A name without a number is that of all of its kind, of which the last are preferred.
     family = [name for name in reversed(known) if word == text.lower() and name.startswith(word)]
-    # Rebuilds of a distribution share its number: who writes `almalinux9` is offered `rockylinux9`.
+    # Rebuilds of a distribution share its number: `almalinux9` suggests `rockylinux9`.
     number = re.fullmatch(r"\D*(\d+)(?:\.\d+)*", text)
     rebuilt = [name for name in known if number and _ends(name, number[1])]
     return NothingMatched(
@@ -399,7 +399,7 @@ def no_distro(names: Names, text: str) -> NothingMatched | CannotSay:
     )
 
 
-# What such names say besides: who packages it, which part of it, and for what.
+# Other pieces of such names: packager, part and purpose.
 _BESIDES = {
     *("nvidia", "intel", "amd", "conda", "linux", "64", "lib", "libs", "py", "mutex", "base"),
     *("version", "toolkit", "runtime", "dev", "devel", "headers", "cudart", "training", "mkl"),

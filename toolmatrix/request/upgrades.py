@@ -1,7 +1,7 @@
 """What in a lock could move to a newer release, what would move with it, and what stands in the way.
 
 Each move is a request that was solved: the words of the answer with one release more, or with another in the place of
-the one that they name, and all other releases preferred as they were held. Components of names have no newer ones.
+the one that they name, and all other releases preferred as they were locked. Components of names have no newer ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.request import Kept
 
     Progress = Callable[[int, int], None]
-    """Is told how many components are done, and of how many."""
+    """Receives the number of components done, and of all."""
 
 
 class Moved(NamedTuple):
@@ -61,7 +61,7 @@ class Upgrade(Value):
 
 
 class Upgrades(Value):
-    """All of an environment: `answer` is what its words are answered with today where what is held is preferred."""
+    """All of an environment: `answer` is what its words are answered with today where locked releases are preferred."""
 
     words: tuple[str, ...]
     answer: Resolution | Unsatisfiable
@@ -87,7 +87,7 @@ class _Environment:
             for target, locked_target in locked.targets.items()
             for component, version in locked_target.chosen.items()
         )
-        # What is held is preferred and not asked for: a lock of an older matrix may hold what facts refuse today.
+        # Locked releases are preferred, not required: a lock of an older matrix may have what facts refuse today.
         self.answer = resolve(index, read(index, self.fields, keep=self.keep))
 
     def upgrades(self, progress: Progress) -> Upgrades:
@@ -123,7 +123,7 @@ class _Environment:
         scale, facts = self.index.scale(component), self.index.component(component)
         at = self.fields.at
         newer = ~facts.yanked
-        # Newer than what each target holds: otherwise one would move, and another go back.
+        # Newer than on each target: otherwise one would move up, and another down.
         for version in releases.values():
             newer &= scale.select(f">{version}")
         for position, date in enumerate(facts.dates) if at else ():
@@ -136,7 +136,7 @@ class _Environment:
         bound = f">={scale.named(newer)[0]}"
         # By itself a request prefers what is known best, and not the newest that the component can have.
         looked = self._floored(_with(fields, component, bound), component).replace(prefer="newest")
-        # With another release of what was asked for, what follows from it is what its facts say and not what was held.
+        # With another release of what was asked for, what follows from it is decided by its facts and not by the lock.
         keep = letting(self.index, self.locked, {component}) if pins else self.keep
         answer = possible(self.index, read(self.index, looked, keep=_but(keep, component)))
         move = further = refusal = None
@@ -160,7 +160,7 @@ class _Environment:
     ) -> Unsatisfiable | Resolution:
         """Why the newest cannot be had: at all, or with what would have to move for it where it is."""
         wanted = self._floored(_with(fields, component, f"=={newest}"), component)
-        # What would come anew was not held at any release.
+        # What would be added was not locked at any release.
         moved = further.changes if further else ()
         current = {change.component: change.old for change in moved if change.old}
         for name, version in current.items():
@@ -188,7 +188,7 @@ class _Environment:
         changed = _with(fields, component, f"=={version}")
         # Why it cannot be is looked for once, by `_refusal`: a reason takes many more solves than an answer.
         resolution = possible(self.index, read(self.index, changed, keep=keep))
-        # What rests on what nobody knows cannot be written down, and a move is none that takes away what was asked for.
+        # What rests on unread facts cannot be locked, and no move may lower what was asked for.
         if resolution is None or resolution.unread or self._lowers(resolution, component):
             return None
         return Newer(
@@ -199,7 +199,7 @@ class _Environment:
         )
 
     def _others(self, component: str) -> dict[str, str]:
-        """The lowest releases that are held of what else was asked for."""
+        """The lowest locked releases of what else was asked for."""
         wanted = {self.names.asks(word)[0].component for word in self.fields.wanted}
         known = self._known_releases()[0]
         return {

@@ -148,7 +148,7 @@ KINDS = (OWN_ARCHS, MACHINE, FEWEST)
 class ArchPlan(Value):
     """Archs for some devices as a mask, and what each device runs of it; `kinds` are those that it is the plan for.
 
-    `toolkits` are the releases that know all archs by how well that is known, `unknown` those of which nobody says.
+    `toolkits` are the releases that know all archs by how well that is known, `unknown` the rest.
     `others` are the further devices that run some of it.
     """
 
@@ -243,7 +243,7 @@ class Planner:
         return [self._plan(kinds, archs) for archs, kinds in kinds_of.items()], missing
 
     def _cover(self, kind: str, knows: int) -> int:
-        # Where there is no cover 0 is told, which is no set of archs either: it serves no device.
+        # 0 where there is no cover: an empty set of archs serves no device.
         if kind == OWN_ARCHS:
             return exact(self.devices, knows) or 0
         return fewest(self.devices, knows, machine=kind == MACHINE) or 0
@@ -322,7 +322,7 @@ def toolkit_of(index: Index, device: Runs) -> str:
 
 
 def builds(index: Index, facts: RequestFacts, devices: Sequence[Runs]) -> BuildsOf:
-    """Which of the builds that a way leaves run on all of some devices."""
+    """Which of the builds that a request leaves run on all of some devices."""
     wanted = facts.mask
     native = runs = wanted
     refused = 0
@@ -331,7 +331,7 @@ def builds(index: Index, facts: RequestFacts, devices: Sequence[Runs]) -> Builds
         can = own = no = 0
         bit = index.scale("device").bit(device.device)
         for binding in index.component(facts.component).bindings:
-            # A limit that records that nobody looked refuses nothing.
+            # A limit that was never read refuses nothing.
             binds = binding.kind == "limits" and binding.evidence != words.UNKNOWN
             if not binds or binding.component not in ("arch", "device"):
                 continue

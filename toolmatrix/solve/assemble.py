@@ -2,7 +2,7 @@
 
 A variable is a component of a target (`x86/cuda`), a component shared by aligned targets (`/python`), or one of several
 codegen archs or devices of a target (`x86/arch@1`). Its masks are those of the facts: bit 0 means "absent", which the
-engine prefers among equals, as a component nobody needs is best absent.
+engine prefers among equals, as an unneeded component is best absent.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class Reachable:
     """The part of the matrix that a request can reach: its variables, in the order in which the engine decides them.
 
-    What the given context leaves absent is not reached, but for a `whole` part, which tells by which fact it is absent.
+    What the given context leaves absent is not reached, except in a `whole` one, which shows the fact that excludes it.
     `remaining` is, by target, what the request leaves of each component reached, `asked` the same of those it names,
     `multi_instance` the numbers of the codegen archs and devices that a target has several of.
     """
@@ -225,7 +225,7 @@ def _arranged(reachable: Reachable) -> list[Variable]:
     # Of what was asked for, frameworks come first: their rows name all else, and speak from the first component on.
     leading = sorted(reachable.request.leading, key=lambda name: not components[name]["framework"])
     # A device that was asked for comes before what the front page has behind it: it chooses its toolkit. So do hidden
-    # components, which tell where what needs them comes from; before others they would be best absent.
+    # components, the sources of what needs them; before others they would be best absent.
     needed = {
         name
         for other in leading
@@ -345,7 +345,7 @@ class Assembly(Reachable):
     def __init__(
         self, index: Index, request: Request, *, silent: bool = False, whole: bool = False
     ) -> None:
-        """`silent` leaves out what only says that nobody knows."""
+        """`silent` leaves out facts that only record that something is unknown."""
         super().__init__(index, request, whole=whole)
         self.domains = candidate_domains(self)
         stated = [*_of_request(self), *withdrawal_statements(self), *_of_facts(self, silent=silent)]
@@ -364,7 +364,7 @@ class Assembly(Reachable):
 
     @property
     def unread(self) -> list[int]:
-        """The numbers of the statements that only say that nobody knows, in the order of the components chosen."""
+        """The numbers of the statements that only record something unknown, in the order of the components chosen."""
         if self._unread is None:
             unread = [
                 number
@@ -379,7 +379,7 @@ class Assembly(Reachable):
     def last(self) -> set[int]:
         """The unread statements that are let go where it is not enough to let go of all others."""
         # Of releases without a known build the matrix says what they compute on. What a hidden component says of
-        # another is where that comes from: all that is packaged comes before what nobody read. Where a distribution is
+        # another is where that comes from: all that is packaged comes before what was not read. Where a distribution is
         # not named, one whose packages were read comes before others.
         components = self.header["components"]
         built = {head["variant_of"] for head in components.values()}
@@ -408,7 +408,7 @@ class Assembly(Reachable):
         return other
 
     def _with(self, statements: list[Statement]) -> Assembly:
-        # All but the statements stays as it is; assembling anew would read every fact once more.
+        # All but the statements stays as it is; assembling again would read every fact once more.
         other = object.__new__(Assembly)
         other.__dict__.update(self.__dict__)
         other._set_statements(statements)
@@ -490,7 +490,7 @@ class Assembly(Reachable):
         ]
 
     def every_row(self) -> list[TestedRow]:
-        """All rows, also those that can never speak here: they tell what is known of other releases."""
+        """All rows, also those that can never speak here: they show what is known of other releases."""
         return [
             row for target in self.request.targets for row in expand_rows(self.rows(target, {}))
         ]
@@ -501,8 +501,8 @@ _last: Assembly | None = None
 
 
 def assembled(index: Index, request: Request, *, whole: bool = False) -> Assembly:
-    """The problem of a request; the last one is kept, as whoever explains its answer asks for it again."""
-    global _last  # noqa: PLW0603 - one is kept for all that ask
+    """The problem of a request; the last one is cached, since explaining its answer needs it again."""
+    global _last  # noqa: PLW0603 - one cache for all callers
     last = _last
     if (
         last is None

@@ -1,4 +1,4 @@
-"""Compiler flags of an answer: how the chosen compiler says what the target and the request ask for.
+"""Compiler flags of an answer: what the target and the request ask for, in the options of the chosen compiler.
 
 Flags that were solved as components are taken as chosen; CPU names that archspec knows are spelled by archspec for the
 chosen compiler and version. No I/O; archspec is imported only where a CPU was named.

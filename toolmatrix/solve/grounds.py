@@ -136,7 +136,7 @@ def grounds(
 
 
 class _Remaining:
-    """The releases left of each component when the request and then every fact that it triggers are heard."""
+    """The releases left of each component when the request and then every fact that it triggers are applied."""
 
     def __init__(
         self, assembly: Assembly, statements: Sequence[Statement], pins: Sequence[Pin]
@@ -272,8 +272,8 @@ class Alternative(Value):
     `kind`: `forbidden` (by the nogoods of `core`, given the request), `entangled` (no combination has them, for a
     reason that takes many facts; `core` is what stands against them in the answer as it is), `later` (they go with
     other choices than those made before; `core` is what stands against them then), `outranked` (a row speaks for what
-    was taken), `apart` (no source joins them with these `anchors`, as one does what was taken), `older` (nothing tells
-    them apart but age).
+    was taken), `apart` (no source joins them with these `anchors`, as one does what was taken), `older` (otherwise
+    equal).
     """
 
     kind: str
@@ -285,7 +285,7 @@ class Alternative(Value):
 def alternatives(resolution: Resolution, choice: Choice, within: int = -1) -> list[Alternative]:
     """Group the releases of a component but the chosen one by why each was not taken; of all, or of a mask."""
     assembly, values = assembled(resolution.index, resolution.request), resolution.values
-    # What the answer lets go has no say in it, and what nobody knows has none in what was asked for.
+    # Facts that the answer breaks do not bind it, and unread facts do not bind what was asked for.
     let_go: Sequence[int] = assembly.broken(values)
     if resolution.request.min_evidence:
         # Unread facts bind then.

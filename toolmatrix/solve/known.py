@@ -37,14 +37,14 @@ BOUND, UNJOINED, INCOMPLETE, UNTIED, UNOPENED = (
     *("bound", "unjoined", "incomplete", "untied", "unopened"),
 )
 """Why two parts touch: compiled code of `one` is bound to `other`; facts name both, but not these releases together;
-not all requirements of `one` have been read; no fact ties `one` to any part of the answer; or nobody read for which
-devices the code of `one` is."""
+not all requirements of `one` have been read; no fact ties `one` to any part of the answer; or the devices
+that the code of `one` is for are unknown."""
 
 
 class Touching(NamedTuple):
     """Two parts of an answer on a target that touch, without a fact that joins their releases, and why.
 
-    It `decides` whether the answer is a yes, but where what is built here takes a toolkit that nobody asked for.
+    It `decides` whether the answer is a yes, but where what is built here takes a toolkit that was not requested.
     `tested` are the releases of the other that rows name with the one, and its wheels go with, as a mask.
     """
 
@@ -109,7 +109,7 @@ class Relations:
         return (INDEPENDENT, "") if tool else (TOUCHING, INCOMPLETE)
 
     def touching(self) -> Iterator[Touching]:
-        """The pairs of which nobody can say that they go together.
+        """The pairs that are not known to go together.
 
         Of what was asked for or given each pair counts, and what its compiled code is bound to, chosen or not.
         """
@@ -122,7 +122,7 @@ class Relations:
             if relation == TOUCHING and not (
                 reason == BOUND and read and self._reaches(component, other)
             ):
-                # What hangs on the other is not told once more.
+                # What depends on the other is not reported once more.
                 self._join((component, other))
                 yield self._ordered(component, other, reason)
         needing = [name for name in requested if self._may_use_tools(name)]
@@ -141,7 +141,7 @@ class Relations:
                 relation, _ = self.between(component, other)
                 if relation != JOINED and not self._reaches(component, other):
                     self._join((component, other))
-                    # With which toolkit a build was tested nobody says of many releases.
+                    # Many releases have no record of the toolkit that a build was tested with.
                     tested = self._tested_with(component, other)
                     decides = reason == BOUND or bool(tested)
                     yield Touching(self.target, component, other, reason, decides, tested)
@@ -210,7 +210,7 @@ class Relations:
         ]
 
     def _dependencies(self, name: str) -> Iterator[tuple[str, str]]:
-        """What a part needs of the rest to be of certain releases, though nobody asked for it, and why."""
+        """The unrequested parts that a part needs at certain releases, and why."""
         # What is compiled here is compiled against what is there; but not with any toolkit.
         if not self._is_built():
             if self.heads[name]["code"] != RUN_TIME:
@@ -232,7 +232,7 @@ class Relations:
         return releases & ~1
 
     def _is_unopened(self, component: str) -> bool:
-        """Whether a part holds device code of which no fact says for what it is, be it that nobody knows."""
+        """Whether a part holds device code without any fact that names its devices."""
         head = self.heads[component]
         computes = head["code"] == UNOPENED_CODE and head["accelerators"]
         return bool(computes) and not any(
@@ -274,7 +274,7 @@ class Relations:
         names = dict.fromkeys(
             ask.component
             for ask in self.assembly.asks(self.target)
-            # What a recipe needs nobody asked for.
+            # What a recipe needs was not requested.
             if ask.option in ("", "with") and self.heads[ask.component]["scheme"] != "names"
         )
         return [name for name in names if self._holds(name)]
@@ -396,7 +396,7 @@ class Relations:
             name = self.assembly.variables[about].component
             # What runs where is asked of the facts that say so.
             for owner, binding in spoken if self.heads[name]["scheme"] != "names" else ():
-                # That something must be there, at whatever release, joins none; nor does what somebody saw fail.
+                # That something must be there, at whatever release, joins none; nor does a reported failure.
                 silent = binding.kind == "limits" and binding.evidence == REPORTED
                 if (
                     binding.kind != "needs"
@@ -492,7 +492,7 @@ class Relations:
         return (frozenset((one, other)) for place, one in enumerate(own) for other in own[:place])
 
     def _reaches(self, start: str, goal: str) -> bool:
-        """Whether facts lead from bound code to what it is bound to by other code: who goes with torch has its toolkit.
+        """Whether other code leads by facts from bound code to its base: what goes with torch has its toolkit.
 
         That both go with some NumPy or toolkit says nothing of the two: what is on the way says itself where it leads.
         """
@@ -577,7 +577,7 @@ def _claimed(
             # That something must be there ties no release of it.
             if binding.kind == "needs" or not names_releases(index, binding, whole):
                 continue
-            # What nobody knows ties nothing.
+            # What is unknown ties nothing.
             if binding.evidence == UNKNOWN and not binding.allowed >> values[about] & 1:
                 continue
             variables = assembly.by_component(target, owner.instance or variable.instance)
@@ -590,7 +590,7 @@ def _claimed(
 
 
 def names_releases(index: Index, binding: Binding, whole: int) -> bool:
-    """Whether a binding speaks of releases of a component, of which `whole` are all, and somebody knows any of it."""
+    """Whether a binding names releases of a component, where `whole` is all of them, and is not unknown."""
     cites = index.cites(binding.cites)
     if binding.evidence == UNKNOWN and all(cite.evidence == UNKNOWN for cite in cites):
         return False

@@ -8,7 +8,7 @@ installed and another, those about its builds do: a release goes with what one o
 what every one of them refuses.
 
 Partners are what goes with some releases of a component, by one pass over the claims about the two. Of every other
-component each release is tested with them, allowed or refused by a hard fact, or nobody speaks of it. A fact counts
+component each release is tested with them, allowed or refused by a hard fact, or unknown. A fact counts
 where its conditions hold whatever else is chosen; what was asked under several requests (such as from source, and as a
 wheel) goes where it goes under one of them, and is refused where all that could have it refuse it.
 """
@@ -357,7 +357,7 @@ def _weak(assembly: Assembly, pins: Sequence[Pin]) -> Core | None:
         )
         for pin in pins
     ]
-    # How well a choice is known is seen in a whole answer: the cell is asked as somebody would who pins it.
+    # How well a choice is known shows in a whole answer only: solve the cell as a request that pins it.
     answer = attempt(assembly.index, request.replace(asks=(*request.asks, *asks)))
     if isinstance(answer, Resolution):
         return None
@@ -367,7 +367,7 @@ def _weak(assembly: Assembly, pins: Sequence[Pin]) -> Core | None:
 def _admitted(assembly: Assembly, target: str, variable: Variable, problem: Problem) -> list[int]:
     requested = assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2
     usable = requested & problem.domains[variable.number]
-    # Nobody asks of withdrawn releases, nor of those from after the day, and cells without them need no reason.
+    # Withdrawn releases, and those after the day of `--at`, are left out without a reason.
     for statement in assembly.statements:
         if isinstance(statement.origin, Closed) and statement.terms[0][0] == variable.number:
             usable &= ~statement.terms[0][1] if len(statement.terms) == 1 else -1
@@ -384,7 +384,7 @@ TESTED, ALLOWED, REFUSED = "tested", "allowed", "refused"
 SAYS = (TESTED, ALLOWED, REFUSED)
 """What facts say of a release beside others, the best first."""
 _UNREAD = "unread"
-"""What a fact says that records that nobody looked: with it nobody can say, whatever others allow."""
+"""A fact that records that something was not read: with it a pair is unknown, whatever others allow."""
 
 
 class PairFact(NamedTuple):
@@ -416,7 +416,7 @@ class Partner(Value):
 
     @property
     def unknown(self) -> int:
-        """The releases of which nobody speaks."""
+        """The releases that no fact covers."""
         return self.usable & ~(self.tested | self.allowed | self.refused)
 
     def by_evidence(self, says: str) -> Iterator[tuple[str, int, list[PairFact]]]:
@@ -565,7 +565,7 @@ class RequestFacts:
             for fact in facts:
                 if fact.of & bit:
                     masks[fact.says] |= fact.mask
-            # Whatever else speaks for a pair, a fact that refuses it, or a list that nobody read, leaves no yes.
+            # Whatever else allows a pair, a fact that refuses it, or a list that was not read, leaves no yes.
             free = ~masks[REFUSED] & ~masks[_UNREAD]
             tested |= masks[TESTED] & free
             allowed |= masks[ALLOWED] & free
@@ -610,7 +610,7 @@ class RequestFacts:
 
     def _tested(self, group: RowGroup, position: int, subject: str) -> Iterator[PairFact]:
         known = words.weaker(group.evidence, group.evidences[position])
-        # Rank 0 is what no fact says: a row of which nobody knows anything vouches for nothing.
+        # Rank 0 is unknown: such a row is no evidence.
         if words.rank(known) < max(self.floor, 1) or not self.certain(group.conditions):
             return
         for own, other, cites in zip(
@@ -618,7 +618,7 @@ class RequestFacts:
         ):
             of, mask = (own, other) if subject == self.component else (other, own)
             if of & self.mask:
-                # A row may vouch for the absence of a component, which is no release that goes with anything.
+                # A row may record the absence of a component, which is no release.
                 yield PairFact(TESTED, mask & ~1, of, known, cites, own)
 
 
@@ -626,6 +626,6 @@ def _sides(binding: Binding, inside: int, everything: int) -> tuple[tuple[str, i
     """What a fact says of the releases it admits, and of all others."""
     outside = everything & ~inside
     if binding.evidence == words.UNKNOWN:
-        # What a list that nobody read leaves out it does not refuse, and what it admits it does not promise.
+        # A list that was not read neither refuses what it leaves out nor promises what it admits.
         return ((_UNREAD, outside),)
     return (ALLOWED, inside), (REFUSED, outside)

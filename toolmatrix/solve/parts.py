@@ -251,9 +251,9 @@ def _unneeded(reachable: Reachable, target: str, name: str, naming: _Naming) -> 
 
 
 def _named(reachable: Reachable, component: str, withdrawn: int) -> int:
-    """The withdrawn releases that the request names exactly: who does gets them, as pip does with `==` (PEP 592).
+    """The withdrawn releases that the request names exactly, which it gets, as from pip with `==` (PEP 592).
 
-    Of what is no package, who admits none but withdrawn ones, such as a series that has ended, names these.
+    Except for packages, a selector of withdrawn releases alone, such as a series that has ended, names these.
     """
     releases = 0
     for (_, name), allowed in reachable.asked.items():
@@ -266,7 +266,7 @@ def _named(reachable: Reachable, component: str, withdrawn: int) -> int:
         for clauses in scale.parse(ask.selector):
             for clause in clauses:
                 mask = scale.bit(clause.text) or scale.mask(((clause,),))
-                # A series stands for each release of its own: who names 2.7.18 names 2.7.
+                # A series includes its releases: 2.7.18 names 2.7.
                 if clause.operator in _EXACTLY and not mask & (mask - 1):
                     releases |= mask
     return releases & withdrawn

@@ -188,7 +188,7 @@ def limiting(index: Index, subject: str, about: str) -> Iterator[tuple[int, int]
     for group in index.component(subject).binding_groups:
         if group.kind == "limits" and group.component == about:
             for mask, allowed in zip(group.masks, group.alloweds, strict=True):
-                # Of what nobody read nothing is admitted but absence; of what was read in part, what is known.
+                # Of what was not read only absence is admitted; of what was read in part, what is known.
                 if group.evidence != UNKNOWN or allowed & ~1:
                     yield mask, allowed
 
@@ -283,9 +283,9 @@ def _out_by(facts: ComponentFacts, days: list[tuple[str, int]]) -> Iterator[tupl
 
 
 def stands_on_framework(index: Index, component: str) -> bool:
-    """True if who asks for a component installs a framework with it."""
+    """True if installing a component installs a framework with it."""
     components, facts = index.header["components"], index.component(component)
-    # An image holds its framework: nobody installs that.
+    # An image carries its framework, which is not installed.
     carried = {name for group in facts.row_groups if group.carried for name in group.components[1:]}
     return any(
         group.kind == "requires"
@@ -296,7 +296,7 @@ def stands_on_framework(index: Index, component: str) -> bool:
 
 
 def _leading(assembly: Assembly) -> str:
-    """What others are taken for: the framework that was asked for, else what stands on one."""
+    """What others are chosen for: the requested framework, else what requires one."""
     components, wanted = assembly.header["components"], assembly.request.wanted
     frameworks = (name for name in wanted if components[name]["framework"])
     standing = (name for name in wanted if stands_on_framework(assembly.index, name))
@@ -323,7 +323,7 @@ def _support(
 _CONTEXT = (*SEVERAL, "distro")
 """Where the result runs: nothing older is wanted for it, and facts refuse what does not run there."""
 MOST = 8
-"""So many anchors are told apart: with all of them a release ranks below what any row says of chosen components."""
+"""Most anchors that count: with all of them a release ranks below what any row says of chosen components."""
 
 
 class Anchor(NamedTuple):
@@ -341,7 +341,7 @@ class Anchors:
         self.reachable = reachable
         self.target = target
         components = reachable.header["components"]
-        # Who names a release, or a range without the newest.
+        # A named release, or a range without the newest.
         self.named = [
             ask
             for ask in reachable.asks(target)
@@ -438,7 +438,7 @@ def _could_hold(reachable: Reachable, target: str, conditions: Mapping[str, int]
 
 
 def _admitting(reachable: Reachable, target: str, subject: str, other: str) -> tuple[int, int]:
-    """The releases of a subject whose facts admit what is named, and those of which nobody read whether they do."""
+    """The releases of a subject whose facts admit what is named, and those for which that was not read."""
     requested, admitted, unread = reachable.asked[target, other], 0, 0
     for binding in reachable.component(subject).about(other, -1):
         if binding.kind != "needs" and _could_hold(reachable, target, binding.conditions):

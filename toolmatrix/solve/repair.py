@@ -37,7 +37,7 @@ _OPTION_COST = {
     "target": 16,
     "with": 0,
 }
-# Who named a machine or an accelerator has it: another one is no way out, unless what was named cannot be at all.
+# A named machine or accelerator exists: another one is no repair, unless the named one cannot work at all.
 _PLACES = ("target", "accelerator")
 # Names without an order are tried one by one, each by solving. Of more than these none is nearer than another: devices
 # and base images have hundreds. A distribution is tried however many there are, since each is a different machine.

@@ -1,4 +1,4 @@
-"""A request: wanted and held components, targets and devices, and how to choose. No wording, no I/O.
+"""A request: wanted and given components, targets and devices, and how to choose. No wording, no I/O.
 
 The default accelerator is part of the search: where none gives no answer, one that the target can have may.
 """
@@ -57,7 +57,7 @@ class Stipulation(Value):
 class Request(Value):
     """A whole request, one or several targets solved together.
 
-    `recipe` is what the answer is built by, which sets the `stipulations`; empty where nobody said.
+    `recipe` is what the answer is built by, which sets the `stipulations`; empty where none is named.
     `oldest` are components whose older releases are preferred. `apart` are (target, codegen arch or device)
     that mean another of several targets. `products` are (device, product) of devices that were named by a product.
     `lone` were to be aligned, and at most one target can have them.
@@ -99,9 +99,9 @@ class Request(Value):
         return dict(self.products).get(device, device)
 
     def words(self) -> tuple[str, ...]:
-        """The words that ask the same again: read where nothing else is set, they make this request.
+        """The arguments that repeat the request: read where nothing else is set, they make the same one.
 
-        Defaults are left out, so that they are found anew; so is `keep`, which no words say.
+        Defaults are left out, to be chosen again; so is `keep`, which has no argument.
         """
         # A build that is named is two lines of one text, and a component may be asked for on each of several targets.
         arguments = [*dict.fromkeys(ask.text for ask in self.asks if not ask.option)]
@@ -131,9 +131,9 @@ _NONE = "none"
 
 
 def with_default_accelerators(index: Index, request: Request) -> Iterator[Request]:
-    """The request, then the same with accelerators on targets for which nobody named one, the fewest first.
+    """The request, then the same with accelerators on targets without a named one, the fewest first.
 
-    An accelerator is never left out by itself: who gets no answer with it has to ask for none.
+    A named accelerator is never dropped: `--accelerator none` has to be requested.
     """
     yield request
     alternatives = [(ask, *_others(index, ask)) for ask in request.asks]

@@ -1,6 +1,6 @@
-"""Solves a request and says of every chosen version how well it is known and which facts speak for it.
+"""Solves a request and rates how well each chosen version is known, with the facts that support it.
 
-Deaf and mute: what comes out are values and numbers of records in the index; wording is made in `report`.
+Pure computation: results are values and record numbers of the index; `report` writes the sentences.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Cite(NamedTuple):
 
 
 class Rival(NamedTuple):
-    """A claim that says otherwise, its evidence, and the claim that decided: both by their records."""
+    """A contradicting claim, its evidence, and the claim that decided: both by their records."""
 
     rival: int
     evidence: str
@@ -59,7 +59,7 @@ class Rival(NamedTuple):
 
 
 class Choice(Value):
-    """One component of an answer; `disputed` are claims that say otherwise."""
+    """One component of an answer; `disputed` are claims that contradict it."""
 
     target: str
     component: str
@@ -140,7 +140,7 @@ def attempt(index: Index, request: Request) -> Resolution | Assembly:
     """
     first, *others = with_default_accelerators(index, request)
     refused = _attempt(index, first)
-    # Where no accelerator helps, the reasons are those of the default: the others would speak of what nobody named.
+    # Where no accelerator helps, explain the default: the others would blame accelerators that the request never named.
     for other in others if isinstance(refused, Assembly) else ():
         answer = _attempt(index, other)
         if isinstance(answer, Resolution):
@@ -224,7 +224,7 @@ def _known(assembly: Assembly, rounds: int = -1) -> _Solved | Assembly:
         weak += _touching_nogoods(assembly, solution.values, touching)
         if not weak:
             return assembly, solution.values
-        # Who tries a change offers what is soon known to be good, and nothing else.
+        # A trial of a change gives up early: only a change that is quickly confirmed is offered.
         rounds -= 1
         if not rounds:
             break
@@ -321,7 +321,7 @@ def _supported(
 def _touching_nogoods(
     assembly: Assembly, values: tuple[int, ...], touching: Iterable[Touching]
 ) -> list[Statement]:
-    """Nogoods of the pairs of releases of which nobody can say that they go together."""
+    """Nogoods for the pairs of releases that are not known to work together."""
     stated = []
     of_target: dict[str, Relations] = {}
     for pair in touching:
@@ -532,12 +532,12 @@ class JudgedTarget:
         )
 
     def known(self, variable: Variable, claims: Sequence[Claim]) -> tuple[list[Cite], str]:
-        """The facts that speak for a choice, and how well it is known by them."""
+        """The facts that support a choice, and the evidence that they give it."""
         head = self.components[variable.component]
         if head["variant_of"]:
             return self.released(variable)
         if variable.number not in self.tied and not head["flag"]:
-            # No fact ties it to the request: any other release would do as well, as far as anybody knows.
+            # No fact ties it to the request: as far as is known, any other release would do as well.
             return [Cite(self.release(variable), words.UNKNOWN, ())], words.UNKNOWN
         # What was asked for first is there for that reason, and for no fact.
         if variable.component in self.wanted[:1]:
@@ -552,7 +552,7 @@ class JudgedTarget:
             ]
             if carried:
                 return carried, _best(carried)
-        # A subject chosen later, such as an image that carries the toolkit, was chosen to fit: it does not speak.
+        # A subject chosen later, such as an image that carries the toolkit, was chosen to fit: it is no evidence.
         before = [(owner, binding) for owner, binding in claims if owner.number < variable.number]
         required = [
             cite
@@ -572,13 +572,13 @@ class JudgedTarget:
         decisive: list[Cite] = []
         bit, floor = self.bits[variable.number], self.components[variable.component]["floor"]
         for owner, binding in before:
-            # What does not admit the release was let go, as nobody knows it, and does not speak for it.
+            # A limit that does not admit the release was dropped as unknown, and does not support it.
             if binding.kind == "limits" and binding.allowed & bit:
                 if only_excludes(self.index, variable.component, binding.cites):
                     continue
                 cites = self.cites(binding.cites, self.bits[owner.number], variable)
                 limited += cites
-                # Of several floors, that one speaks on which the release stands.
+                # Of several floors the one at the chosen release decides.
                 if floor and not binding.allowed & (bit - 1) & ~1:
                     decisive += cites
         return decisive or limited

@@ -1,4 +1,4 @@
-"""Soft reasons: pairs of what was asked for that rows speak about, but never together: nobody tested them."""
+"""Soft reasons: pairs of requested components that have tested rows, but none for these releases together."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def untested(index: Index, request: Request) -> list[Untested]:
             ]
             for other in variables if about else ():
                 both = [(row, masks[other.number]) for row, masks in about if other.number in masks]
-                # Who tested both tested other releases of them; where no row names both there is nothing to compare.
+                # Rows that name both name other releases of them; where no row names both there is nothing to compare.
                 met = _wanted(assembly, target, other)
                 if other is not variable and both and not any(mask & met for _, mask in both):
                     cites = _cites(assembly, [row for row, _ in both], target, variable, other)
@@ -91,7 +91,7 @@ def _requested(assembly: Assembly, target: str) -> list[Variable]:
             variable is not None
             and variable not in requested
             and not components[ask.component]["given"]
-            # What a recipe needs nobody asked for.
+            # What a recipe needs was not requested.
             and ask.option != "recipe"
         ):
             requested.append(variable)

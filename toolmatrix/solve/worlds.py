@@ -1,7 +1,7 @@
 """Worlds: what a refusal cannot rule out, as it speaks of known releases alone and earlier ones exist.
 
 A list of releases that was read whole is closed by that, and so is the time after the day on which it was read. Where
-an index lists more releases than are known there are others before the first: nobody read them, and nothing is said.
+an index lists more releases than are known there are others before the first, which were not read.
 """
 
 from __future__ import annotations
