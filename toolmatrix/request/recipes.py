@@ -222,7 +222,7 @@ def _packaged(recipe: Recipe, book: Book) -> Stipulation:
         subject="distro",
         when=(("distro", "*"),),
         one_of=tuple(distro.when for distro in distros),
-        text=f"packages can be installed in an image {_methods([distro.when for distro in distros])}",
+        text=f"packages can be installed {_methods([distro.when for distro in distros])}",
         at=_positions(distros),
     )
 
@@ -244,7 +244,7 @@ def _installations(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipula
             when=((name, "*"),),
             one_of=tuple(dict.fromkeys(whens)),
             brought=name not in recipe.tools,
-            text=f"{name} can be installed in an image {methods}"
+            text=f"{name} can be installed {methods}"
             if entries
             else f"there is no way to install {name} in an image",
             at=_positions(entries) or (_shortened(book.path),),
