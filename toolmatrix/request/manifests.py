@@ -178,7 +178,8 @@ class _Reader:
         name = plain(item.name)
         match = called.image(name)
         carried = {key: value for key, value in match.groupdict().items() if value} if match else {}
-        spans = {key: _of_tag(item, name, match, key) for key in carried} if match else {}
+        start = item.name.find(name)
+        spans = {key: item.text[start:].group(match, key) for key in carried} if match else {}
         if BASE in self.components and name in self.names.scale(BASE).versions:
             carried = dict(self.carried(name))
         elif not match:
@@ -399,7 +400,8 @@ class _Reader:
             self.add("python", f"=={series}", item, f"the Python {series} that pip uses")
             return
         system = [item for item in items if item.kind == SYSTEM]
-        others = [item for item in system if _is_python(item)]
+        matches = filter(None, (called.system(item.name) for item in system))
+        others = any("python" in match.re.groupindex for match in matches)
         own = [item for item in system if called.brings_python(item.name)]
         conda = any(item.kind == CONDA for item in items)
         # Several may be there, and it is unknown which of them pip installs for.
@@ -434,15 +436,6 @@ def _tightest(names: Names, parts: Sequence[AskedPart]) -> list[AskedPart]:
         )
 
     return [part for at, part in enumerate(parts) if not implied(at)]
-
-
-def _is_python(item: Item) -> bool:
-    match = called.system(item.name)
-    return match is not None and "python" in match.re.groupindex
-
-
-def _of_tag(item: Item, name: str, match: re.Match[str], group: str) -> Traced:
-    return item.text[item.name.find(name) :].group(match, group)
 
 
 def _series(specifier: str) -> str:

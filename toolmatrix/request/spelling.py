@@ -319,11 +319,13 @@ def arch(names: Names, name: str) -> str:
 
         capability = products.exactly(name, names.scale("device").versions)
         if not capability and products.find(names.index, name):
+            from shlex import quote
+
             raise NothingMatched(
                 f"`--arch {name}`: unknown codegen arch",
                 expected="a codegen arch",
                 found=f"`{name}`, which is a device",
-                help=f"did you mean `--device {_quoted(name)}`?",
+                help=f"did you mean `--device {quote(name)}`?",
             )
         if capability:
             about = f"`--device {name}` names the device that code runs on"
@@ -333,12 +335,6 @@ def arch(names: Names, name: str) -> str:
         found=f"`{name}`",
         help=about,
     )
-
-
-def _quoted(word: str) -> str:
-    import shlex
-
-    return shlex.quote(word)
 
 
 def distro(names: Names, text: str) -> str:

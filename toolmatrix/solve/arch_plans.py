@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.flags import PTX
-from toolmatrix.solve.pairs import ALLOWED, SAYS, TESTED, RequestFacts, bits_of
+from toolmatrix.solve.pairs import ALLOWED, SAYS, TESTED, RequestFacts
+from toolmatrix.solve.parts import bits_of
 from toolmatrix.solve.preferences import limits
 from toolmatrix.value import NamedTuple, Value
 
@@ -249,8 +250,7 @@ class Planner:
         return fewest(self.devices, knows, machine=kind == MACHINE) or 0
 
     def _worth(self, kind: str, cover: int) -> tuple[int, ...]:
-        how = [device.best(cover)[1] for device in self.devices]
-        native, own = len(how) - how.count(COMPILED), how.count(EXACT)
+        native, own, _ = _worth(self.devices, cover)
         few = -cover.bit_count()
         # A toolkit that makes machine code for more of the devices is worth further archs where machine code was asked
         # for. The mask comes last: it is greater where archs of higher rank are in it, and makes the choice certain.

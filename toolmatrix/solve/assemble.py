@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import ComponentHead
     from toolmatrix.solve.parts import TestedRow
     from toolmatrix.solve.request import Request
 
@@ -381,19 +380,16 @@ class Assembly(Reachable):
         # Of releases without a known build the matrix says what they compute on. What a hidden component says of
         # another is where that comes from: all that is packaged comes before what was not read. Where a distribution is
         # not named, one whose packages were read comes before others.
-        components = self.header["components"]
-        built = {head["variant_of"] for head in components.values()}
-        statements = self.statements
-        return {
-            number
-            for number in self.unread
-            if _is_last(components, built, statements[number].subject, statements[number].component)
-            or self._is_elsewhere(statements[number])
-        }
+        return {number for number in self.unread if self._is_last(self.statements[number])}
 
-    def _is_elsewhere(self, statement: Statement) -> bool:
-        """True if a statement is about distributions, of which the request names none."""
-        return statement.subject == "distro" and (statement.target, "distro") not in self.asked
+    def _is_last(self, statement: Statement) -> bool:
+        subject, about = statement.subject, statement.component
+        head = self.header["components"][subject]
+        return (
+            (subject == "distro" and (statement.target, subject) not in self.asked)
+            or (about == "accelerator" and bool(self.index.builds_of(subject)))
+            or (head["hidden"] and head["under"] == about)
+        )
 
     def without(self, numbers: Sequence[int]) -> Assembly:
         """The same without some statements."""
@@ -514,12 +510,3 @@ def assembled(index: Index, request: Request, *, whole: bool = False) -> Assembl
         last = _last = None
         last = _last = Assembly(index, request, whole=whole)
     return last
-
-
-def _is_last(
-    components: Mapping[str, ComponentHead], built: set[str], subject: str, about: str
-) -> bool:
-    head = components[subject]
-    return (subject in built and about == "accelerator") or (
-        head["hidden"] and head["under"] == about
-    )

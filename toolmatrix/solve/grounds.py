@@ -108,7 +108,8 @@ def lines(assembly: Assembly, core: Sequence[int], pins: Sequence[Pin] = ()) -> 
             stipulated[target, origin] = CoreLine(target=target, stipulation=origin)
         elif isinstance(origin, Closed):
             key = (target, origin.kind, statement.subject)
-            closed[key] = closed.get(key, 0) | dict(statement.terms)[_number(assembly, statement)]
+            number = assembly.by_name[target, statement.subject][0].number
+            closed[key] = closed.get(key, 0) | dict(statement.terms)[number]
         elif (fact := statement.binding) is not None:
             same = facts.setdefault((target, fact.kind, statement.subject, statement.component), [])
             same.append(fact)
@@ -241,10 +242,6 @@ def _separation(
         values=(least,) if least else (),
         clashing=_named(assembly, component, masks[component]),
     )
-
-
-def _number(assembly: Assembly, statement: Statement) -> int:
-    return assembly.by_name[statement.target, statement.subject][0].number
 
 
 def _closed(assembly: Assembly, kind: str, name: str, mask: int) -> Incompatibility:

@@ -12,6 +12,8 @@ accelerator, from) is where facts hold and not what they are about.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from toolmatrix.facts.evidence import REPORTED, UNKNOWN
 from toolmatrix.facts.records import PURE, RUN_TIME, UNOPENED_CODE
 from toolmatrix.solve.parts import SEVERAL
@@ -102,7 +104,7 @@ class Relations:
             return INDEPENDENT, ""
         # A floor, such as that of a driver, promises all that is newer.
         forward = self.heads[name]["floor"] or self.heads[other]["floor"]
-        if not forward and (self._names(name, other) or self._names(other, name)):
+        if not forward and (other in self._mentioned(name) or name in self._mentioned(other)):
             return TOUCHING, UNJOINED
         # Packages require packages: what a tool goes with is in facts about it.
         tool = self._is_tool(name) or self._is_tool(other)
@@ -135,7 +137,7 @@ class Relations:
             if self.assembly.request.devices and self._is_unopened(component):
                 yield Touching(self.target, component, "device", UNOPENED, decides=True, tested=0)
             for other, reason in self._dependencies(component):
-                if other in requested or not self._holds(other):
+                if other in requested or self._bit(other) == 1:
                     continue
                 # Whether other code leads to it is dearer to ask, and mostly need not be.
                 relation, _ = self.between(component, other)
@@ -235,9 +237,8 @@ class Relations:
         """Whether a part holds device code without any fact that names its devices."""
         head = self.heads[component]
         computes = head["code"] == UNOPENED_CODE and head["accelerators"]
-        return bool(computes) and not any(
-            self._names_here(component, name, known=False) for name in SEVERAL
-        )
+        named = self._mentioned_here(component, known=False)
+        return bool(computes) and named.isdisjoint(SEVERAL)
 
     def _may_use_tools(self, name: str) -> bool:
         """Whether a part may need a tool of which no fact speaks: another tool, what is built, or what was not read."""
@@ -260,7 +261,7 @@ class Relations:
         turned = (
             not self._is_bound(name, other)
             if reason == BOUND
-            else not self._names(name, other)
+            else other not in self._mentioned(name)
             if reason == UNJOINED
             else self._is_read(name)
         )
@@ -277,11 +278,7 @@ class Relations:
             # What a recipe needs was not requested.
             if ask.option in ("", "with") and self.heads[ask.component]["scheme"] != "names"
         )
-        return [name for name in names if self._holds(name)]
-
-    def _holds(self, name: str) -> bool:
-        variable = self.variables.get(name)
-        return variable is not None and self.values[variable.number] != 0
+        return [name for name in names if self._bit(name) > 1]
 
     def _is_bound(self, name: str, other: str) -> bool:
         return other in self._against(name)
@@ -291,6 +288,7 @@ class Relations:
         return [other for other in self.heads[name]["against"] if other != PYTHON]
 
     def _bit(self, name: str) -> int:
+        """The chosen release of a component as a mask: 1 where it is absent."""
         variable = self.variables.get(name)
         return 1 if variable is None else 1 << self.values[variable.number]
 
@@ -313,16 +311,13 @@ class Relations:
             return True
         if not self._is_read(name):
             return False
-        return other == PYTHON or not (self._is_tool(other) or self._names_here(name, other))
+        return other == PYTHON or not (self._is_tool(other) or other in self._mentioned_here(name))
 
     def _is_read(self, name: str) -> bool:
         return bool(self.assembly.component(name).complete & self._bit(name))
 
-    def _names(self, name: str, other: str) -> bool:
-        """Whether a fact about some release of a component or a build speaks of another, where the answer is."""
-        return other in self._mentioned(name)
-
     def _mentioned(self, subject: str) -> set[str]:
+        """The components that facts about any release of a component or its builds name, where the answer is."""
         if subject not in self._named:
             names = self._named[subject] = set()
             for name in self.assembly.index.with_builds(subject):
@@ -340,14 +335,8 @@ class Relations:
                         names.update(missed or (*group.named, *group.conditions))
         return self._named[subject]
 
-    def _names_here(self, name: str, other: str, *, known: bool = True) -> bool:
-        """Whether a fact about this release or its builds speaks of another component, in whatever context.
-
-        What the wheel of a release asks for a build of it does as well.
-        """
-        return other in self._mentioned_here(name, known=known)
-
     def _mentioned_here(self, subject: str, *, known: bool = True) -> set[str]:
+        """The components that facts about this release or its builds name, in whatever context."""
         if (subject, known) not in self._named_here:
             self._named_here[subject, known] = {
                 about
@@ -385,13 +374,17 @@ class Relations:
 
     def _read_rows(self) -> None:
         rows, self._unread_rows = self._unread_rows, ()
-        self._tested(rows)
+        variables = self.assembly.variables
+        for row in rows:
+            # What a vendor ships in one image goes together as well.
+            self._join(
+                variables[number].component
+                for number, mask, _ in row.terms
+                if mask >> self.values[number] & 1 and self.values[number]
+            )
 
     def _read_claims(self) -> None:
         claims, self._unread_claims = self._unread_claims, {}
-        self._claimed(claims)
-
-    def _claimed(self, claims: Claims) -> None:
         for about, spoken in claims.items():
             name = self.assembly.variables[about].component
             # What runs where is asked of the facts that say so.
@@ -466,17 +459,6 @@ class Relations:
             return None
         return not all(index.claim(cite.record).selector == "*" for cite in cites)
 
-    def _tested(self, rows: Iterable[TestedRow]) -> None:
-        variables = self.assembly.variables
-        for row in rows:
-            named = [
-                variables[number].component
-                for number, mask, _ in row.terms
-                if mask >> self.values[number] & 1 and self.values[number]
-            ]
-            # What a vendor ships in one image goes together as well.
-            self._join(named)
-
     def _join(self, names: Iterable[str]) -> None:
         for pair in self._pairs(names):
             self._limits[pair] = True
@@ -488,8 +470,9 @@ class Relations:
 
     def _pairs(self, names: Iterable[str]) -> Iterator[frozenset[str]]:
         # A build speaks for what it is a build of.
-        own = [*{self.heads[name]["variant_of"] or name for name in names}]
-        return (frozenset((one, other)) for place, one in enumerate(own) for other in own[:place])
+        return map(
+            frozenset, combinations({self.heads[name]["variant_of"] or name for name in names}, 2)
+        )
 
     def _reaches(self, start: str, goal: str) -> bool:
         """Whether other code leads by facts from bound code to its base: what goes with torch has its toolkit.

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from copy import copy
 from itertools import product
+from math import prod
 
 from toolmatrix.errors import UsageError
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.assemble import Reachable
 from toolmatrix.solve.engine.conflict import combinations, excludes, excluding, explain
 from toolmatrix.solve.grounds import core
-from toolmatrix.solve.parts import Closed, Pin, only_excludes
+from toolmatrix.solve.parts import Closed, Pin, bits_of, only_excludes
 from toolmatrix.solve.preferences import limits
 from toolmatrix.solve.request import Ask
 from toolmatrix.solve.resolve import Resolution, attempt
@@ -234,6 +235,7 @@ class _Grid:
 
     def cell(self, row: int, column: int) -> GridCell:
         """Hard facts decide; a tested row says yes with its own evidence where no hard fact does."""
+        both = 2 << row | 2 << column
         allowing = [statement for statement in self.hard if statement.speaks(row, column)]
         refusing = [statement for statement in allowing if not statement.admits(row, column)]
         soft = [statement for statement in self.soft if statement.speaks(row, column)]
@@ -248,8 +250,8 @@ class _Grid:
             # That something was not read refuses nothing: it only leaves open what others allow.
             best = max(refusing, key=lambda statement: words.rank(statement.evidence))
             # What follows from facts about both is cited for both.
-            both = (row, column) if len(best.cites) > 1 else (column if best.turned else row,)
-            records = best.records or self.cited(best.cites, *both)
+            subjects = both if len(best.cites) > 1 else 2 << (column if best.turned else row)
+            records = best.records or self.touching(best.cites, subjects)
             verdict = "unknown" if best.evidence == words.UNKNOWN else "no"
             return GridCell(word=verdict, evidence=best.evidence, records=records)
         allowing = [statement for statement in allowing if statement.evidence != words.UNKNOWN]
@@ -261,27 +263,13 @@ class _Grid:
         if not admitting:
             return GridCell(word="unknown", evidence=words.UNKNOWN, records=())
         best = max(admitting, key=lambda statement: words.rank(statement.evidence))
-        records = best.records or self.cited(best.cites, row, column)
+        records = best.records or self.touching(best.cites, both)
         return GridCell(word="yes", evidence=best.evidence, records=records)
-
-    def cited(self, numbers: Iterable[int], *releases: int) -> tuple[int, ...]:
-        bits = 0
-        for release in releases:
-            bits |= 2 << release
-        return self.touching(numbers, bits)
 
     def touching(self, numbers: Iterable[int], bits: int) -> tuple[int, ...]:
         """The records of some cites that are about any of some releases of their subjects."""
         cites = [cite for number in numbers for cite in self.assembly.index.cites(number)]
         return tuple(cite.record for cite in cites if cite.touches(bits))
-
-
-def bits_of(mask: int) -> Iterator[int]:
-    """Each bit of a mask that is set, the lowest first."""
-    while mask:
-        bit = mask & -mask
-        mask ^= bit
-        yield bit
 
 
 LIMIT = 20_000
@@ -305,9 +293,7 @@ def grid_cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
     problem = assembly.problem()
     sides = [_admitted(assembly, target, variable, problem) for variable in variables]
     # Counted before anything is made: the product may be of millions.
-    count = 1
-    for side in sides:
-        count *= len(side)
+    count = prod(map(len, sides))
     if count > LIMIT:
         raise UsageError(
             "too many combinations",

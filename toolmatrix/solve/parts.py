@@ -288,7 +288,7 @@ def _withdrawn(
             for mask, allowed in zip(group.masks, group.alloweds, strict=True):
                 if allowed & ~withdrawn & ~1 or (allowed & allowed - 1 and not mask & brings):
                     continue
-                for bit in _bits(allowed):
+                for bit in bits_of(allowed & ~1):
                     by = pins.setdefault(bit, {})
                     by[owner.number] = by.get(owner.number, 0) | mask
     # Releases that the same pin are one nogood.
@@ -302,8 +302,8 @@ def _withdrawn(
         yield tuple(sorted([(variable.number, bits), *unpinned]))
 
 
-def _bits(mask: int) -> Iterator[int]:
-    mask &= ~1
+def bits_of(mask: int) -> Iterator[int]:
+    """Each bit of a mask that is set, the lowest first."""
     while mask:
         yield mask & -mask
         mask &= mask - 1

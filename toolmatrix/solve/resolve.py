@@ -394,11 +394,7 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
 
 def targets_of(assembly: Assembly, values: tuple[int, ...]) -> dict[str, JudgedTarget]:
     """A solution, target by target."""
-    chosen = {v.number: assembly.version(v, values[v.number]) for v in assembly.variables}
-    return {
-        target: JudgedTarget(assembly, target, values, chosen)
-        for target in assembly.request.targets
-    }
+    return {target: JudgedTarget(assembly, target, values) for target in assembly.request.targets}
 
 
 def _hidden(assembly: Assembly, values: tuple[int, ...]) -> Iterator[Pin]:
@@ -411,25 +407,19 @@ def _hidden(assembly: Assembly, values: tuple[int, ...]) -> Iterator[Pin]:
 class JudgedTarget:
     """One target of an answer, judged: one pass over the facts of what was chosen, then each choice by itself."""
 
-    def __init__(
-        self,
-        assembly: Assembly,
-        target: str,
-        values: tuple[int, ...],
-        chosen: Mapping[int, str | None],
-    ) -> None:
+    def __init__(self, assembly: Assembly, target: str, values: tuple[int, ...]) -> None:
         self.assembly = assembly
         self.index = assembly.index
         self.components = assembly.header["components"]
         self.target = target
         self.wanted = assembly.request.wanted
         self.values = values
-        self.chosen = chosen
         named = assembly.by_name
         self.variables = [
             v for v in assembly.variables if v in named.get((target, v.component), ())
         ]
-        self.bits = {variable.number: 1 << values[variable.number] for variable in self.variables}
+        self.chosen = {v.number: assembly.version(v, values[v.number]) for v in self.variables}
+        self.bits = {v.number: 1 << values[v.number] for v in self.variables}
         # By instance: most targets have the one of number 0 alone.
         self._bits_by_name: dict[int, dict[str, int]] = {}
         self.claims: dict[int, list[tuple[Variable, Binding]]] = {}
@@ -442,7 +432,7 @@ class JudgedTarget:
                 if mask >> values[number] & 1:
                     self._naming.setdefault(number, []).append(row)
         for variable in self.variables:
-            if chosen[variable.number] is not None:
+            if self.chosen[variable.number] is not None:
                 self.gather(variable)
         self.edges = joined_variables(assembly, target, self.claims, self.rows, values)
         # The variables whose releases facts tie to the request.

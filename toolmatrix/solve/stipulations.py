@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import chain, product
 
-from toolmatrix.solve.parts import SEVERAL, Statement
+from toolmatrix.solve.parts import Statement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.assemble import Reachable
+    from toolmatrix.solve.parts import Variable
     from toolmatrix.solve.request import Stipulation
 
     Terms = Mapping[int, int]
@@ -98,38 +99,31 @@ def _conjunction(combination: Iterable[Terms]) -> Terms | None:
 
 def _meeting(reachable: Reachable, target: str, condition: tuple[str, str]) -> Literal:
     """The ways in which a condition holds: one for each of several archs or devices."""
-    component, selector = condition
-    mask = reachable.mask(component, selector)
-    several = _several(reachable, target, component)
-    if several:
-        return tuple({number: mask & ~1} for number in several if mask & ~1)
-    variable = reachable.pick(target, component)
-    if variable is None:
+    mask, variables = _terms(reachable, target, condition)
+    if not variables:
         return ({},) if mask & 1 else ()
-    return ({variable.number: mask & (2 << variable.count) - 1},)
+    return tuple({v.number: mask & (2 << v.count) - 1} for v in variables)
 
 
 def _breaking(reachable: Reachable, target: str, condition: tuple[str, str]) -> Literal:
     """The ways in which a condition does not hold."""
+    mask, variables = _terms(reachable, target, condition)
+    if not variables:
+        return () if mask & 1 else ({},)
+    return ({v.number: (2 << v.count) - 1 & ~mask for v in variables},)
+
+
+def _terms(
+    reachable: Reachable, target: str, condition: tuple[str, str]
+) -> tuple[int, list[Variable]]:
+    """What a condition admits, and the variables that it is about, none where they are absent."""
     component, selector = condition
     mask = reachable.mask(component, selector)
-    several = _several(reachable, target, component)
-    if several:
-        variables = reachable.variables
-        return ({number: (2 << variables[number].count) - 1 & ~(mask & ~1) for number in several},)
-    variable = reachable.pick(target, component)
-    if variable is None:
-        return () if mask & 1 else ({},)
-    rest = (2 << variable.count) - 1 & ~mask
-    return ({variable.number: rest},) if rest else ()
-
-
-def _several(reachable: Reachable, target: str, component: str) -> list[int]:
     # Codegen archs and devices that are asked for are never absent, and a condition holds where one of them meets it.
-    if component not in SEVERAL:
-        return []
-    numbers = reachable.multi_instance[target].get(component, ())
-    return [reachable.instance(target, component, number).number for number in sorted(numbers)]
+    if numbers := reachable.multi_instance[target].get(component):
+        return mask & ~1, [reachable.instance(target, component, n) for n in sorted(numbers)]
+    variable = reachable.pick(target, component)
+    return mask, [] if variable is None else [variable]
 
 
 def _builds(reachable: Reachable, target: str) -> dict[str, list[Terms]]:
