@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from toolmatrix.errors import BeyondMatrix, NothingMatched, ReleasedLater, UsageError
 from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.solve.parts import union
 from toolmatrix.solve.request import Ask
 
 TYPE_CHECKING = False
@@ -317,11 +318,7 @@ def build_asks(names: Names, package: str, selector: str, text: str, option: str
 
 
 def _installed(facts: ComponentFacts, fits: Callable[[str], bool]) -> int:
-    builds = 0
-    for package, mask in facts.packages.items():
-        if fits(package):
-            builds |= mask
-    return builds
+    return union(mask for package, mask in facts.packages.items() if fits(package))
 
 
 def _extra(names: Names, facts: ComponentFacts, extra: str) -> int:

@@ -13,9 +13,9 @@ from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.request.fields import Fields, given, settled
 from toolmatrix.request.names import OPERATORS, Names, is_piece, joined
-from toolmatrix.solve.parts import SEVERAL
+from toolmatrix.solve.parts import SEVERAL, union
 from toolmatrix.solve.preferences import limiting, limits, stands_on_framework
-from toolmatrix.solve.request import Ask, Request
+from toolmatrix.solve.request import Ask, Request, allowed_accelerators
 from toolmatrix.solve.resolve import Resolution, attempt, possible
 from toolmatrix.value import Value
 
@@ -112,10 +112,11 @@ def published(
 
 def _built(names: Names, component: str, left: int, fixed: Mapping[str, str]) -> tuple[str, int]:
     builds = names.index.builds_of(component)
-    matching = 0
-    for binding in names.index.component(builds).about(component, -1) if builds else ():
-        matching |= binding.mask if binding.allowed & left else 0
-    return builds, _left(names, builds, matching, fixed) if builds else 0
+    if not builds:
+        return "", 0
+    bindings = names.index.component(builds).about(component, -1)
+    matching = union(binding.mask for binding in bindings if binding.allowed & left)
+    return builds, _left(names, builds, matching, fixed)
 
 
 def running(index: Index, builds: str, left: int, devices: Sequence[str]) -> int:
@@ -385,10 +386,7 @@ def _machines(names: Names, devices: Sequence[str], products: Sequence[tuple[str
     """The machines that can have all of some devices, as a mask: a board with a CPU is one kind of machine."""
     machines = -1
     for device in devices:
-        bit = names.scale("device").bit(device)
-        for binding in names.index.component("device").about("machine", bit):
-            if binding.kind == "limits":
-                machines &= binding.allowed
+        machines &= limits(names.index, "device", "machine", names.scale("device").bit(device))
     if products:
         from toolmatrix.request import spelling
 
@@ -400,7 +398,8 @@ def _machines(names: Names, devices: Sequence[str], products: Sequence[tuple[str
 
 def _accelerator(target: str, asks: Sequence[Ask], from_: str, names: Names, codegen: str) -> str:
     """The default accelerator: the target's own where something asked for has it, or that of a build or device."""
-    if codegen and _takes(names, target, codegen):
+    bit = names.scale("accelerator").bit(codegen) if codegen else 0
+    if bit and allowed_accelerators(names.index, target) & bit:
         return codegen
     own = names.index.header["targets"][target]["accelerator"]
     for ask in asks:
@@ -422,14 +421,6 @@ def _accelerator(target: str, asks: Sequence[Ask], from_: str, names: Names, cod
     return "none"
 
 
-def _takes(names: Names, target: str, accelerator: str) -> bool:
-    bit = names.scale("target").bit(target)
-    return all(
-        binding.allowed & names.scale("accelerator").bit(accelerator)
-        for binding in names.index.component("target").about("accelerator", bit)
-    )
-
-
 def _accelerators(ask: Ask, names: Names) -> set[str]:
     """The accelerators that something asked for computes on; of builds their own."""
     head = names.components[ask.component]
@@ -437,18 +428,14 @@ def _accelerators(ask: Ask, names: Names) -> set[str]:
         return set(head["accelerators"])
     scale = names.scale("accelerator")
     wanted = names.scale(ask.component).select(ask.selector)
-    can = 0
-    for binding in names.index.component(ask.component).about("accelerator", wanted):
-        # That a build also runs without its accelerator is no reason to ask for none.
-        can |= binding.allowed & ~scale.bit("none")
-    return {*scale.named(can)} - {"none"}
+    bindings = names.index.component(ask.component).about("accelerator", wanted)
+    # That a build also runs without its accelerator is no reason to ask for none.
+    return {*scale.named(union(binding.allowed for binding in bindings))} - {"none"}
 
 
 def _codegen_accelerator(names: Names, archs: Sequence[str], devices: Sequence[str]) -> str:
     """The accelerator of codegen archs and devices, as the toolkit has it that makes their code; empty if not one."""
-    mask = 0
-    for arch in archs:
-        mask |= names.scale("arch").bit(arch)
+    mask = union(map(names.scale("arch").bit, archs))
     for device in devices:
         bit = names.scale("device").bit(device)
         for binding in names.index.component("device").about("arch", bit):

@@ -85,9 +85,7 @@ VOCABULARIES = {
         unheard=("xpu", "sycl", "oneapi", "vulkan", "metal", "mps", "opencl", "tpu", "npu"),
         advice={"gpu": "`cuda` is for GPUs of NVIDIA, `rocm` for those of AMD"},
     ),
-    "prefer": Vocabulary(
-        synonyms={"latest": "newest", "highest": "newest", "lowest": "oldest"},
-    ),
+    "prefer": Vocabulary(synonyms={"latest": "newest", "highest": "newest", "lowest": "oldest"}),
     "distro": Vocabulary(unheard=_OTHER_SYSTEMS),
 }
 

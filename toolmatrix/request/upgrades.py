@@ -126,8 +126,7 @@ class _Environment:
         # Newer than on each target: otherwise one would move up, and another down.
         for version in releases.values():
             newer &= scale.select(f">{version}")
-        for position, date in enumerate(facts.dates) if at else ():
-            newer &= -1 if not date or date <= at else ~(2 << position)
+        newer &= ~sum(2 << i for i, date in enumerate(facts.dates) if at and date > at)
         if not newer:
             return Upgrade(component=component, held=releases, newest="")
         newest = facts.versions[newer.bit_length() - 2]

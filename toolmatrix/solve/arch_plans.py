@@ -10,7 +10,7 @@ from __future__ import annotations
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.pairs import ALLOWED, SAYS, TESTED, RequestFacts
-from toolmatrix.solve.parts import bits_of
+from toolmatrix.solve.parts import bits_of, union
 from toolmatrix.solve.preferences import limits
 from toolmatrix.value import NamedTuple, Value
 
@@ -201,11 +201,10 @@ class Planner:
         # Every plan asks for the same archs again, and each answer is a pass over the claims.
         self._partners: dict[int, Partner] = {}
         # Without its runtime a device is of no use, whatever the compiler knows.
-        refused = 0
-        boards = RequestFacts(index, request, "device")
-        for device in devices:
-            bit = index.scale("device").bit(device.device)
-            refused |= boards.at(bit).partner(toolkit).refused
+        boards, bit = RequestFacts(index, request, "device"), index.scale("device").bit
+        refused = union(
+            boards.at(bit(device.device)).partner(toolkit).refused for device in devices
+        )
         self.requested = own.mask
         self.releases = own.mask & ~refused
 
@@ -224,9 +223,7 @@ class Planner:
 
     def plans(self) -> tuple[list[ArchPlan], list[NoPlan]]:
         """The plans, each once, and the kinds that there is none for."""
-        relevant = 0
-        for device in self.devices:
-            relevant |= device.machine | device.ptx
+        relevant = union(device.machine | device.ptx for device in self.devices)
         # Releases that know the same archs have the same plans.
         together: dict[int, int] = {}
         for release in bits_of(self.releases):
@@ -275,9 +272,7 @@ class Planner:
             # One release has to make all of the archs, so that it is known as well as the arch that is known worst.
             evidence = words.weakest(self._evidence(arch, release) for arch in bits_of(archs))
             toolkits[evidence] = toolkits.get(evidence, 0) | release
-        refused = 0
-        for arch in bits_of(archs):
-            refused |= self.known(arch).refused
+        refused = union(self.known(arch).refused for arch in bits_of(archs))
         planned = {device.device for device in self.devices}
         others = {}
         for name in self.index.component("device").versions:

@@ -204,11 +204,7 @@ class Demand:
         return cover.mask
 
     def cover(
-        self,
-        answer: JudgedTarget,
-        variable: Variable,
-        here: Sequence[_Speaker],
-        kinds: set[int],
+        self, answer: JudgedTarget, variable: Variable, here: Sequence[_Speaker], kinds: set[int]
     ) -> _Speaker | None:
         """What is heard for a choice instead of other ways: a row, else a requirement, else a limit."""
         values, number = answer.values, variable.number

@@ -16,7 +16,7 @@ from itertools import combinations
 
 from toolmatrix.facts.evidence import REPORTED, UNKNOWN
 from toolmatrix.facts.records import PURE, RUN_TIME, UNOPENED_CODE
-from toolmatrix.solve.parts import SEVERAL
+from toolmatrix.solve.parts import SEVERAL, union
 from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
@@ -350,19 +350,15 @@ class Relations:
 
     def _releases(self, builds: str, name: str) -> int:
         """The chosen release of a component, or the builds of it, as a mask."""
-        bit, mask = self._bit(name), 0
+        bit = self._bit(name)
         if builds == name:
             return bit
-        for binding in self.assembly.component(builds).about(name, -1):
-            mask |= binding.mask if binding.allowed & bit else 0
-        return mask
+        bindings = self.assembly.component(builds).about(name, -1)
+        return union(binding.mask for binding in bindings if binding.allowed & bit)
 
     def _built_from(self, builds: str, name: str, mask: int) -> int:
         """The releases of a component of which some builds are, as a mask."""
-        releases = 0
-        for binding in self.assembly.component(builds).about(name, mask):
-            releases |= binding.allowed
-        return releases
+        return union(fact.allowed for fact in self.assembly.component(builds).about(name, mask))
 
     def _meets(self, conditions: Mapping[str, int]) -> bool:
         # What the answer does not hold is absent.

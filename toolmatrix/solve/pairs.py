@@ -24,7 +24,7 @@ from toolmatrix.facts import evidence as words
 from toolmatrix.solve.assemble import Reachable
 from toolmatrix.solve.engine.conflict import combinations, excludes, excluding, explain
 from toolmatrix.solve.grounds import core
-from toolmatrix.solve.parts import Closed, Pin, bits_of, only_excludes
+from toolmatrix.solve.parts import Closed, Pin, bits_of, only_excludes, union
 from toolmatrix.solve.preferences import limits
 from toolmatrix.solve.request import Ask
 from toolmatrix.solve.resolve import Resolution, attempt
@@ -81,6 +81,12 @@ def joins(index: Index, binding: Binding) -> bool:
     return any(index.claim(cite.record).selector != "*" for cite in cited)
 
 
+def _certain(left: Mapping[str, int], conditions: Mapping[str, int]) -> bool:
+    """True if conditions hold whatever else is chosen, as only the given context can ensure."""
+    # What is not reached is absent.
+    return all(not left.get(name, 1) & ~mask for name, mask in conditions.items())
+
+
 class _Statement(NamedTuple):
     """Facts or a row about the pair, as masks of their subject and the other; `turned`: columns are the subject.
 
@@ -107,6 +113,7 @@ class _Grid:
     def __init__(self, assembly: Assembly, target: str, rows: str, columns: str) -> None:
         self.assembly = assembly
         self.target = target
+        self.left = assembly.remaining[target]
         self.hard: list[_Statement] = []
         self.soft: list[_Statement] = []
         for subject, other, turned in ((rows, columns, False), (columns, rows, True)):
@@ -126,13 +133,13 @@ class _Grid:
         component = self.assembly.component(subject)
         for fact in component.bindings:
             binds = fact.component == other and fact.kind in ("requires", "limits")
-            if binds and self.certain(fact.conditions) and joins(self.assembly.index, fact):
+            if binds and _certain(self.left, fact.conditions) and joins(self.assembly.index, fact):
                 about = fact.mask, fact.allowed, fact.evidence
                 self.hard.append(_Statement(*about, (fact.cites,), turned, ()))
         if other == "device" and self.of(subject):
             self.hard += self.running(subject, turned=turned)
         for group in component.row_groups:
-            if other in group.components[1:] and self.certain(group.conditions):
+            if other in group.components[1:] and _certain(self.left, group.conditions):
                 position = group.components.index(other, 1)
                 known = words.weaker(group.evidence, group.evidences[position])
                 for mask, allowed, cites in zip(
@@ -153,7 +160,11 @@ class _Grid:
         ]
         worst = words.weakest(fact.evidence for fact in known)
         for fact in self.assembly.component(builds).bindings:
-            if fact.component == "arch" and fact.kind == "limits" and self.certain(fact.conditions):
+            if (
+                fact.component == "arch"
+                and fact.kind == "limits"
+                and _certain(self.left, fact.conditions)
+            ):
                 # Bit 0 is no arch, and a device of which no fact says what it runs runs nothing that is known.
                 archs = fact.allowed & ~1
                 fits = sum(2 << at for at, mask in enumerate(runs) if mask > 0 and mask & archs)
@@ -163,8 +174,7 @@ class _Grid:
 
     def installed(self) -> bool:
         """True if the request admits nothing but what was built before."""
-        left = self.assembly.remaining[self.target].get("from", -1)
-        return left == self.assembly.scale("from").bit("wheel")
+        return self.left.get("from", -1) == self.assembly.scale("from").bit("wheel")
 
     def through_builds(self, subject: str, other: str, *, turned: bool) -> None:
         """What follows for the releases of a component from what facts say of its builds and another one."""
@@ -204,12 +214,12 @@ class _Grid:
         """The builds of the releases asked for that are for the machine and accelerator of the target."""
         heads, of, mask = self.assembly.header["components"], self.of(builds), -1
         requested = self.assembly.asked.get((self.target, of), -1)
-        left = {**self.assembly.remaining[self.target], of: requested}
+        left = {**self.left, of: requested}
         for fact in self.assembly.component(builds).bindings:
             about = fact.component
             # What else a build requires is a question of the cells.
             given = fact.kind != "needs" and (about == of or heads[about]["given"])
-            if given and self.certain(fact.conditions) and not fact.allowed & left[about]:
+            if given and _certain(self.left, fact.conditions) and not fact.allowed & left[about]:
                 mask &= ~fact.mask
         return mask
 
@@ -226,12 +236,6 @@ class _Grid:
             for position, date in enumerate(facts.dates)
             if usable >> position + 1 & 1 and not (at and date > at)
         ]
-
-    def certain(self, conditions: Mapping[str, int]) -> bool:
-        """True if conditions hold whatever else is chosen: only the fixed context can promise that."""
-        # What is not reached is absent, for good.
-        left = self.assembly.remaining[self.target]
-        return all(not left.get(name, 1) & ~mask for name, mask in conditions.items())
 
     def cell(self, row: int, column: int) -> GridCell:
         """Hard facts decide; a tested row says yes with its own evidence where no hard fact does."""
@@ -411,9 +415,7 @@ class Partner(Value):
         for evidence in words.WORDS:
             # A release belongs to the first word that has it: worse evidence for the same adds nothing.
             facts = [fact for fact in self.facts if fact.says == says and fact.evidence == evidence]
-            mask = 0
-            for fact in facts:
-                mask |= fact.mask & left
+            mask = union(fact.mask for fact in facts) & left
             if mask:
                 yield evidence, mask, [fact for fact in facts if fact.mask & mask]
                 left &= ~mask
@@ -437,9 +439,6 @@ def partners_of(index: Index, component: str, requests: Sequence[Request]) -> Pa
     cases = [RequestFacts(index, request, component) for request in requests]
     # A way in which the releases asked about cannot be there says nothing of what goes with them.
     cases = [case for case in cases if case.mask]
-    mask = 0
-    for case in cases:
-        mask |= case.mask
     heads = index.header["components"]
     # What is given says where a result runs: it is a condition of the question, and no answer to it.
     names = [name for name, head in heads.items() if name != component and not head["given"]]
@@ -447,7 +446,7 @@ def partners_of(index: Index, component: str, requests: Sequence[Request]) -> Pa
     needs = {tuple(names): None for case in cases for names in case.needs()}
     return Partners(
         component=component,
-        mask=mask,
+        mask=union(case.mask for case in cases),
         requests=tuple(case.request for case in cases),
         partners=tuple(partners),
         needs=tuple(needs),
@@ -492,19 +491,13 @@ class RequestFacts:
         possible = all(self.usable(name) & self.left[name] for name in given)
         self.mask = self.usable(component) & self.asked if possible else 0
 
-    def certain(self, conditions: Mapping[str, int]) -> bool:
-        """True if conditions hold whatever else is chosen; what is not reached is absent."""
-        return all(not self.left.get(name, 1) & ~mask for name, mask in conditions.items())
-
     def usable(self, component: str) -> int:
         """The releases that are out, not withdrawn, and possible where the result runs."""
         facts, at = self.index.component(component), self.request.at
         # Bit 0 of a mask stands for a component that is absent, and no release.
         mask = ((2 << len(facts.versions)) - 2) & ~facts.yanked
-        for position, date in enumerate(facts.dates) if at else ():
-            # An empty date comes before every day: a release without one counts as out.
-            if date > at:
-                mask &= ~(2 << position)
+        # An empty date comes before every day: a release without one counts as out.
+        mask &= ~sum(2 << i for i, date in enumerate(facts.dates) if at and date > at)
         given = {name for name, head in self.heads.items() if head["given"]}
         for binding in self.hard(facts):
             if binding.component in given and not binding.allowed & self.left[binding.component]:
@@ -520,14 +513,14 @@ class RequestFacts:
         """The hard facts of a component that name releases of others."""
         for binding in facts.bindings:
             known = words.rank(binding.evidence) >= self.floor
-            if binding.kind != "needs" and known and self.certain(binding.conditions):
+            if binding.kind != "needs" and known and _certain(self.left, binding.conditions):
                 yield binding
 
     def needs(self) -> Iterator[Sequence[str]]:
         """The components that the subject needs at any version, alternatives together."""
         for binding in self.index.component(self.component).bindings:
             wanted = binding.kind == "needs" and binding.mask & self.mask
-            if wanted and self.certain(binding.conditions):
+            if wanted and _certain(self.left, binding.conditions):
                 yield binding.alternatives
 
     def at(self, mask: int) -> RequestFacts:
@@ -597,7 +590,7 @@ class RequestFacts:
     def _tested(self, group: RowGroup, position: int, subject: str) -> Iterator[PairFact]:
         known = words.weaker(group.evidence, group.evidences[position])
         # Rank 0 is unknown: such a row is no evidence.
-        if words.rank(known) < max(self.floor, 1) or not self.certain(group.conditions):
+        if words.rank(known) < max(self.floor, 1) or not _certain(self.left, group.conditions):
             return
         for own, other, cites in zip(
             group.subjects, group.columns[position], group.cites, strict=True

@@ -213,9 +213,7 @@ def withdrawal_statements(reachable: Reachable) -> Iterator[Statement]:
         facts = reachable.component(name)
         if reachable.header["components"][name]["hidden"] and (target, name) not in reachable.asked:
             yield from _unneeded(reachable, target, name, naming)
-        later = 0
-        for position, date in enumerate(facts.dates if day else ()):
-            later |= 2 << position if date > day else 0
+        later = sum(2 << i for i, date in enumerate(facts.dates if day else ()) if date > day)
         withdrawn = facts.yanked and facts.yanked & ~_named(reachable, name, facts.yanked)
         for variable in variables if later or withdrawn else ():
             # An aligned variable is one on all targets.
@@ -300,6 +298,14 @@ def _withdrawn(
     for pin, bits in alike.items():
         unpinned = [(v, (2 << reachable.variables[v].count) - 1 & ~mask) for v, mask in pin]
         yield tuple(sorted([(variable.number, bits), *unpinned]))
+
+
+def union(masks: Iterable[int]) -> int:
+    """All bits that are set in any of some masks."""
+    bits = 0
+    for mask in masks:
+        bits |= mask
+    return bits
 
 
 def bits_of(mask: int) -> Iterator[int]:

@@ -19,7 +19,7 @@ from toolmatrix.facts.records import PURE
 from toolmatrix.solve.engine import Support
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.known import names_releases
-from toolmatrix.solve.parts import EVIDENCE, SEVERAL
+from toolmatrix.solve.parts import EVIDENCE, SEVERAL, union
 from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
@@ -451,9 +451,8 @@ def _admitting(reachable: Reachable, target: str, subject: str, other: str) -> t
 
 def _built(reachable: Reachable, target: str, wanted: str, other: str) -> int:
     """The releases of which some build is made for what is named."""
-    releases, name = 0, reachable.index.builds_of(wanted)
-    if (target, name) in reachable.by_name:
-        builds, _ = _admitting(reachable, target, name, other)
-        for binding in reachable.component(name).about(wanted, builds):
-            releases |= binding.allowed
-    return releases
+    name = reachable.index.builds_of(wanted)
+    if (target, name) not in reachable.by_name:
+        return 0
+    builds, _ = _admitting(reachable, target, name, other)
+    return union(binding.allowed for binding in reachable.component(name).about(wanted, builds))

@@ -11,7 +11,7 @@ from itertools import combinations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.parts import SEVERAL
-from toolmatrix.solve.request import Ask
+from toolmatrix.solve.request import Ask, allowed_accelerators
 from toolmatrix.solve.resolve import Unsatisfiable, supported, supported_release
 from toolmatrix.value import Value
 
@@ -211,10 +211,7 @@ class _RepairSearch:
         """The request on another target, which brings its own context and accelerator."""
         head = self.index.header["targets"][new.selector]
         context = head["context"]
-        bit = self.index.scale("target").bit(new.selector)
-        can = self.index.scale("accelerator").select("*")
-        for binding in self.index.component("target").about("accelerator", bit):
-            can &= binding.allowed
+        able = allowed_accelerators(self.index, new.selector)
         asks = []
         for ask in request.asks:
             # Only a request with one target moves: each line that names a target names that one.
@@ -225,7 +222,7 @@ class _RepairSearch:
                 elif ask.option == "accelerator" and ask.implied:
                     # Devices keep their accelerator where the target can have it.
                     own = request.devices and self.index.scale("accelerator").bit(ask.selector)
-                    accelerator = ask.selector if own and own & can else head["accelerator"]
+                    accelerator = ask.selector if own and own & able else head["accelerator"]
                     ask = ask.replace(selector=accelerator, text=f"--accelerator {accelerator}")
             asks.append(ask)
         return request.replace(asks=tuple(dict.fromkeys(asks)), targets=(new.selector,))
@@ -341,6 +338,4 @@ def _recoded(request: Request, old: Ask, new: Ask | None) -> Request:
     changed = tuple(
         new_name for name in names for new_name in (instead if name == old.selector else (name,))
     )
-    if old.option == "arch":
-        return request.replace(archs=changed)
-    return request.replace(devices=changed)
+    return request.replace(**{f"{old.option}s": changed})

@@ -170,16 +170,19 @@ def _having(index: Index, asks: Sequence[Ask], accelerators: Mapping[str, str]) 
                 yield here
 
 
+def allowed_accelerators(index: Index, target: str) -> int:
+    """The accelerators that a target can have, as a mask."""
+    allowed, bit = -1, index.scale("target").bit(target)
+    for binding in index.component("target").about("accelerator", bit):
+        allowed &= binding.allowed
+    return allowed
+
+
 def _others(index: Index, ask: Ask) -> Iterator[Ask]:
     if ask.component != "accelerator" or not ask.implied or ask.selector != _NONE:
         return
     # What the target cannot have would only be refused once more.
-    names = index.scale("accelerator")
-    able = -1
-    for binding in index.component("target").about(
-        "accelerator", index.scale("target").bit(ask.target)
-    ):
-        able &= binding.allowed
+    names, able = index.scale("accelerator"), allowed_accelerators(index, ask.target)
     for name in names.versions:
         if name != _NONE and able & names.bit(name):
             yield ask.replace(selector=name, text=f"--accelerator {name}")

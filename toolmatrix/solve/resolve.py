@@ -9,14 +9,7 @@ from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import MINIMUM
 from toolmatrix.solve.assemble import Assembly, assembled
 from toolmatrix.solve.engine import Conflict, settle, solve
-from toolmatrix.solve.known import (
-    BOUND,
-    UNJOINED,
-    Relations,
-    closure,
-    joined_variables,
-    roots,
-)
+from toolmatrix.solve.known import BOUND, UNJOINED, Relations, closure, joined_variables, roots
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, Statement, expand_rows, only_excludes
 from toolmatrix.solve.request import with_default_accelerators
 from toolmatrix.value import NamedTuple, Value

@@ -59,6 +59,8 @@ Determinism
 
 from __future__ import annotations
 
+from toolmatrix.value import NamedTuple
+
 from .search import Search
 
 TYPE_CHECKING = False
@@ -302,32 +304,20 @@ class Ranking:
         return best
 
 
-class Solution:
+class Solution(NamedTuple):
     """The best solution: one candidate index for each variable."""
 
-    __slots__ = ("values",)
-
-    def __init__(self, values: tuple[int, ...]) -> None:
-        self.values = values
-
-    def __repr__(self) -> str:
-        return f"Solution({self.values})"
+    values: tuple[int, ...]
 
 
-class Conflict:
+class Conflict(NamedTuple):
     """There is no solution: these nogoods, by index, already exclude each other.
 
     Where none was ``chosen`` from, consequences alone led there, in whatever order candidates would have been taken.
     """
 
-    __slots__ = ("chosen", "core")
-
-    def __init__(self, core: tuple[int, ...], chosen: bool) -> None:
-        self.core = core
-        self.chosen = chosen
-
-    def __repr__(self) -> str:
-        return f"Conflict({self.core})"
+    core: tuple[int, ...]
+    chosen: bool
 
 
 def ranking(problem: Problem, order: str) -> Ranking:
