@@ -116,7 +116,7 @@ def given(words: Iterable[str]) -> dict[str, Any]:
 def settled(fields: Fields, index: Index) -> Fields:
     """The fields with the words that the matrix and the options know for those that were written.
 
-    Raises BadValue with the name of the field, and CannotSay for a word of which no fact speaks.
+    Raises BadValue with the name of the field, and CannotSay for a word that no fact covers.
     """
     changes: dict[str, Any] = {}
     for name in (*DECLARED, "prefer", "min_evidence"):

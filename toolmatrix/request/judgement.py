@@ -1,4 +1,4 @@
-"""A judged manifest: what it asks for as lines of a request, what facts say of each, and an edit of it."""
+"""A judged manifest: its requirements as lines of a request, what facts say about each, and an edit of it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def older(index: Index, component: str, *selectors: str) -> bool:
     scale = index.scale(component)
     if index.header["components"][component]["scheme"] == "names" or not scale.versions:
         return False
-    # Each bound, and what lies just above it, stands for all that is between bounds.
+    # Each bound, and what lies just above it, represents all that is between bounds.
     bounds = {
         clause.text
         for selector in selectors
@@ -162,7 +162,7 @@ FINE, REFUSED, UNKNOWN = "fine", "refused", "unknown"
 
 
 class JudgedPair(NamedTuple):
-    """What facts say of two parts: `says` is fine, refused or unknown, `evidence` the best that speaks for it."""
+    """What facts say of two parts: `says` is fine, refused or unknown, `evidence` the best that supports it."""
 
     one: AskedPart
     other: AskedPart
@@ -253,7 +253,7 @@ class JudgedFile(Value):
 
     @property
     def refusals(self) -> tuple[ManifestRefusal, ...]:
-        """All that is refused in it, and all of which there is no wheel."""
+        """All that is refused in it, and all without a wheel."""
         return self.judged.refusals if self.judged else ()
 
     @property
@@ -271,7 +271,7 @@ class JudgedFile(Value):
         return "yes" if self.count(FINE) else "unknown"
 
     def count(self, says: str) -> int:
-        """The number of pairs of which facts say so."""
+        """The number of pairs with this verdict."""
         return sum(pair.says == says for pair in self.judged.pairs()) if self.judged else 0
 
     @property

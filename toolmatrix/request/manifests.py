@@ -221,7 +221,7 @@ class _Reader:
         # `arch` and `cuda` are packages of the index too, and none of what the matrix calls so.
         is_package = name in header["packages"] or name in called.packages()
         component = known or (self.names.called(name) if is_package else "")
-        # What the matrix does not speak of at all is no news: most packages are none of its components.
+        # Most packages are no components of the matrix, and are not reported.
         if component not in self.components:
             return
         if component == "python":

@@ -54,7 +54,7 @@ class Names:
         return [Ask(component=component, selector=selector, text=text, option=option)]
 
     def split(self, text: str) -> tuple[str, str]:
-        """The name and the selector of one word; `latest` is any release, of which the newest is taken."""
+        """The name and the selector of one word; `latest` is any release, and the newest is chosen."""
         check_length(text)
         # An operator or a blank ends the name: `gcc>=11`, `tensorflow 2.6.5`.
         cut = next(
@@ -188,7 +188,7 @@ class Names:
         """True if the clauses contradict each other whatever is released: no bound of theirs satisfies them all."""
         if self.components[component]["scheme"] == "names" or "," not in selector:
             return False
-        # Bounds that leave room leave it at one of them, just above one, or below all: a few versions stand for all.
+        # Bounds that leave room leave it at one of them, just above one, or below all: a few versions represent all.
         parsed = self.scale(component).parse(selector)
         tried = {"0", "99999"}
         for clause in (clause for clauses in parsed for clause in clauses):
@@ -301,7 +301,7 @@ def build_asks(names: Names, package: str, selector: str, text: str, option: str
         builds &= _installed(facts, lambda name: name.partition("[")[0] == plain)
     for extra in extras:
         builds &= _extra(names, facts, extra)
-    # The name of a build is `2.6.0+cu124@default/x86_64`, of which people write no more than the line.
+    # The name of a build is `2.6.0+cu124@default/x86_64`; people write no more than its line.
     if plus:
         builds &= names.scale(variant).select(f"*+{line}@*")
     if not builds:

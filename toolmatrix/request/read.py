@@ -162,7 +162,7 @@ def admits(ask: Ask, component: str, release: str, names: Names, fixed: Mapping[
 def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str] = ()) -> Request:
     """The request that fields make; `keep` are releases to prefer, `varied` the components that a grid goes through.
 
-    Raises UsageError, NothingMatched, and CannotSay for a word of which no fact speaks.
+    Raises UsageError, NothingMatched, and CannotSay for a word that no fact covers.
     """
     names, fields = Names(index), settled(fields, index)
     asks = list(_read_asks(names, fields, varied))

@@ -1,6 +1,6 @@
 """Words that the matrix does not know: what was probably meant, and the spellings that are read all the same.
 
-Names of packages of other indexes are read as what they stand for.
+Names of packages of other indexes are read as the components that they mean.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OTHER_MACHINES = (
 )
 _CUDA_TARGET = "a target is a machine: `--target x86` or `arm`, with `--accelerator cuda`"
 _NONE: Mapping[str, str] = {}
-# Systems whose packages and loaders are others than those of which facts speak.
+# Systems with other packages and loaders than those that facts cover.
 _OTHER_SYSTEMS = (
     *("windows", "win", "macos", "osx", "darwin", "freebsd"),
     *("alpine", "arch", "archlinux", "gentoo", "nixos", "void", "wolfi"),
@@ -50,8 +50,8 @@ _OTHER_SYSTEMS = (
 class Vocabulary(Value):
     """The words of an option besides those it takes.
 
-    `synonyms` are other words for these, `unheard` words that mean something of which no fact speaks, and `advice` says
-    of words that may mean several things what to write for each.
+    `synonyms` are other words for these, `unheard` words for what no fact covers, and `advice` says for
+    ambiguous words what to write for each meaning.
     """
 
     synonyms: Mapping[str, str] = _NONE
@@ -93,7 +93,7 @@ VOCABULARIES = {
 def pick(name: str, text: str, known: Sequence[str]) -> str:
     """The one of the `known` words of an option that is meant, which is not written as it is.
 
-    Raises BadValue, and CannotSay for a word of which no fact speaks.
+    Raises BadValue, and CannotSay for a word that no fact covers.
     """
     lower, vocabulary = text.lower(), VOCABULARIES.get(name) or Vocabulary()
     for word in (lower, vocabulary.synonyms.get(lower, "")):
@@ -368,7 +368,7 @@ def _ends(name: str, version: str) -> bool:
 def no_distro(names: Names, text: str) -> NothingMatched | CannotSay:
     """No distribution is called that: with those of the same number, or of the nearest name.
 
-    CannotSay for a system of which no fact speaks.
+    CannotSay for a system that no fact covers.
     """
     import re
 
@@ -378,7 +378,7 @@ def no_distro(names: Names, text: str) -> NothingMatched | CannotSay:
         return _unheard(
             "distro", text, "a distribution, as `toolmatrix matrix --rows distro` lists"
         )
-    # A name without a number is that of all of its kind, of which the last are preferred.
+    # A name without a number means all of its kind, and the last ones are preferred.
     family = [name for name in reversed(known) if word == text.lower() and name.startswith(word)]
     # Rebuilds of a distribution share its number: `almalinux9` suggests `rockylinux9`.
     number = re.fullmatch(r"\D*(\d+)(?:\.\d+)*", text)

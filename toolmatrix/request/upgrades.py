@@ -1,4 +1,4 @@
-"""What in a lock could move to a newer release, what would move with it, and what stands in the way.
+"""What in a lock could move to a newer release, what would move with it, and what prevents it.
 
 Each move is a request that was solved: the words of the answer with one release more, or with another in the place of
 the one that they name, and all other releases preferred as they were locked. Components of names have no newer ones.
@@ -35,7 +35,7 @@ class Moved(NamedTuple):
 
 
 class Newer(Value):
-    """A release that a component can have, by the words of which request, and what moves with it."""
+    """A release that a component can move to, the words of the request for it, and what moves with it."""
 
     version: str
     words: tuple[str, ...]

@@ -79,8 +79,8 @@ def exact(devices: Sequence[Runs], known: int) -> int | None:
 def fewest(devices: Sequence[Runs], known: int, *, machine: bool) -> int | None:
     """The fewest of the known archs that all devices run; None where one of them runs none.
 
-    With `machine` each device that can have machine code gets some. Of equally many the archs are taken of which more
-    devices run machine code, then code made for themselves, then those of higher rank.
+    With `machine` each device that can have machine code gets some. Of equally many, those are chosen whose machine
+    code more devices run, then code made for the devices themselves, then higher ranks.
     """
     options = []
     for device in devices:
@@ -165,7 +165,7 @@ class ArchPlan(Value):
 class NoPlan(NamedTuple):
     """A kind that no release of the toolkit is known to have, and the releases that know code for each device.
 
-    `open` are the releases of which no fact says that they lack code for one, so that there may be a plan with them.
+    `open` are the releases that no fact refuses for one, so that there may be a plan with them.
     """
 
     kind: str

@@ -296,7 +296,7 @@ def _of_facts(reachable: Reachable, *, silent: bool) -> list[Statement]:
         left = remaining[name]
         several = reachable.multi_instance[target]
         for group in reachable.component(name).binding_groups:
-            # Most limits speak of what is not reached, and bind nothing.
+            # Most limits are about what is not reached, and bind nothing.
             if group.component not in remaining and group.kind == "limits":
                 continue
             if not left & group.releases or (silent and group.evidence == UNKNOWN):
@@ -376,7 +376,7 @@ class Assembly(Reachable):
 
     @property
     def last(self) -> set[int]:
-        """The unread statements that are let go where it is not enough to let go of all others."""
+        """The unread statements that are dropped last: where dropping all others is not enough."""
         # Of releases without a known build the matrix says what they compute on. What a hidden component says of
         # another is where that comes from: all that is packaged comes before what was not read. Where a distribution is
         # not named, one whose packages were read comes before others.

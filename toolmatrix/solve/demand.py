@@ -1,7 +1,7 @@
 """A minimum of evidence: an answer that rests on less is refused, with the reason why its weak choices are weak.
 
-How well a choice is known is seen when an answer is judged. What is not known well enough becomes a nogood: the release
-beside what keeps every fact that would be enough from speaking for it. The search goes on with it, until an answer is
+An answer shows how well each choice is known. A choice that is not known well enough becomes a nogood: the release with
+whatever keeps every sufficient fact from supporting it. The search goes on with it, until an answer is
 known well enough or there is none. So `--min-evidence WORD` takes the best answer whose weakest evidence is that or
 better, and no other rule says what is enough.
 """
@@ -20,11 +20,11 @@ from toolmatrix.solve.resolve import JudgedTarget
 from toolmatrix.value import NamedTuple
 
 _BUILT, _REQUIRED, _TESTED, _LIMITED, _OWN, _RELEASED = range(6)
-"""In which way something speaks for a release; but for the second and third an earlier way is heard alone."""
+"""How something supports a release; except for the second and third, an earlier kind is used alone."""
 
 
 class _Speaker(NamedTuple):
-    """What may speak for the releases in `mask` of a component, where all `terms` hold; of a row its first one."""
+    """What may support the releases in `mask` of a component, where all `terms` hold; for a row its first one."""
 
     kind: int
     mask: int
@@ -38,7 +38,7 @@ class _Speaker(NamedTuple):
 
 
 class _Reason:
-    """Terms under which what would be enough does not speak; they hold in the answer that is judged."""
+    """Terms under which sufficient support does not apply; they hold in the answer at hand."""
 
     def __init__(self, sizes: Sequence[int], values: Sequence[int]) -> None:
         self.sizes = sizes
@@ -50,10 +50,10 @@ class _Reason:
         self.terms[variable] = self.terms.get(variable, self.sizes[variable]) & mask
 
     def refute(self, speaker: _Speaker) -> bool:
-        """Keep something from speaking by a term at which it does not hold; False if there is none."""
+        """Exclude a supporter by a term at which it does not hold; False if there is none."""
         if self.refuted(speaker):
             return True
-        # Each of these alone keeps it from speaking; which of them is taken decides how much the reason refuses.
+        # Each of these alone excludes it; the choice decides how much the reason refuses.
         clash = speaker.clash(self.values)
         if clash:
             # What is among the terms already makes it no longer.
@@ -62,14 +62,14 @@ class _Reason:
         return bool(clash)
 
     def refuted(self, speaker: _Speaker) -> bool:
-        """True if the terms keep it from speaking."""
+        """True if the terms exclude it."""
         return any(
             v in self.terms and not self.terms[v] & mask for v, mask in speaker.terms.items()
         )
 
 
 class Demand:
-    """The evidence that a request asks for, and all that may speak for a component of it."""
+    """The evidence that a request demands, and all that may support a component of it."""
 
     def __init__(self, assembly: Assembly) -> None:
         self.assembly = assembly
@@ -158,9 +158,9 @@ class Demand:
                         yield variable.number, {variable.number: mask, **terms}, about
 
     def reason(self, answer: JudgedTarget, variable: Variable) -> dict[int, int]:
-        """The terms under which a release is not known well enough, and all releases of which that is so."""
+        """The terms under which a release is not known well enough, and all releases for which that holds."""
         number, head = variable.number, self.components[variable.component]
-        # Builds, and what is wanted first, are known by their releases, whatever speaks of them.
+        # Builds, and what is wanted first, are known by their releases alone.
         if head["variant_of"] or variable.component in self.assembly.request.wanted[:1]:
             return {number: self.sizes[number] & ~1 & ~self.released(variable)}
         why = _Reason(self.sizes, answer.values)
@@ -174,7 +174,7 @@ class Demand:
             mask &= self.shadow(answer, variable, here, left, why)
             if not mask:
                 return self.whole(answer, {number, *_variables(speakers)})
-        # The same reason holds for all releases of which nothing else would be enough.
+        # The same reason holds for all releases without other sufficient support.
         unrefuted = {id(speaker) for speaker in left}
         for speaker in speakers:
             if speaker.enough and id(speaker) not in unrefuted and not why.refuted(speaker):
@@ -189,14 +189,14 @@ class Demand:
         left: Sequence[_Speaker],
         why: _Reason,
     ) -> int:
-        """The releases for which something weaker is heard instead of what is left, and adds why; 0 if nothing is."""
+        """The releases for which weaker support overrides what is left, and adds why; 0 if none does."""
         cover = self.cover(answer, variable, here, {speaker.kind for speaker in left})
         if cover is None:
             return 0
         for number, mask in cover.terms.items():
             why.add(number, mask)
         for row in filter(None, (speaker.row for speaker in left)):
-            # One that agrees in part would be heard if it agreed in full.
+            # One that agrees in part would count if it agreed in full.
             for number, mask, _ in row.terms:
                 if number < variable.number and not mask >> answer.values[number] & 1:
                     why.add(number, ~mask)
@@ -206,7 +206,7 @@ class Demand:
     def cover(
         self, answer: JudgedTarget, variable: Variable, here: Sequence[_Speaker], kinds: set[int]
     ) -> _Speaker | None:
-        """What is heard for a choice instead of other ways: a row, else a requirement, else a limit."""
+        """What supports a choice before other kinds do: a row, else a requirement, else a limit."""
         values, number = answer.values, variable.number
         holding = [s for s in here if not s.enough and s.row is None and not s.clash(values)]
         built = [s for s in holding if s.kind == _BUILT]
@@ -217,14 +217,14 @@ class Demand:
             return None
         if top is not None:
             terms = {v: mask for v, mask, _ in top.terms if mask >> values[v] & 1}
-            # As long as it agrees as it does, no row that agrees less is heard.
+            # As long as it agrees as it does, no row that agrees less counts.
             mask = terms.pop(number)
             # What is chosen later has no say in how a row ranks, but for the release that the row is about.
             terms = {v: part for v, part in terms.items() if v < number or v == top.owner}
             return _Speaker(_TESTED, mask, terms, enough=False, row=top)
         limited = [s for s in holding if s.kind == _LIMITED]
         if _LIMITED in kinds:
-            # Of several floors the one on which a release rests is heard.
+            # Of several floors the one at the release counts.
             bit = 1 << values[number]
             limited = [s._replace(mask=bit) for s in limited if not s.mask & bit - 1]
         return next(iter([*(s for s in holding if s.kind == _REQUIRED), *limited]), None)
@@ -232,7 +232,7 @@ class Demand:
     def top(
         self, answer: JudgedTarget, variable: Variable, here: Sequence[_Speaker]
     ) -> TestedRow | None:
-        """The row that is heard for a choice."""
+        """The row that ranks a choice."""
         number, values = variable.number, answer.values
         best: tuple[int, int] = (-1, 0)
         best_row = None
@@ -270,7 +270,7 @@ class Demand:
         }
 
     def speakers(self, target: str, variable: Variable) -> list[_Speaker]:
-        """What may speak for a component on a target, whatever is chosen."""
+        """What may support a component on a target, whatever is chosen."""
         key = target, variable.number
         if key not in self._speakers:
             self._speakers[key] = [
@@ -314,7 +314,7 @@ class Demand:
 
     def _tested(self, target: str, variable: Variable) -> Iterator[_Speaker]:
         """The rows that name a component behind another one."""
-        # A row ranks what is chosen after the first component that it joins, and speaks for that alone.
+        # A row ranks, and supports, only what is chosen after the first component that it joins.
         for row in self.rows(target):
             first, anchor_mask, _ = row.terms[0]
             for number, mask, worth in row.terms[1:]:
@@ -376,7 +376,7 @@ class Demand:
         return {named[name].number: mask for name, mask in conditions.items() if name in named}
 
     def cited(self, record: int) -> tuple[int, int]:
-        """The releases of which a claim behind a fact speaks well enough, and those of which another one does."""
+        """The releases for which a claim behind a fact is good enough, and those with weaker claims."""
         good = weak = 0
         for cite in self.assembly.index.cites(record):
             # What a minimum leaves unread says nothing of what it admits.
@@ -384,7 +384,7 @@ class Demand:
                 continue
             if words.rank(cite.evidence) >= self.least:
                 good |= cite.mask
-            # What is offered speaks for that alone.
+            # Offers are no evidence beyond themselves.
             elif self.assembly.index.record(cite.record).kind != "offers":
                 weak |= cite.mask
         return good, weak

@@ -112,7 +112,7 @@ def _archspec(
     name = cpu if cpu in TARGETS else cpu.replace("-", "_")
     if not compiler or name not in TARGETS:
         return (), "", f"--cpu {cpu}" if compiler else ""
-    # A series stands for its latest point release, which most packages of it hold: archspec compares full versions.
+    # A series means its latest point release, which most packages of it hold: archspec compares full versions.
     version = chosen[compiler] + (point if "." not in chosen[compiler] else "")
     try:
         flags = TARGETS[name].optimization_flags(compiler, version)

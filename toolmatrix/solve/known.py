@@ -86,7 +86,7 @@ class Relations:
         self._claims: dict[frozenset[str], list[tuple[str, Binding]]] = {}
         # Whether a fact that joins a pair limits its releases, or admits any; None where no fact joins it.
         self._limits: dict[frozenset[str], bool | None] = {}
-        # By component those of which a fact may speak together with it.
+        # By component those that some fact may join with it.
         self._neighbours: dict[str, set[str]] = {}
         # Read when a pair is first looked at, claims where rows do not join it: most answers hold none of either kind.
         self._unread_rows: Iterable[TestedRow] = rows
@@ -149,8 +149,8 @@ class Relations:
                     yield Touching(self.target, component, other, reason, decides, tested)
 
     def _suspects(self, requested: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """The pairs of what was asked for of which `between` may say more than independent, in its order."""
-        # Facts speak of few pairs: to look at each of those of hundreds of components takes longer than the search.
+        """The pairs of requested components that `between` may not call independent, in their order."""
+        # Facts are about few pairs: checking each pair of hundreds of components takes longer than the search.
         packages = {name for name in requested if not self._is_tool(name)}
         unread = {name for name in packages if not self._is_read(name)}
         positions = {name: position for position, name in enumerate(requested)}
@@ -241,7 +241,7 @@ class Relations:
         return bool(computes) and named.isdisjoint(SEVERAL)
 
     def _may_use_tools(self, name: str) -> bool:
-        """Whether a part may need a tool of which no fact speaks: another tool, what is built, or what was not read."""
+        """Whether a part may need a tool that no fact names: another tool, what is built, or what was not read."""
         head = self.heads[name]
         built = head["code"] != PURE and (head["framework"] or head["accelerators"])
         return (built and self._is_built()) or self._is_tool(name) or not self._is_read(name)
@@ -357,7 +357,7 @@ class Relations:
         return union(binding.mask for binding in bindings if binding.allowed & bit)
 
     def _built_from(self, builds: str, name: str, mask: int) -> int:
-        """The releases of a component of which some builds are, as a mask."""
+        """The releases of a component that some builds belong to, as a mask."""
         return union(fact.allowed for fact in self.assembly.component(builds).about(name, mask))
 
     def _meets(self, conditions: Mapping[str, int]) -> bool:
@@ -409,7 +409,7 @@ class Relations:
                 for component in pair:
                     (other,) = pair - {component}
                     joining += [True] if self._admitted(component, other) & self._bit(other) else []
-            # Of most pairs no fact speaks: these are not kept, as others are looked for among the rest.
+            # Most pairs have no fact: they are not cached, which keeps the rest small.
             if not joining and pair not in self._claims:
                 return None
             self._limits[pair] = any(joining) if joining else None
@@ -465,7 +465,7 @@ class Relations:
             self._neighbours.setdefault(name, set()).update(pair - {name})
 
     def _pairs(self, names: Iterable[str]) -> Iterator[frozenset[str]]:
-        # A build speaks for what it is a build of.
+        # A build counts as the component that it is a build of.
         return map(
             frozenset, combinations({self.heads[name]["variant_of"] or name for name in names}, 2)
         )
@@ -493,7 +493,7 @@ class Relations:
         return False
 
     def _leads(self, component: str, other: str) -> bool:
-        """Whether a part speaks of another itself, or a row of both, and not the other of it alone."""
+        """Whether a fact of a part, or a row of both, names another, and not only the other way round."""
         spoken = self._claims.get(frozenset((component, other)), ())
         about = self.assembly.index.with_builds(other)
         return not spoken or any(name in about for name, _ in spoken)

@@ -73,7 +73,7 @@ def grid(assembly: Assembly, target: str, rows: str, columns: str) -> Grid:
 
 
 def joins(index: Index, binding: Binding) -> bool:
-    """True if a hard fact speaks of releases: that one has to be there, whichever, joins no two of them."""
+    """True if a hard fact is about releases: that a component has to be there, whichever, joins no two."""
     everything = (2 << len(index.component(binding.component).versions)) - 2
     if binding.kind == "limits" or binding.allowed & everything != everything:
         return True
@@ -129,7 +129,7 @@ class _Grid:
             self.ever |= (fact.mask if fact.allowed > 1 else 0) if fact.turned else fact.allowed
 
     def gather(self, subject: str, other: str, *, turned: bool) -> None:
-        """The hard facts about the pair, and the rows that speak of both."""
+        """The hard facts about the pair, and the rows that name both."""
         component = self.assembly.component(subject)
         for fact in component.bindings:
             binds = fact.component == other and fact.kind in ("requires", "limits")
@@ -165,7 +165,7 @@ class _Grid:
                 and fact.kind == "limits"
                 and _certain(self.left, fact.conditions)
             ):
-                # Bit 0 is no arch, and a device of which no fact says what it runs runs nothing that is known.
+                # Bit 0 is no arch, and a device without facts about its archs runs nothing that is known.
                 archs = fact.allowed & ~1
                 fits = sum(2 << at for at, mask in enumerate(runs) if mask > 0 and mask & archs)
                 cites = fact.cites, *(limit.cites for limit in known)
@@ -410,7 +410,7 @@ class Partner(Value):
         return self.usable & ~(self.tested | self.allowed | self.refused)
 
     def by_evidence(self, says: str) -> Iterator[tuple[str, int, list[PairFact]]]:
-        """The releases of which one thing is said by the best evidence that says it, and the facts that do."""
+        """The releases with one verdict, by the best evidence for it, with its facts."""
         left = getattr(self, says)
         for evidence in words.WORDS:
             # A release belongs to the first word that has it: worse evidence for the same adds nothing.
@@ -494,7 +494,7 @@ class RequestFacts:
     def usable(self, component: str) -> int:
         """The releases that are out, not withdrawn, and possible where the result runs."""
         facts, at = self.index.component(component), self.request.at
-        # Bit 0 of a mask stands for a component that is absent, and no release.
+        # Bit 0 of a mask means that the component is absent, and is no release.
         mask = ((2 << len(facts.versions)) - 2) & ~facts.yanked
         # An empty date comes before every day: a release without one counts as out.
         mask &= ~sum(2 << i for i, date in enumerate(facts.dates) if at and date > at)
@@ -504,7 +504,7 @@ class RequestFacts:
                 mask &= ~binding.mask
         for name in given:
             for binding in self.hard(self.index.component(name)):
-                # It binds where it speaks of all that the request leaves of its subject.
+                # It binds where it covers all that the request leaves of its subject.
                 if binding.component == component and not self.left[name] & ~1 & ~binding.mask:
                     mask &= binding.allowed
         return mask

@@ -181,7 +181,7 @@ def expand_rows(
 
 
 def only_excludes(index: Index, component: str, cites: int) -> bool:
-    """True where claims only say which names do not go with something: that speaks for no other one."""
+    """True where claims only exclude names: that supports no other one."""
     return index.header["components"][component]["scheme"] == "names" and all(
         clause.startswith("!=")
         for cite in index.cites(cites)
@@ -273,8 +273,8 @@ def _named(reachable: Reachable, component: str, withdrawn: int) -> int:
 def _withdrawn(
     reachable: Reachable, variable: Variable, withdrawn: int, naming: _Naming
 ) -> Iterator[Nogood]:
-    # By release: the variables that pin it, and where. Nobody has to find what a build brings, and pip takes what is
-    # pinned: beside these, a withdrawn release is taken as well.
+    # By release: the variables that pin it, and where. A build brings its own, and pip installs what is pinned:
+    # with these, a withdrawn release is used as well.
     pins: dict[int, dict[int, int]] = {}
     for target in (variable.target,) if variable.target else reachable.request.targets:
         for name, group in naming.get(variable.component, ()) if withdrawn else ():

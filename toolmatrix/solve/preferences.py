@@ -267,7 +267,7 @@ def _declaring(index: Index, package: str, framework: str) -> int:
 
 
 def _out_by(facts: ComponentFacts, days: list[tuple[str, int]]) -> Iterator[tuple[int, int]]:
-    """The releases of a component whose series was out by some of the days, each with what these days stand for.
+    """The releases of a component whose series was out by some of the days, each with the mask of these days.
 
     The days are sorted; those by which the same series were out come as one.
     """
@@ -450,7 +450,7 @@ def _admitting(reachable: Reachable, target: str, subject: str, other: str) -> t
 
 
 def _built(reachable: Reachable, target: str, wanted: str, other: str) -> int:
-    """The releases of which some build is made for what is named."""
+    """The releases with a build for what is named."""
     name = reachable.index.builds_of(wanted)
     if (target, name) not in reachable.by_name:
         return 0

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     """A problem, and the candidates of its solution."""
 
 _TRIES = 8
-"""Answers of a changed request that are judged where some evidence is asked for."""
+"""Answers of a changed request that are tried where some evidence is demanded."""
 
 
 class Cite(NamedTuple):
@@ -169,7 +169,7 @@ def _without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]
     unread = [number for number in assembly.unread if number not in last]
     while isinstance(solution := solve((left := assembly.without(unread)).problem()), Conflict):
         core = [left.statements[number] for number in solution.core]
-        # Targets are independent: what has to be let go on one may be kept on the others.
+        # Targets are independent: what has to be dropped on one may stay on the others.
         clashing = {statement.target for statement in core}
         more = {
             number
@@ -177,7 +177,7 @@ def _without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]
             if assembly.statements[number].target in clashing
         }
         unread = [number for number in assembly.unread if number in more.union(unread)]
-        # A conflict without any of them stays one when they are let go.
+        # A conflict without any of them stays one when they are dropped.
         if not any(assembly.statements[number] in core for number in more):
             break
     return unread, solution
@@ -398,7 +398,7 @@ def _hidden(assembly: Assembly, values: tuple[int, ...]) -> Iterator[Pin]:
 
 
 class JudgedTarget:
-    """One target of an answer, judged: one pass over the facts of what was chosen, then each choice by itself."""
+    """One target of an answer with its evidence: one pass over the facts, then each choice by itself."""
 
     def __init__(self, assembly: Assembly, target: str, values: tuple[int, ...]) -> None:
         self.assembly = assembly
@@ -598,7 +598,7 @@ class JudgedTarget:
         return cites
 
     def cites(self, record: int, bit: int, about: Variable | None = None) -> list[Cite]:
-        """The claims behind a binding or row that speak of a subject release; of offers those that hold `about`."""
+        """The claims behind a binding or row that cover a subject release; of offers those that admit `about`."""
         candidate = bit.bit_length() - 1
         return [
             Cite(cited.record, cited.evidence, tuple(cited.rules))
@@ -629,7 +629,7 @@ class JudgedTarget:
                 rows.append(row)
         cites = []
         for row in rows:
-            # A row about this component speaks of all that it names, any other row here of this one alone.
+            # A row about this component is cited for all that it names, any other row here for this one alone.
             spoken = {variable.component}
             if row.subject == variable.component:
                 spoken |= {self.assembly.variables[term[0]].component for term in row.terms}

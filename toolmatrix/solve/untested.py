@@ -27,7 +27,7 @@ class Untested(Value):
 
 
 def untested(index: Index, request: Request) -> list[Untested]:
-    """The pairs of asked components for which rows exist, none of which holds for both."""
+    """The pairs of requested components that have rows, but none that holds for both."""
     named = {ask.component for ask in request.asks}.union(SEVERAL)
     # Rows of most components name none of the others: these need not be put together.
     if not any(

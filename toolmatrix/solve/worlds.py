@@ -1,4 +1,4 @@
-"""Worlds: what a refusal cannot rule out, as it speaks of known releases alone and earlier ones exist.
+"""Worlds: what a refusal cannot rule out, as it covers known releases alone and earlier ones exist.
 
 A list of releases that was read whole is closed by that, and so is the time after the day on which it was read. Where
 an index lists more releases than are known there are others before the first, which were not read.
@@ -26,7 +26,7 @@ _HIGH = ".9999"
 
 
 class Outside(Value):
-    """A component of which releases before the first known one may satisfy a request."""
+    """A component whose releases before the first known one may satisfy a request."""
 
     component: str
     first: str
@@ -59,7 +59,7 @@ def _runs_there(assembly: Assembly, component: str, release: str) -> bool:
     from toolmatrix.solve.resolve import Resolution, attempt
 
     components, request = assembly.header["components"], assembly.request
-    # Nobody asked for a default accelerator, but a device needs its own.
+    # A default accelerator was not requested, but a device needs its own.
     left_out = set() if request.devices or request.archs else {"accelerator"}
     context = [
         ask
@@ -141,7 +141,7 @@ def _below(version: str) -> str:
 
 
 def _open_components(assembly: Assembly, statements: Sequence[Statement]) -> Iterator[Outside]:
-    """The components of a core whose earlier releases nothing in it speaks of."""
+    """The components of a core whose earlier releases nothing in it covers."""
     index, components = assembly.index, assembly.header["components"]
     requested = {s.origin.component for s in statements if isinstance(s.origin, Ask)}
     subjects = {s.subject for s in statements if s.binding}
