@@ -267,10 +267,9 @@ class Alternative(Value):
     """Releases not taken for one reason.
 
     `kind`: `forbidden` (by the nogoods of `core`, given the request), `entangled` (no combination has them, for a
-    reason that takes many facts; `core` is what refuses them in the answer as it is), `later` (they go with
-    other choices than those made before; `core` is what refuses them then), `outranked` (a row supports what
-    was taken), `apart` (no source joins them with these `anchors`, as one does what was taken), `older` (otherwise
-    equal).
+    reason that takes many facts; `core` is what refuses them in the answer as it is), `later` (they go with other
+    choices than those made before; `core` is what refuses them then), `outranked` (a row supports what was taken),
+    `apart` (no source joins them with these `anchors`, as one does what was taken), `older` (otherwise equal).
     """
 
     kind: str

@@ -6,55 +6,48 @@ Problem
     not all be true. What a user asks for is a nogood of one term: the mask of everything else.
 
 Best
-    Variables are decided in index order. A support row speaks for candidate ``x`` of variable
-    ``c`` if its term on ``c`` holds ``x``, it has terms on variables before ``c``, and the first
-    of them holds the value chosen there, and unless its owner is before ``c`` and absent (candidate
-    0): of what is not there nothing was tested. It does so at the level ``(agrees, weight)``: ``agrees``
-    is 1 if all its terms on earlier variables hold and it is not partial, ``weight`` the smaller of the row's and the
-    term's (neither is negative). The rank of ``x`` is the highest level of a row that speaks for
-    it, else ``(0, 0)``. Candidates are taken by rank, then by index: higher first, or lower first
-    for the variables in ``Problem.oldest``; for those in ``Problem.optional`` candidate 0 comes
-    before all others. The best solution takes, variable by variable, the first candidate that
-    still extends to a solution. Later variables never influence a rank. ``order="index"`` ignores
-    ranks; ``order="reverse"`` too, and takes the candidate that comes last by its index.
+    Variables are decided in index order. A support row speaks for candidate ``x`` of variable ``c`` if its term on
+    ``c`` holds ``x``, it has terms on variables before ``c``, and the first of them holds the value chosen there, and
+    unless its owner is before ``c`` and absent (candidate 0): of what is not there nothing was tested. It does so at
+    the level ``(agrees, weight)``: ``agrees`` is 1 if all its terms on earlier variables hold and it is not partial,
+    ``weight`` the smaller of the row's and the term's (neither is negative). The rank of ``x`` is the highest level of
+    a row that speaks for it, else ``(0, 0)``. Candidates are taken by rank, then by index: higher first, or lower first
+    for the variables in ``Problem.oldest``; for those in ``Problem.optional`` candidate 0 comes before all others. The
+    best solution takes, variable by variable, the first candidate that still extends to a solution. Later variables
+    never influence a rank. ``order="index"`` ignores ranks; ``order="reverse"`` too, and takes the candidate that comes
+    last by its index.
 
 Search
-    A domain is a mask that shrinks by *events*. Each removed candidate belongs to one event, and
-    an event knows its reason (nogoods) and its *dependencies*: the set of decisions it rests on.
-    Unit propagation removes a term's mask where every other term of a nogood is true. Binary
-    nogoods lie in one list per variable and are applied one neighbour at a time; longer ones have
-    two watched terms.
+    A domain is a mask that shrinks by *events*. Each removed candidate belongs to one event, and an event knows its
+    reason (nogoods) and its *dependencies*: the set of decisions it rests on. Unit propagation removes a term's mask
+    where every other term of a nogood is true. Binary nogoods lie in one list per variable and are applied one
+    neighbour at a time; longer ones have two watched terms.
 
-    The level of an event is its latest decision, by variable index and not by time. A conflict is
-    resolved, latest event first, until one term of its level is left (first unique implication
-    point), which gives a learned nogood: if ``A and v in m`` and ``B and v in r`` are forbidden,
-    so is ``A and B and v in m|r``. Then *only* that level's decision and the events that depend on
-    it are taken back; later decisions stay where they are, so a conflict costs what it touches and
-    not everything decided since. A variable is decided again if its domain grew or a row that
-    ranks it changed. Its candidates are those which earlier decisions leave; if a later decision
-    stands in the way, the later one is taken back.
+    The level of an event is its latest decision, by variable index and not by time. A conflict is resolved, latest
+    event first, until one term of its level is left (first unique implication point), which gives a learned nogood: if
+    ``A and v in m`` and ``B and v in r`` are forbidden, so is ``A and B and v in m|r``. Then *only* that level's
+    decision and the events that depend on it are taken back; later decisions stay where they are, so a conflict costs
+    what it touches and not everything decided since. A variable is decided again if its domain grew or a row that ranks
+    it changed. Its candidates are those which earlier decisions leave; if a later decision stands in the way, the later
+    one is taken back.
 
-    That serves ordinary problems, which have fewer conflicts than variables. After more of them the
-    same search goes on as a *free* one, which keeps what was learned. Decisions are then levels in
-    order of time, on the variable with most conflicts for each candidate left; a conflict takes
-    back its level and all later ones, and after a number of conflicts all decisions are taken back.
-    The best solution is reached by questions: after any solution, and with the variables before
-    ``c`` fixed at their best, is there one with a candidate that ranks above the one found for
-    ``c``? At each restart *counting* looks for what learning cannot see in reasonable time: more
-    choices than there are groups of literals which allow one choice each, as in nine pigeons for
-    eight holes. Its finding is a nogood implied by those of the choices and groups, and a conflict
-    like any other.
+    That serves ordinary problems, which have fewer conflicts than variables. After more of them the same search goes on
+    as a *free* one, which keeps what was learned. Decisions are then levels in order of time, on the variable with most
+    conflicts for each candidate left; a conflict takes back its level and all later ones, and after a number of
+    conflicts all decisions are taken back. The best solution is reached by questions: after any solution, and with the
+    variables before ``c`` fixed at their best, is there one with a candidate that ranks above the one found for ``c``?
+    At each restart *counting* looks for what learning cannot see in reasonable time: more choices than there are groups
+    of literals which allow one choice each, as in nine pigeons for eight holes. Its finding is a nogood implied by
+    those of the choices and groups, and a conflict like any other.
 
-    The result is the best solution: whatever ranks better than a chosen candidate was removed by
-    events that rest on earlier decisions alone, or on earlier variables fixed at their best. The
-    search ends: once the variables before ``c`` are settled for good, what they exclude from ``c``
-    only grows, and each conflict of level ``c`` adds to it; a free search waits longer before each
-    restart. The worst case is exponential, as for every complete solver.
+    The result is the best solution: whatever ranks better than a chosen candidate was removed by events that rest on
+    earlier decisions alone, or on earlier variables fixed at their best. The search ends: once the variables before
+    ``c`` are settled for good, what they exclude from ``c`` only grows, and each conflict of level ``c`` adds to it; a
+    free search waits longer before each restart. The worst case is exponential, as for every complete solver.
 
 Determinism
-    A solution is defined by the problem alone, whatever the order of nogoods and rows. A conflict
-    core is deterministic for the same input; it is neither irreducible nor short: see
-    ``conflict``.
+    A solution is defined by the problem alone, whatever the order of nogoods and rows. A conflict core is deterministic
+    for the same input; it is neither irreducible nor short: see ``conflict``.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 """The reasons why nothing fits: irreducible cores, kept short by searching from the requests outwards.
 
-A core is a set of nogoods that exclude each other; it is irreducible if each of them is needed.
-Irreducible is not short: on one problem such cores range from a few rows to hundreds, and the
-order of the search decides. So the search for an explanation is a second one. It decides the
-variables of requests first and then their neighbours, first within a small radius of nogoods that
-grows until they contradict each other, then on the whole problem from either end of the candidate
-lists. Where no search is needed, ``Chains`` adds the cheapest chain of consequences. Each result
-is searched again within itself while that shrinks it. While the shortest is long, its nogoods are
-set aside and the rest is tried. The shortest cores are reduced by deletion and the best is kept:
-fewest nogoods, then the smallest tuple.
+A core is a set of nogoods that exclude each other; it is irreducible if each of them is needed. Irreducible is not
+short: on one problem such cores range from a few rows to hundreds, and the order of the search decides. So the search
+for an explanation is a second one. It decides the variables of requests first and then their neighbours, first within a
+small radius of nogoods that grows until they contradict each other, then on the whole problem from either end of the
+candidate lists. Where no search is needed, ``Chains`` adds the cheapest chain of consequences. Each result is searched
+again within itself while that shrinks it. While the shortest is long, its nogoods are set aside and the rest is tried.
+The shortest cores are reduced by deletion and the best is kept: fewest nogoods, then the smallest tuple.
 
 Many refusals need no search: applying nogoods one after another empties a domain. Which nogoods
 take part then depends on the order only. Here the removal that rests on the fewest nogoods comes

@@ -4,13 +4,12 @@ It takes over an ordered search with all that it learned. What it finds is the s
 settled one variable after the other: while a candidate is better than the one in the last solution
 found, it is assumed, and either leads to another solution or is removed for good.
 
-Learning needs exponentially many conflicts to see that nine pigeons do not fit in eight holes.
-Here a literal is one candidate of one variable. A *choice* is a set of literals of which one must
-be true: what is left of a domain, or what a nogood of several terms demands. A *group* is a set of
-literals of which no two from different choices can be true together, by nogoods that have two
-open terms left. Choices whose literals lie within fewer groups contradict each other: that is
-Hall's theorem, and a maximum matching finds them. Groups are cliques, found greedily, so what is
-found is right and not everything is found.
+Learning needs exponentially many conflicts to see that nine pigeons do not fit in eight holes. Here a literal is one
+candidate of one variable. A *choice* is a set of literals of which one must be true: what is left of a domain, or what
+a nogood of several terms demands. A *group* is a set of literals of which no two from different choices can be true
+together, by nogoods that have two open terms left. Choices whose literals lie within fewer groups contradict each
+other: that is Hall's theorem, and a maximum matching finds them. Groups are cliques, found greedily, so what is found
+is right and not everything is found.
 """
 
 from __future__ import annotations
