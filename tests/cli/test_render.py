@@ -729,7 +729,7 @@ LOCK = ("--lock", str(FIXTURES / "debian.lock"))
             (*DEBIAN, "-o", "out", "--base", "debian:12=scratch"),
             2,
             (
-                "error[TM901]: `--base debian:12=scratch`: nothing can be installed without a"
+                "error[TM901]: `--base debian:12=scratch`: nothing can be installed in an image without a"
                 " shell\n  expected: `--base IMAGE=STAND-IN`, the stand-in with the distribution of the"
                 " image\n  found: `scratch`\n"
             ),

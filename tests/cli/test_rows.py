@@ -12,7 +12,7 @@ from toolmatrix.solve import preferences
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Solution, solve
 from toolmatrix.solve.parts import SEVERAL
-from toolmatrix.solve.resolve import judge
+from toolmatrix.solve.resolve import attach_evidence
 
 if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
@@ -70,7 +70,7 @@ def chosen(index: Index, words: str, *, whole: bool) -> dict[str, dict[str, str]
     found = solve(assembled.problem())
     if not isinstance(found, Solution):
         return None
-    judged = judge(assembled, found.values)
+    judged = attach_evidence(assembled, found.values)
     return {target: judged.chosen(target) for target in judged.targets}
 
 

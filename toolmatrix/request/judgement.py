@@ -76,7 +76,7 @@ def older(index: Index, component: str, *selectors: str) -> bool:
     }
     tried = {"0", *(bound + more for bound in bounds for more in ("", ".0.1"))}
     below = Scale("pep440", sorted(filter(partial(_before, scale.versions[0]), tried), key=_key))
-    left = everything(len(below.versions))
+    left = all_releases(len(below.versions))
     for selector in selectors:
         left &= below.select(selector)
     return bool(left)
@@ -126,7 +126,7 @@ def builds(index: Index, part: AskedPart, machine: str = "") -> tuple[str, int]:
     if not name or part.item.kind != PIP:
         return name, 0
     facts = index.component(name)
-    left = everything(len(facts.versions))
+    left = all_releases(len(facts.versions))
     selected = [
         (ask.component, index.scale(ask.component).select(ask.selector)) for ask in part.asks
     ]
@@ -142,7 +142,7 @@ def builds(index: Index, part: AskedPart, machine: str = "") -> tuple[str, int]:
     return name, left
 
 
-def everything(count: int) -> int:
+def all_releases(count: int) -> int:
     """The mask of so many releases: bit 0 is the absence of a component, and none of them."""
     return (2 << count) - 2
 

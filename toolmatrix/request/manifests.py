@@ -345,20 +345,14 @@ class _Reader:
 
     def component(self, item: Item) -> None:
         """A component by its own name."""
-        if item.kind in self.components or item.kind in (PYTHON, CONDA):
-            component = "python" if item.name == "python" else item.name
-            if component == "python":
-                selector = _series(item.specifier)
-                text = (
-                    item.text.text
-                    if item.text.text.startswith("python")
-                    else f"python {item.specifier}"
-                )
-                self.add("python", selector, item, text, item.version)
-            else:
-                self.add(
-                    component, item.specifier, item, f"{component} {item.text.text}", item.version
-                )
+        if item.kind not in self.components and item.kind not in (PYTHON, CONDA):
+            return
+        text = item.text.text
+        if item.name == "python":
+            text = text if text.startswith("python") else f"python {item.specifier}"
+            self.add("python", _series(item.specifier), item, text, item.version)
+        else:
+            self.add(item.name, item.specifier, item, f"{item.name} {text}", item.version)
 
     def variable(self, item: Item) -> None:
         """Codegen archs that a variable lists."""

@@ -14,7 +14,7 @@ from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.request.fields import Fields, given, settled
 from toolmatrix.request.names import OPERATORS, Names, is_piece, joined
 from toolmatrix.solve.parts import SEVERAL, union
-from toolmatrix.solve.preferences import limiting, limits, stands_on_framework
+from toolmatrix.solve.preferences import limiting, limits, requires_framework
 from toolmatrix.solve.request import Ask, Request, allowed_accelerators
 from toolmatrix.solve.resolve import Resolution, attempt, possible
 from toolmatrix.value import Value
@@ -56,7 +56,7 @@ def default(
         return "source"
     frameworks = [ask for ask, head in named if head["framework"]]
     standing = any(
-        not head["framework"] and stands_on_framework(names.index, ask.component)
+        not head["framework"] and requires_framework(names.index, ask.component)
         for ask, head in named
     )
     runs = bool(frameworks) and (bool(fields.device) or "wheel" in methods)

@@ -16,7 +16,7 @@ from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.known import closure, names_releases
 from toolmatrix.solve.parts import EVIDENCE, Statement, TestedRow, Variable, expand_rows
 from toolmatrix.solve.preferences import tested_partners
-from toolmatrix.solve.resolve import JudgedTarget
+from toolmatrix.solve.resolve import TargetAnswer
 from toolmatrix.value import NamedTuple
 
 _BUILT, _REQUIRED, _TESTED, _LIMITED, _OWN, _RELEASED = range(6)
@@ -89,12 +89,12 @@ class Demand:
             [name for _, name, _ in (*request.policies, *request.keep)]
         )
 
-    def refused(self, answer: JudgedTarget) -> Iterator[Statement]:
+    def refused(self, answer: TargetAnswer) -> Iterator[Statement]:
         """A nogood for each choice on a target that is not known well enough, and one for what nothing needs."""
         yield from self.weak(answer)
         yield from self.unneeded(answer)
 
-    def weak(self, answer: JudgedTarget) -> Iterator[Statement]:
+    def weak(self, answer: TargetAnswer) -> Iterator[Statement]:
         """A nogood for each choice on a target that is not known well enough."""
         for variable in answer.visible():
             _, evidence = answer.known(variable, answer.claims_of_others(variable))
@@ -112,7 +112,7 @@ class Demand:
             nogood = tuple(sorted(terms.items()))
             yield Statement(nogood, answer.target, variable.component, about, 0)
 
-    def unneeded(self, answer: JudgedTarget) -> Iterator[Statement]:
+    def unneeded(self, answer: TargetAnswer) -> Iterator[Statement]:
         """A nogood for what is there though nothing chosen needs it, such as a distribution whose Python is well known.
 
         Whether it could be chosen at all is up to what else the request reaches, so that it would come and go with
@@ -157,7 +157,7 @@ class Demand:
                         mask = group.releases & terms.pop(variable.number, -1)
                         yield variable.number, {variable.number: mask, **terms}, about
 
-    def reason(self, answer: JudgedTarget, variable: Variable) -> dict[int, int]:
+    def reason(self, answer: TargetAnswer, variable: Variable) -> dict[int, int]:
         """The terms under which a release is not known well enough, and all releases for which that holds."""
         number, head = variable.number, self.components[variable.component]
         # Builds, and what is wanted first, are known by their releases alone.
@@ -183,7 +183,7 @@ class Demand:
 
     def shadow(
         self,
-        answer: JudgedTarget,
+        answer: TargetAnswer,
         variable: Variable,
         here: Sequence[_Speaker],
         left: Sequence[_Speaker],
@@ -204,7 +204,7 @@ class Demand:
         return cover.mask
 
     def cover(
-        self, answer: JudgedTarget, variable: Variable, here: Sequence[_Speaker], kinds: set[int]
+        self, answer: TargetAnswer, variable: Variable, here: Sequence[_Speaker], kinds: set[int]
     ) -> _Speaker | None:
         """What supports a choice before other kinds do: a row, else a requirement, else a limit."""
         values, number = answer.values, variable.number
@@ -230,7 +230,7 @@ class Demand:
         return next(iter([*(s for s in holding if s.kind == _REQUIRED), *limited]), None)
 
     def top(
-        self, answer: JudgedTarget, variable: Variable, here: Sequence[_Speaker]
+        self, answer: TargetAnswer, variable: Variable, here: Sequence[_Speaker]
     ) -> TestedRow | None:
         """The row that ranks a choice."""
         number, values = variable.number, answer.values
@@ -248,7 +248,7 @@ class Demand:
                 best, best_row = level, row
         return best_row
 
-    def untied(self, answer: JudgedTarget, variable: Variable, why: _Reason) -> dict[int, int]:
+    def untied(self, answer: TargetAnswer, variable: Variable, why: _Reason) -> dict[int, int]:
         """The terms under which nothing ties a choice, and what is tied to it, to the request."""
         detached = closure([variable.number], answer.edges)
         for edge in self.joining(answer.target):
@@ -261,7 +261,7 @@ class Demand:
         why.add(variable.number, ~1)
         return why.terms
 
-    def whole(self, answer: JudgedTarget, among: Container[int] | None = None) -> dict[int, int]:
+    def whole(self, answer: TargetAnswer, among: Container[int] | None = None) -> dict[int, int]:
         """The answer as it is on a target, or some variables of it, where no fewer terms are a reason."""
         return {
             variable.number: 1 << answer.values[variable.number]

@@ -282,7 +282,7 @@ def _out_by(facts: ComponentFacts, days: list[tuple[str, int]]) -> Iterator[tupl
         yield facts.since_masks[position - 1], anchor_mask
 
 
-def stands_on_framework(index: Index, component: str) -> bool:
+def requires_framework(index: Index, component: str) -> bool:
     """True if installing a component installs a framework with it."""
     components, facts = index.header["components"], index.component(component)
     # An image carries its framework, which is not installed.
@@ -299,7 +299,7 @@ def _leading(assembly: Assembly) -> str:
     """What others are chosen for: the requested framework, else what requires one."""
     components, wanted = assembly.header["components"], assembly.request.wanted
     frameworks = (name for name in wanted if components[name]["framework"])
-    standing = (name for name in wanted if stands_on_framework(assembly.index, name))
+    standing = (name for name in wanted if requires_framework(assembly.index, name))
     return next(frameworks, "") or next(standing, "")
 
 

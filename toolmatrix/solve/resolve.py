@@ -148,7 +148,7 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
         if request.min_evidence:
             known = _known(assembly)
             if not isinstance(known, Assembly):
-                return judge(*known)
+                return attach_evidence(*known)
             if whole:
                 return known
             continue
@@ -159,7 +159,7 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
         return assembly.without(unread)
     if unread:
         solution = settle(assembly.problem(), unread, _anchors(assembly), solution)
-    return _joined(assembly, judge(assembly, solution.values))
+    return _joined(assembly, attach_evidence(assembly, solution.values))
 
 
 def _without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]:
@@ -200,7 +200,7 @@ def _joined(assembly: Assembly, answer: Resolution) -> Resolution:
             for number in _anchors(assembly)
         ]
         known = _supported(assembly.stating(anchored), answer.values, broken, target)
-        answer = judge(*known) if known else answer
+        answer = attach_evidence(*known) if known else answer
     return answer
 
 
@@ -246,13 +246,13 @@ def _anchors(assembly: Assembly) -> list[int]:
 
 def possible(index: Index, request: Request) -> Resolution | None:
     """The best answer of those that rest on nothing unread, without looking for a reason where there is none."""
-    return next((judge(*solved) for solved in _solved(index, request)), None)
+    return next((attach_evidence(*solved) for solved in _solved(index, request)), None)
 
 
 def supported(index: Index, request: Request) -> Resolution | None:
     """The best answer that facts support, or that of `possible` where the first few pairs that touch lead to none."""
     solved = _best_supported(index, request)
-    return None if solved is None else judge(*solved)
+    return None if solved is None else attach_evidence(*solved)
 
 
 def supported_release(index: Index, request: Request, component: str) -> str:
@@ -353,7 +353,7 @@ def _not_all(terms: list[tuple[int, int]], pair: Touching) -> Statement:
     return Statement(tuple(sorted(terms)), pair.target, pair.one, pair.other, 0)
 
 
-def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
+def attach_evidence(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
     """Attach evidence, facts and disputes to a solution."""
     answers = targets_of(assembly, values)
     targets = {target: answer.choices() for target, answer in answers.items()}
@@ -385,9 +385,9 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
     )
 
 
-def targets_of(assembly: Assembly, values: tuple[int, ...]) -> dict[str, JudgedTarget]:
+def targets_of(assembly: Assembly, values: tuple[int, ...]) -> dict[str, TargetAnswer]:
     """A solution, target by target."""
-    return {target: JudgedTarget(assembly, target, values) for target in assembly.request.targets}
+    return {target: TargetAnswer(assembly, target, values) for target in assembly.request.targets}
 
 
 def _hidden(assembly: Assembly, values: tuple[int, ...]) -> Iterator[Pin]:
@@ -397,7 +397,7 @@ def _hidden(assembly: Assembly, values: tuple[int, ...]) -> Iterator[Pin]:
             yield Pin(target, name, release)
 
 
-class JudgedTarget:
+class TargetAnswer:
     """One target of an answer with its evidence: one pass over the facts, then each choice by itself."""
 
     def __init__(self, assembly: Assembly, target: str, values: tuple[int, ...]) -> None:

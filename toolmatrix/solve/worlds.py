@@ -6,6 +6,7 @@ an index lists more releases than are known there are others before the first, w
 
 from __future__ import annotations
 
+from toolmatrix.facts import lookups
 from toolmatrix.facts.versions import Scale, key, order
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask, Stipulation
@@ -76,13 +77,11 @@ def begins_later(index: Index, component: str) -> bool:
     """True if the index of packages lists more releases of a component than are known."""
     known = len(index.component(component).versions)
     number = 1
-    count = 0
-    while row := index.find(f"{_RELEASE_COUNTS}/{number}"):
-        cells = dict(index.row(index.number(row.id)).cells)
-        if cells["component"] == component:
-            count = max(count, int(cells["releases"]))
+    while cells := lookups.row(index, f"{_RELEASE_COUNTS}/{number}")[1]:
+        if cells["component"] == component and int(cells["releases"]) > known:
+            return True
         number += 1
-    return count > known
+    return False
 
 
 def earlier(index: Index, component: str, selectors: Iterable[str]) -> bool:
