@@ -69,7 +69,7 @@ MESSAGES = {
     ),
     "resolve 'tensorflow>=3,<2'": (
         "error[TM901]: `tensorflow>=3,<2` matches nothing\n"
-        "  expected: bounds with something between them\n"
+        "  expected: bounds that a version can satisfy\n"
         "  found: `tensorflow>=3,<2`\n"
     ),
     "resolve tensorflow==": (

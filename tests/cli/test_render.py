@@ -220,7 +220,7 @@ def test_no_answer_is_told_whatever_format_was_asked_for(real: Cli) -> None:
     words = ("gcc", "python", "--distro", "rockylinux9", "--format", "dockerfile", "--stdout")
     outcome = real("render", *words)
     assert outcome.code == 1
-    assert outcome.out.startswith("no\n\n1. hard  Because python gets into an image only with")
+    assert outcome.out.startswith("no\n\n1. hard  Because python can be installed only with")
 
 
 def test_an_edit_by_hand_is_a_difference(real: Cli, here: Path) -> None:

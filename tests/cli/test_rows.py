@@ -12,7 +12,7 @@ from toolmatrix.solve import preferences
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Solution, solve
 from toolmatrix.solve.parts import SEVERAL
-from toolmatrix.solve.resolve import judge
+from toolmatrix.solve.resolve import attach_evidence
 
 if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
@@ -44,7 +44,7 @@ def test_every_row_gives_the_same_answer(index: Index, words: str) -> None:
     assert len(assembled.tested_rows) < len(rows)
     found = solve(problem)
     supports = [
-        *preferences.kept_releases(assembled),
+        *preferences.preferred_releases(assembled),
         *preferences.builds(assembled),
         *rows,
         *preferences.of_its_time(assembled, {}),
@@ -70,7 +70,7 @@ def chosen(index: Index, words: str, *, whole: bool) -> dict[str, dict[str, str]
     found = solve(assembled.problem())
     if not isinstance(found, Solution):
         return None
-    judged = judge(assembled, found.values)
+    judged = attach_evidence(assembled, found.values)
     return {target: judged.chosen(target) for target in judged.targets}
 
 

@@ -195,7 +195,7 @@ def test_a_recipe_of_wheels_refuses_what_compiles_and_what_is_built() -> None:
     for words in (("numpy==2.2.6", "gcc", "--from=wheel"), ("torch==2.9.1", "--from=source")):
         found = toolmatrix.lock(*words[:-1], from_=words[-1].partition("=")[2], recipe="wheel")
         assert not found
-        assert "recipe `wheel` builds nothing with" in str(found)
+        assert "recipe `wheel` does not support" in str(found)
 
 
 def test_rocm_comes_beside_what_has_none_inside() -> None:
@@ -292,7 +292,7 @@ def test_an_extension_without_an_accelerator_is_built_for_the_cpu() -> None:
         pytest.param(("torch-scatter", "--target=amd"), "it compiles with nvcc", id="rocm"),
         pytest.param(
             ("torch-scatter", "torch==2.12.1", "--accelerator=cuda", "--distro=debian12"),
-            "cuda gets into an image only with",
+            "cuda can be installed only with",
             id="no-toolkit",
         ),
         pytest.param(

@@ -51,7 +51,7 @@ def test_nogoods_forbid_what_rendering_refuses_and_nothing_else(recipe: str) -> 
     schemes = {name: part["scheme"] for name, part in index.header["components"].items()}
     stated: dict[int, list[tuple[tuple[int, int], ...]]] = {}
     for statement in stipulations.statements(assembly):
-        stated.setdefault(id(statement.said), []).append(statement.terms)
+        stated.setdefault(id(statement.origin), []).append(statement.terms)
     brought = {
         name
         for variant in index.header["components"]
@@ -110,7 +110,7 @@ def test_a_refusal_names_the_rule_and_its_place() -> None:
     found = lock("cuda==12.4.1", distro="ubuntu26.04", recipe="toolchain", matrix=opened())
     assert isinstance(found, NoAnswer)
     lines = [line["text"] for core in found.to_json()["cores"] for line in core["lines"]]
-    (told,) = (line for line in lines if "cuda gets into an image only with" in line)
+    (told,) = (line for line in lines if "cuda can be installed only with" in line)
     place = next(
         part.at
         for part in built_in.provisions(matrix.index()).provisions

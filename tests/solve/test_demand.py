@@ -15,7 +15,7 @@ from toolmatrix.facts.store import open_index
 from toolmatrix.request.read import RequestContext, read
 from toolmatrix.solve import resolve
 from toolmatrix.solve.demand import Demand
-from toolmatrix.solve.resolve import JudgedTarget, Resolution, attempt, targets_of
+from toolmatrix.solve.resolve import Resolution, TargetAnswer, attempt, targets_of
 
 if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
@@ -64,7 +64,7 @@ def test_a_reason_refuses_what_every_answer_of_it_is_refused_for(
     answers = {request: answer(index, request) for request in requests}
     rounds = 0
 
-    def alone(self: Demand, judged: JudgedTarget, _: Variable) -> dict[int, int]:
+    def alone(self: Demand, judged: TargetAnswer, _: Variable) -> dict[int, int]:
         nonlocal rounds
         rounds += 1
         if rounds > ROUNDS:

@@ -73,8 +73,8 @@ def test_explaining_what_can_be_solved_is_an_error() -> None:
 
 
 def test_results_show_themselves() -> None:
-    assert repr(solve(Problem([2], []))) == "Solution((1,))"
-    assert repr(solve(Problem([1], [((0, 1),)]))) == "Conflict((0,))"
+    assert repr(solve(Problem([2], []))) == "Solution(values=(1,))"
+    assert repr(solve(Problem([1], [((0, 1),)]))) == "Conflict(core=(0,), chosen=False)"
     assert isinstance(solve(Problem([2], [])), Solution)
     assert isinstance(solve(Problem([1], [((0, 1),)])), Conflict)
 

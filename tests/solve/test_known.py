@@ -208,7 +208,7 @@ def test_pairs_that_are_not_looked_at_are_independent(line: str) -> None:
     assembly = Assembly(index, answer.request)
     ((target, judged),) = targets_of(assembly, answer.values).items()
     relations = Relations(assembly, target, answer.values, judged.claims, judged.rows)
-    asked = relations._asked()
+    asked = relations._requested()
     looked_at = {*relations._suspects(asked)}
     others = [pair for pair in combinations(asked, 2) if pair not in looked_at]
     assert looked_at

@@ -24,9 +24,9 @@ _DRIVERS = {"cuda": ("cuda", "nvcc"), "rocm": ("rocm", "hipcc")}
 def expected(name: str, locked: LockedTarget) -> Expected:
     """What a target of a lock says about a compile."""
     component, family = _DRIVERS.get(locked.accelerator, ("", ""))
-    parts = locked.components
-    compiler = next((one for one in COMPILERS if one in parts), "")
-    toolkit = parts.get(component)
+    components = locked.components
+    compiler = next((candidate for candidate in COMPILERS if candidate in components), "")
+    toolkit = components.get(component)
     if toolkit and toolkit.inside:
         # What a wheel brings has no driver.
         toolkit = None
@@ -39,7 +39,7 @@ def expected(name: str, locked: LockedTarget) -> Expected:
         release=toolkit.version if toolkit else "",
         family=family if toolkit else "",
         archs=tuple(locked.archs),
-        compiler=(compiler, parts[compiler].version) if compiler else ("", ""),
+        compiler=(compiler, components[compiler].version) if compiler else ("", ""),
         words={"nvcc": flags.nvcc, "hipcc": flags.hipcc}.get(family, ()),
         host_words=flags.cxxflags,
         env=flags.env,
@@ -52,12 +52,12 @@ def chosen(lock: Lock, targets: Sequence[str], sources: Sequence[str], platform:
         expected(name, target) for name, target in lock.held.items() if name in (targets or (name,))
     ]
     hip = any(source.endswith(".hip") for source in sources)
-    fitting = [one for one in answers if one.accelerator == ("rocm" if hip else "cuda")]
+    fitting = [answer for answer in answers if answer.accelerator == ("rocm" if hip else "cuda")]
     # hipcc compiles what is written for CUDA, and nvcc nothing that is written for HIP.
-    fitting = fitting or [one for one in answers if not (hip and one.family == "nvcc")]
+    fitting = fitting or [answer for answer in answers if not (hip and answer.family == "nvcc")]
     # Of several that fit, the one that would run here.
     if len(fitting) > 1:
-        fitting = [one for one in fitting if one.platform == platform] or fitting
+        fitting = [answer for answer in fitting if answer.platform == platform] or fitting
     if len(fitting) == 1:
         return fitting[0]
     raise UsageError(
@@ -67,7 +67,7 @@ def chosen(lock: Lock, targets: Sequence[str], sources: Sequence[str], platform:
         if answers
         else "the lock has no such target",
         expected="one of " + ", ".join(sorted(lock.held)),
-        found=", ".join(targets) or ", ".join(one.target for one in fitting),
+        found=", ".join(targets) or ", ".join(answer.target for answer in fitting),
         help="name one with `--target`",
     )
 
@@ -107,22 +107,22 @@ def driver_version(index: Index, component: str, release: str) -> str:
 
 def stage_order(index: Index, component: str, release: str) -> KnownOrder | None:
     """The order of stages by the nearest captured release, of its major or else below; None where none is as old."""
-    below, above = _beside(index, _ORDERS[component], component, release)
-    beside = [one for one in (below, above) if one]
+    below, above = _neighbours(index, _ORDERS[component], component, release)
+    captures = [capture for capture in (below, above) if capture]
     major = release.partition(".")[0]
-    same = [one for one in beside if one.release.partition(".")[0] == major]
-    found = same[0] if same else below
-    if found is None:
+    same = [capture for capture in captures if capture.release.partition(".")[0] == major]
+    nearest = same[0] if same else below
+    if nearest is None:
         return None
-    cells = found.cells
-    others = [one for one in beside if one.cells["compile"] != cells["compile"]]
+    cells = nearest.cells
+    others = [capture for capture in captures if capture.cells["compile"] != cells["compile"]]
     return KnownOrder(
         order=Order(compile=cells["compile"], link=cells["link"], images=cells.get("images", "")),
-        captured=found.release,
-        fact=found.fact,
+        captured=nearest.release,
+        fact=nearest.fact,
         # What was captured decides for itself.
-        differs=others[0].release if others and found.release != release else "",
-        sure=found.release == release or (below is not None and above is not None and not others),
+        differs=others[0].release if others and nearest.release != release else "",
+        sure=nearest.release == release or (below is not None and above is not None and not others),
     )
 
 
@@ -130,7 +130,7 @@ def default_arch(index: Index, component: str, release: str) -> tuple[str, str]:
     """The arch that a driver makes code for when none is named, and its fact; both empty where no fact says so."""
     if component not in _DEFAULTS:
         return "", ""
-    below, above = _beside(index, _DEFAULTS[component], component, release)
+    below, above = _neighbours(index, _DEFAULTS[component], component, release)
     if below is None:
         return "", ""
     # Between two captures that agree the default has not changed.
@@ -151,26 +151,26 @@ def plan_from_facts(
     order = stage_order(*of)
     if order is None:
         raise CannotSay(
-            f"this machine has no {expected.family} of {named}, and there is no capture of one as old",
-            help="name one with `--driver`, or read a saved log with --from-log",
+            f"no {expected.family} of {named} on this machine, and no capture of a release that old",
+            help="name a driver with `--driver`, or read a saved log with --from-log",
         )
-    asked = known.parse_command_words(words)
-    if not asked.codes:
+    command = known.parse_command_words(words)
+    if not command.codes:
         default, _ = default_arch(*of)
         if not default:
             raise CannotSay(
-                f"the answer names no arch, and no fact names the default of {named}",
+                f"the answer names no arch, and the default arch of {named} is unknown",
                 help="name one: `--arch sm_NN`",
             )
-        asked = known.parse_command_words(words, [default])
-    found = _NAMED.search(asked.ccbin)
-    named_host = (_KINDS[found["kind"]], found["version"]) if found else ("", "")
+        command = known.parse_command_words(words, [default])
+    match = _NAMED.search(command.ccbin)
+    named_host = (_KINDS[match["kind"]], match["version"]) if match else ("", "")
     # Where no fact says what a driver calls itself, its minor series is known.
     version = driver_version(*of) or ".".join(expected.release.split(".")[:2])
     hip = expected.family == "hipcc"
     plan = known.plan(
-        *(expected.family, "" if hip else version, order.order, asked, sources),
-        named_host if asked.ccbin else expected.compiler,
+        *(expected.family, "" if hip else version, order.order, command, sources),
+        named_host if command.ccbin else expected.compiler,
         hip=version if hip else "",
     )
     return plan, order
@@ -182,23 +182,23 @@ class _Captured(Value):
     cells: Mapping[str, str]
 
 
-def _beside(
+def _neighbours(
     index: Index, table: str, component: str, release: str
 ) -> tuple[_Captured | None, _Captured | None]:
     """The rows of a table about the nearest release that is not newer, and about the nearest that is."""
     captures = {
-        one: _Captured(release=one, fact=name, cells=cells)
+        captured: _Captured(release=captured, fact=name, cells=cells)
         for name, cells in lookups.rows(index, table)
-        for one in cells[component].split()
+        for captured in cells[component].split()
     }
-    older = [one for one in captures if _place(one) <= _place(release)]
-    newer = [one for one in captures if one not in older]
-    below = max(older, key=_place, default="")
-    above = min(newer, key=_place, default="")
+    older = [captured for captured in captures if _order_key(captured) <= _order_key(release)]
+    newer = [captured for captured in captures if captured not in older]
+    below = max(older, key=_order_key, default="")
+    above = min(newer, key=_order_key, default="")
     return captures.get(below), captures.get(above)
 
 
-def _place(release: str) -> Any:
+def _order_key(release: str) -> Any:
     try:
         return order(key(release))
     except SelectorError:

@@ -22,18 +22,18 @@ PREFERENCES = ("newest", "oldest", "best-evidence")
 
 
 class BadValue(UsageError):
-    """A value that an option does not take; who knows where it stood says so."""
+    """A value that an option does not take; `about` adds where it was."""
 
     def __init__(self, expected: str, found: str, help: str = "", name: str = "") -> None:
         super().__init__(f"bad value for `{name}`", expected=expected, found=found, help=help)
         self.name = name
 
     def about(
-        self, kind: type[ToolmatrixError], what: str, where: Position | None = None
+        self, kind: type[ToolmatrixError], subject: str, where: Position | None = None
     ) -> ToolmatrixError:
         """The error for the option or key that it was meant for, and where it stood."""
         return kind(
-            f"bad value for {what}",
+            f"bad value for {subject}",
             where=where,
             expected=self.expected,
             found=self.found,
@@ -46,7 +46,7 @@ DECLARED = ("target", "from_", "accelerator")
 
 
 class Fields(Value):
-    """A request as somebody wrote it: the words for components that are wanted, and each option by its name."""
+    """A request as written: the words for wanted components, and each option by its name."""
 
     wanted: tuple[str, ...] = ()
     target: tuple[str, ...] = ()
@@ -65,15 +65,15 @@ class Fields(Value):
 
     def words(self) -> tuple[str, ...]:
         """The words for wanted components, then one `--option=value` for each option that is not at its default."""
-        found = list(self.wanted)
+        arguments = list(self.wanted)
         for name in OPTIONS:
             value = getattr(self, name)
             if value != _DEFAULTS[name]:
                 several = (value,) if isinstance(value, str) else value
                 # A comma in `--with` joins bounds of one component, so that each of them takes its own option.
                 several = several if name == "with_" else (",".join(several),)
-                found += [f"{flag(name)}={one}" for one in several]
-        return tuple(found)
+                arguments += [f"{flag(name)}={text}" for text in several]
+        return tuple(arguments)
 
 
 _DEFAULTS: Mapping[str, Any] = Fields._defaults
@@ -90,31 +90,33 @@ def flag(name: str) -> str:
 def given(words: Iterable[str]) -> dict[str, Any]:
     """The fields that words set: `name==1.2`, `--option value` or `--option=value`. Raises UsageError."""
     flags = {flag(name): name for name in OPTIONS}
-    found: dict[str, Any] = {"wanted": ()}
+    values: dict[str, Any] = {"wanted": ()}
     rest = iter(words)
     for word in rest:
-        said, equals, value = word.partition("=")
+        option, equals, value = word.partition("=")
         if not word.startswith("--"):
-            found["wanted"] += (word,)
+            values["wanted"] += (word,)
             continue
-        if said not in flags:
-            raise UsageError(f"`{said}` is not an option of a request", expected=", ".join(flags))
-        name, value = flags[said], value if equals else next(rest, "")
+        if option not in flags:
+            raise UsageError(f"`{option}` is not an option of a request", expected=", ".join(flags))
+        name, value = flags[option], value if equals else next(rest, "")
         if not value:
-            raise BadValue("a value", "nothing", name=said)
+            raise BadValue("a value", "nothing", name=option)
         if name in _LISTS:
             # A comma in `--with` joins bounds: `numpy>=1.19,<2`.
             several = (value,) if name == "with_" else value.split(",")
-            found[name] = (*found.get(name, ()), *filter(None, map(str.strip, several)))
-        elif found.setdefault(name, value) != value:
-            raise UsageError(f"`{said} {found[name]}` and `{said} {value}` contradict each other")
-    return found
+            values[name] = (*values.get(name, ()), *filter(None, map(str.strip, several)))
+        elif values.setdefault(name, value) != value:
+            raise UsageError(
+                f"`{option} {values[name]}` and `{option} {value}` contradict each other"
+            )
+    return values
 
 
 def settled(fields: Fields, index: Index) -> Fields:
     """The fields with the words that the matrix and the options know for those that were written.
 
-    Raises BadValue with the name of the field, and CannotSay for a word of which no fact speaks.
+    Raises BadValue with the name of the field, and CannotSay for a word that no fact covers.
     """
     changes: dict[str, Any] = {}
     for name in (*DECLARED, "prefer", "min_evidence"):

@@ -1,4 +1,4 @@
-"""A judged manifest: what it asks for as lines of a request, what facts say of each, and an edit of it."""
+"""A judged manifest: its requirements as lines of a request, what facts say about each, and an edit of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from toolmatrix.value import NamedTuple, Value
 ARCH = "arch"
 _PIN = re.compile(r"==(\d+(?:\.\d+)*)")
 # What sources of a list of files say.
-_LISTED = re.compile(r"package ([\w.-]+), (?:final )?releases (\S+) to ([^\s,;]+)")
+_RELEASE_RANGE = re.compile(r"package ([\w.-]+), (?:final )?releases (\S+) to ([^\s,;]+)")
 _ALL = ": file list"
 
 
@@ -25,7 +25,7 @@ class AskedPart(Value):
 
     `asks` are its component, and the builds of it that it leaves; `text` is how a sentence names it. A change of
     version replaces `version`, which is None where the file does not have it as it is. `carried`: an image brings it.
-    `open`: an index that nobody read may have builds of it; `older`: it may be a release before those that are known.
+    `open`: an index that was not read may have builds of it; `older`: it may be a release before those that are known.
     """
 
     component: str
@@ -62,21 +62,21 @@ class AskedParts(Value):
 
 
 def older(index: Index, component: str, *selectors: str) -> bool:
-    """True if selectors admit releases before the oldest that is known: of these nobody says anything."""
+    """True if selectors admit releases before the oldest that is known, about which there are no facts."""
     scale = index.scale(component)
     if index.header["components"][component]["scheme"] == "names" or not scale.versions:
         return False
-    # Each bound, and what lies just above it, stands for all that is between bounds.
+    # Each bound, and what lies just above it, represents all that is between bounds.
     bounds = {
         clause.text
         for selector in selectors
-        for part in scale.parse(selector)
-        for clause in part
+        for clauses in scale.parse(selector)
+        for clause in clauses
         if clause.version
     }
     tried = {"0", *(bound + more for bound in bounds for more in ("", ".0.1"))}
     below = Scale("pep440", sorted(filter(partial(_before, scale.versions[0]), tried), key=_key))
-    left = everything(len(below.versions))
+    left = all_releases(len(below.versions))
     for selector in selectors:
         left &= below.select(selector)
     return bool(left)
@@ -92,16 +92,16 @@ def missing(index: Index, part: AskedPart, package: str) -> MissingRelease | Non
         if package != part.component
         else {}
     )
-    mask = sum(one for name, one in builds.items() if name.partition("[")[0] == package)
+    mask = sum(bits for name, bits in builds.items() if name.partition("[")[0] == package)
     names = index.scale(index.builds_of(part.component)).named(mask) if mask else ()
     releases = {name.partition("+")[0] for name in names if "@default/" in name}
     known = sorted(releases or index.component(part.component).versions, key=_key)
-    older = [one for one in known if _before(pinned[1], one)]
-    newer = [one for one in known if _before(one, pinned[1])]
+    older = [release for release in known if _before(pinned[1], release)]
+    newer = [release for release in known if _before(release, pinned[1])]
     for source in index.sources().values() if older and newer else ():
         # What was listed on the index is all that there was.
-        listed = _LISTED.match(source.at) if _ALL in source.title else None
-        if listed and listed[1] == package and _before(listed[3], pinned[1]):
+        match = _RELEASE_RANGE.match(source.at) if _ALL in source.title else None
+        if match and match[1] == package and _before(match[3], pinned[1]):
             near = older[-1], newer[0]
             return MissingRelease(
                 part=part, package=package, release=pinned[1], near=near, read=source.read
@@ -126,7 +126,7 @@ def builds(index: Index, part: AskedPart, machine: str = "") -> tuple[str, int]:
     if not name or part.item.kind != PIP:
         return name, 0
     facts = index.component(name)
-    left = everything(len(facts.versions))
+    left = all_releases(len(facts.versions))
     selected = [
         (ask.component, index.scale(ask.component).select(ask.selector)) for ask in part.asks
     ]
@@ -142,7 +142,7 @@ def builds(index: Index, part: AskedPart, machine: str = "") -> tuple[str, int]:
     return name, left
 
 
-def everything(count: int) -> int:
+def all_releases(count: int) -> int:
     """The mask of so many releases: bit 0 is the absence of a component, and none of them."""
     return (2 << count) - 2
 
@@ -162,7 +162,7 @@ FINE, REFUSED, UNKNOWN = "fine", "refused", "unknown"
 
 
 class JudgedPair(NamedTuple):
-    """What facts say of two parts: `says` is fine, refused or unknown, `evidence` the best that speaks for it."""
+    """What facts say of two parts: `says` is fine, refused or unknown, `evidence` the best that supports it."""
 
     one: AskedPart
     other: AskedPart
@@ -185,7 +185,7 @@ class ManifestRefusal(Value):
 
 
 class JudgedEnvironment(Value):
-    """One environment: its parts, what it asks for that nobody knows, its refusals and every pair of parts."""
+    """One environment: its parts, what it asks for that is unknown, its refusals and every pair of parts."""
 
     name: str
     parts: tuple[AskedPart, ...]
@@ -203,21 +203,22 @@ class JudgedManifest(Value):
     @property
     def refusals(self) -> tuple[ManifestRefusal, ...]:
         """Each refusal once: a stage has those of the stage that it starts from."""
-        found: dict[tuple[object, ...], ManifestRefusal] = {}
+        unique: dict[tuple[object, ...], ManifestRefusal] = {}
         for environment in self.environments:
-            for one in environment.refusals:
-                key = (one.finding.code, one.finding.asked, tuple(map(str, one.finding.places)))
-                found.setdefault(key, one)
-        return tuple(found.values())
+            for refusal in environment.refusals:
+                finding = refusal.finding
+                key = (finding.code, finding.asked, tuple(map(str, finding.places)))
+                unique.setdefault(key, refusal)
+        return tuple(unique.values())
 
     def pairs(self) -> tuple[JudgedPair, ...]:
         """Each pair of places once."""
-        found: dict[tuple[object, ...], JudgedPair] = {}
+        unique: dict[tuple[object, ...], JudgedPair] = {}
         for environment in self.environments:
             for pair in environment.pairs:
                 sides = (pair.one, pair.other)
-                found.setdefault(tuple((one.text, str(one.item.where)) for one in sides), pair)
-        return tuple(found.values())
+                unique.setdefault(tuple((part.text, str(part.item.where)) for part in sides), pair)
+        return tuple(unique.values())
 
 
 class Edit(Value):
@@ -230,11 +231,11 @@ class Edit(Value):
         """A unified patch, for `patch -p0` and `git apply -p0`."""
         from difflib import unified_diff
 
-        found: list[str] = []
+        lines: list[str] = []
         for path, old, new in self.files:
             before, after = (text.splitlines(keepends=True) for text in (old, new))
-            found += map(_ended, unified_diff(before, after, path, path))
-        return "".join(found)
+            lines += map(_ended, unified_diff(before, after, path, path))
+        return "".join(lines)
 
 
 def _ended(line: str) -> str:
@@ -252,13 +253,13 @@ class JudgedFile(Value):
 
     @property
     def refusals(self) -> tuple[ManifestRefusal, ...]:
-        """All that is refused in it, and all of which there is no wheel."""
+        """All that is refused in it, and all without a wheel."""
         return self.judged.refusals if self.judged else ()
 
     @property
     def hard(self) -> tuple[ManifestRefusal, ...]:
         """What a fact refuses."""
-        return tuple(one for one in self.refusals if one.hard)
+        return tuple(refusal for refusal in self.refusals if refusal.hard)
 
     @property
     def outcome(self) -> str:
@@ -270,7 +271,7 @@ class JudgedFile(Value):
         return "yes" if self.count(FINE) else "unknown"
 
     def count(self, says: str) -> int:
-        """The number of pairs of which facts say so."""
+        """The number of pairs with this verdict."""
         return sum(pair.says == says for pair in self.judged.pairs()) if self.judged else 0
 
     @property
@@ -281,8 +282,8 @@ class JudgedFile(Value):
     @property
     def unknown(self) -> tuple[NotRead, ...]:
         """What the matrix does not know, each place once."""
-        found: dict[tuple[str, str], NotRead] = {}
+        unique: dict[tuple[str, str], NotRead] = {}
         for environment in self.judged.environments if self.judged else ():
-            for one in environment.unknown:
-                found.setdefault((str(one.where), one.text.text), one)
-        return tuple(found.values())
+            for not_read in environment.unknown:
+                unique.setdefault((str(not_read.where), not_read.text.text), not_read)
+        return tuple(unique.values())

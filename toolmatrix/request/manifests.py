@@ -1,6 +1,6 @@
 """What a manifest asks for, as lines of a request: components and selectors by the names that the matrix has.
 
-What the matrix does not know, and what is not said, becomes no line: it is told apart.
+What the matrix does not know, and what a file leaves open, becomes no line: it is reported apart.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ TOOLKIT = (*_CARRIED, ARCH, "nccl", "gcc", "clang")
 """What lies in an image beside the packages of Python."""
 
 
-def parts(index: Index, asked: Asked) -> AskedParts:
+def parts(index: Index, environment: Asked) -> AskedParts:
     """The lines of a request that an environment makes."""
     reader = _Reader(Names(index))
-    for item in asked.items:
+    for item in environment.items:
         reader.take(item)
-    reader.interpreter(asked.items)
+    reader.interpreter(environment.items)
     return AskedParts(
-        name=asked.name,
-        parts=tuple(reader.kept()),
+        name=environment.name,
+        parts=tuple(reader.effective()),
         machine=reader.machine,
         unknown=tuple(reader.unknown),
         missing=tuple(reader.missing),
@@ -72,7 +72,7 @@ class _Reader:
     def __init__(self, names: Names) -> None:
         self.names = names
         self.components = names.components
-        self.found: list[AskedPart] = []
+        self.parts: list[AskedPart] = []
         self.unknown: list[NotRead] = []
         self.missing: list[MissingRelease] = []
         self.machine = ""
@@ -89,46 +89,50 @@ class _Reader:
             SYSTEM: self.system,
             VARIABLE: self.variable,
             PLATFORM: self.platform,
-        }.get(item.kind, self.said)
+        }.get(item.kind, self.component)
         reader(item)
 
-    def kept(self) -> Iterator[AskedPart]:
+    def effective(self) -> Iterator[AskedPart]:
         """The parts that hold in the end: what is installed later takes the place of what was there."""
-        held: dict[str, list[AskedPart]] = {}
-        for part in self.found:
+        named: dict[str, list[AskedPart]] = {}
+        for part in self.parts:
             if part.component != ARCH:
-                held.setdefault(part.component, []).append(part)
+                named.setdefault(part.component, []).append(part)
         required = self.required()
         left = {
-            id(part) for name, parts in held.items() for part in self.last(name, parts, required)
+            id(part) for name, parts in named.items() for part in self.last(name, parts, required)
         }
-        yield from (part for part in self.found if part.component == ARCH or id(part) in left)
+        yield from (part for part in self.parts if part.component == ARCH or id(part) in left)
 
     def last(
         self, component: str, parts: Sequence[AskedPart], required: Collection[str]
     ) -> Sequence[AskedPart]:
         """The parts of a component that hold together: of the last command, and what bounds it there."""
-        asked = [part for part in parts if not part.item.bounds]
+        requirements = [part for part in parts if not part.item.bounds]
         overrides = [part for part in parts if part.item.overrides]
-        if not asked and component not in required:
+        if not requirements and component not in required:
             return ()
-        if overrides or not asked:
+        if overrides or not requirements:
             return _tightest(self.names, overrides or parts)
-        item = asked[-1].item
+        item = requirements[-1].item
         if item.kind not in (PIP, CONDA):
-            return asked[-1:]
-        same = [part for part in parts if _one_of(part.item) == _one_of(item)]
+            return requirements[-1:]
+        same = [part for part in parts if _installation(part.item) == _installation(item)]
         return _tightest(self.names, same)
 
     def required(self) -> set[str]:
         """The components that what is asked for requires, as far as a constraint is about any."""
         index = self.names.index
-        if not any(part.item.bounds for part in self.found):
+        if not any(part.item.bounds for part in self.parts):
             return set()
-        asked = [part for part in self.found if not part.item.bounds and part.component != ARCH]
-        return {name for part in asked for name in requirements_of(index, part)}
+        return {
+            name
+            for part in self.parts
+            if not part.item.bounds and part.component != ARCH
+            for name in requirements_of(index, part)
+        }
 
-    def part(
+    def add(
         self,
         component: str,
         selector: str,
@@ -138,7 +142,7 @@ class _Reader:
         *,
         carried: bool = False,
     ) -> None:
-        """A part about a component with releases, told apart where the matrix has none of them."""
+        """A part about a component with releases, reported as unknown where the matrix has none of them."""
         # A matrix of one's own may have none of it.
         if component not in self.components:
             return
@@ -151,7 +155,7 @@ class _Reader:
             self.unknown.append(NotRead(text=item.text, why=self.lacking(component, selector)))
             return
         ask = Ask(component=component, selector=selector or "*", text=text)
-        self.found.append(
+        self.parts.append(
             AskedPart(
                 component=component,
                 asks=(ask,),
@@ -165,24 +169,24 @@ class _Reader:
 
     def lacking(self, component: str, selector: str) -> str:
         versions = self.names.scale(component).versions
-        known = f"{versions[0]} to {versions[-1]}" if versions else "none"
-        if self.components[component]["scheme"] == "names":
-            known = "others"
-        return f"the matrix knows no {component} {selector}, but {known}"
+        named = self.components[component]["scheme"] == "names" or not versions
+        known = "" if named else f"; its releases are {versions[0]} to {versions[-1]}"
+        return f"the matrix knows no {component} {selector}{known}"
 
     def image(self, item: Item) -> None:
         """A base image: by what facts say of its name, else by its tag."""
         name = plain(item.name)
-        found = called.image(name)
-        told = {key: value for key, value in found.groupdict().items() if value} if found else {}
-        spans = {key: _of_tag(item, name, found, key) for key in told} if found else {}
+        match = called.image(name)
+        carried = {key: value for key, value in match.groupdict().items() if value} if match else {}
+        start = item.name.find(name)
+        spans = {key: item.text[start:].group(match, key) for key in carried} if match else {}
         if BASE in self.components and name in self.names.scale(BASE).versions:
-            told = dict(self.carried(name))
-        elif not found:
+            carried = dict(self.carried(name))
+        elif not match:
             self.unknown.append(
                 NotRead(text=item.text, why="the contents of this image are unknown")
             )
-        for component, value in told.items():
+        for component, value in carried.items():
             span = spans.get(component)
             if component in ("codename", "distro"):
                 if "distro" not in self.components:
@@ -190,10 +194,10 @@ class _Reader:
                 distro = spelling.distro(self.names, value)
                 if distro:
                     text = f"distro {distro} of {name}"
-                    self.part("distro", distro, item, text, span, carried=True)
+                    self.add("distro", distro, item, text, span, carried=True)
             else:
                 text = f"{component} {value} of {name}"
-                self.part(component, f"=={value}", item, text, span, carried=True)
+                self.add(component, f"=={value}", item, text, span, carried=True)
 
     def carried(self, name: str) -> Iterator[tuple[str, str]]:
         """The components that facts say an image has, with their releases as they were printed."""
@@ -215,20 +219,20 @@ class _Reader:
         known = called.of_conda(name) if item.kind == CONDA else ""
         header = self.names.index.header
         # `arch` and `cuda` are packages of the index too, and none of what the matrix calls so.
-        listed = name in header["packages"] or name in called.packages()
-        component = known or (self.names.called(name) if listed else "")
-        # What the matrix does not speak of at all is no news: most packages are none of its components.
+        is_package = name in header["packages"] or name in called.packages()
+        component = known or (self.names.called(name) if is_package else "")
+        # Most packages are no components of the matrix, and are not reported.
         if component not in self.components:
             return
         if component == "python":
-            self.said(item)
+            self.component(item)
             return
         package = name if not known else component
         selector = item.specifier.replace(" ", "")
         if " | " in item.specifier:
             selector = item.specifier
         if item.kind == CONDA or "===" in selector:
-            self.part(component, selector, item, item.text.text, item.version)
+            self.add(component, selector, item, item.text.text, item.version)
             return
         self.build(item, component, package, selector)
 
@@ -241,8 +245,8 @@ class _Reader:
         variants = self.names.index.builds_of(component)
         extras = f"[{','.join(item.extras)}]" if item.extras and variants else ""
         # An extra that no build is known by brings other packages.
-        said = dict.fromkeys((f"{package}{extras}{selector}", f"{package}{selector}"))
-        asks: list[Ask] = next(filter(None, map(self.known, said)), [])
+        spellings = dict.fromkeys((f"{package}{extras}{selector}", f"{package}{selector}"))
+        asks: list[Ask] = next(filter(None, map(self.known, spellings)), [])
         if not asks:
             self.lack(item, component, package, selector, self.lacking(component, selector))
             return
@@ -251,12 +255,12 @@ class _Reader:
         if limits and component in called.wheels_alone():
             own = self.packaged(asks, variants, limits, (package, *item.extras))
             if len(asks) > 1 and not own:
-                why = f"the matrix knows no build of {text} on the indexes that it may come from"
+                why = f"the matrix knows no build of {text} on the indexes of the file"
                 self.lack(item, component, package, selector, why)
                 return
             if own:
                 asks = [asks[0], Ask(component=variants, selector=own, text=text)]
-        self.found.append(
+        self.parts.append(
             AskedPart(
                 component=component,
                 asks=tuple(ask.replace(text=text) for ask in asks),
@@ -274,33 +278,33 @@ class _Reader:
         part = AskedPart(
             component=component, asks=(ask,), text=ask.text, item=item, version=item.version
         )
-        found = missing(self.names.index, part, package)
-        if found:
-            self.missing.append(found)
+        release = missing(self.names.index, part, package)
+        if release:
+            self.missing.append(release)
         else:
             self.unknown.append(NotRead(text=item.text, why=why))
 
     def packaged(
-        self, asks: Sequence[Ask], variants: str, limits: str, words: Sequence[str]
+        self, asks: Sequence[Ask], variants: str, limits: str, wanted: Sequence[str]
     ) -> str:
         """A selector of the builds on some indexes that a package with its extras installs; empty where none is."""
         facts, scale = self.names.index.component(variants), self.names.scale(variants)
-        listed, own = scale.select(limits), 0
+        available, own = scale.select(limits), 0
         for ask in asks[1:]:
-            listed &= scale.select(ask.selector)
+            available &= scale.select(ask.selector)
         # `onnxruntime` and `onnxruntime-gpu` are packages of one component, each with builds of its own.
-        package, *extras = words
+        package, *extras = wanted
         for name, mask in facts.packages.items():
-            base, _, brought = name.rstrip("]").partition("[")
-            if base == package and {*filter(None, brought.split(","))} <= {*extras}:
+            base, _, bracketed = name.rstrip("]").partition("[")
+            if base == package and {*filter(None, bracketed.split(","))} <= {*extras}:
                 own |= mask
         releases: dict[int, int] = {}
-        for binding in facts.about(asks[0].component, listed):
-            releases[binding.allowed] = releases.get(binding.allowed, 0) | binding.mask & listed
+        for binding in facts.about(asks[0].component, available):
+            releases[binding.allowed] = releases.get(binding.allowed, 0) | binding.mask & available
         # Of a release whose builds have no such package any of them may be meant.
         left = sum(mask & own or mask for mask in releases.values())
-        if left == listed and len(asks) == 1:
-            return limits if listed else ""
+        if left == available and len(asks) == 1:
+            return limits if available else ""
         return " ".join(scale.named(left))
 
     def known(self, text: str) -> list[Ask]:
@@ -313,64 +317,58 @@ class _Reader:
     def indexes(self, item: Item, variants: str) -> tuple[bool, str]:
         """Whether it is known what all indexes have of an item, and a selector of the builds on them."""
         index = self.names.index
-        found = [] if item.alone else ["*@default/*"]
+        selectors = [] if item.alone else ["*@default/*"]
         for address in item.indexes:
             lines = [
-                one
+                line
                 for name in index.channels()
-                if (one := _line(index.channel(name).install, name, address))
+                if (line := _line(index.channel(name).install, name, address))
                 # That a channel has builds of one component says nothing of another.
-                and self.names.scale(variants).select(one)
+                and self.names.scale(variants).select(line)
             ]
             if not lines:
                 return False, ""
-            found += lines
-        return True, " ".join(found)
+            selectors += lines
+        return True, " ".join(selectors)
 
     def system(self, item: Item) -> None:
         """A package of the distribution."""
-        found = called.system(item.name)
-        for component, value in found.groupdict().items() if found else ():
-            # Which of several Pythons is used is told by more than that it is there.
+        match = called.system(item.name)
+        for component, value in match.groupdict().items() if match else ():
+            # That a Python is installed does not say which of several is used.
             if value and component != "python":
                 version = value.replace("-", ".")
-                span = item.text.group(found, component) if found else None
-                self.part(
+                span = item.text.group(match, component) if match else None
+                self.add(
                     component, f"=={version}", item, f"{component} {version} of {item.name}", span
                 )
 
-    def said(self, item: Item) -> None:
+    def component(self, item: Item) -> None:
         """A component by its own name."""
-        if item.kind in self.components or item.kind in (PYTHON, CONDA):
-            component = "python" if item.name == "python" else item.name
-            if component == "python":
-                selector = _series(item.specifier)
-                text = (
-                    item.text.text
-                    if item.text.text.startswith("python")
-                    else f"python {item.specifier}"
-                )
-                self.part("python", selector, item, text, item.version)
-            else:
-                self.part(
-                    component, item.specifier, item, f"{component} {item.text.text}", item.version
-                )
+        if item.kind not in self.components and item.kind not in (PYTHON, CONDA):
+            return
+        text = item.text.text
+        if item.name == "python":
+            text = text if text.startswith("python") else f"python {item.specifier}"
+            self.add("python", _series(item.specifier), item, text, item.version)
+        else:
+            self.add(item.name, item.specifier, item, f"{item.name} {text}", item.version)
 
     def variable(self, item: Item) -> None:
         """Codegen archs that a variable lists."""
-        one = called.variables()[item.name]
+        syntax = called.variables()[item.name]
         if ARCH not in self.components:
             return
-        for found in re.finditer(r"[^\s;,]+", item.specifier):
-            word = re.fullmatch(one["word"], found[0])
-            name = one["arch"].format(*word.groups()) if word else ""
+        for match in re.finditer(r"[^\s;,]+", item.specifier):
+            arch_match = re.fullmatch(syntax["word"], match[0])
+            name = syntax["arch"].format(*arch_match.groups()) if arch_match else ""
             if name not in self.names.scale(ARCH).versions:
                 why = "the matrix knows no such codegen arch"
-                self.unknown.append(NotRead(text=item.text.group(found, 0), why=why))
+                self.unknown.append(NotRead(text=item.text.group(match, 0), why=why))
                 continue
-            span = item.text.group(found, 0) if len(item.text) == len(item.specifier) else None
-            text = f"arch {found[0]} of {item.name}"
-            self.found.append(
+            span = item.text.group(match, 0) if len(item.text) == len(item.specifier) else None
+            text = f"arch {match[0]} of {item.name}"
+            self.parts.append(
                 AskedPart(
                     component=ARCH,
                     asks=(Ask(component=ARCH, selector=name, text=text, option=ARCH),),
@@ -383,36 +381,37 @@ class _Reader:
     def platform(self, item: Item) -> None:
         """The machine of a platform such as `linux/arm64`."""
         machines = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}
-        found = [machines[word] for word in item.name.lower().split("/") if word in machines]
-        self.machine = found[0] if found else self.machine
+        known = [machines[piece] for piece in item.name.lower().split("/") if piece in machines]
+        self.machine = known[0] if known else self.machine
 
     def interpreter(self, items: Sequence[Item]) -> None:
-        """The Python that packages are installed for, where exactly one is told."""
-        if any(part.component == "python" for part in self.found):
+        """The Python that packages are installed for, where exactly one is known."""
+        if any(part.component == "python" for part in self.parts):
             return
         called_for = {item.python: item for item in items if item.kind == PIP and item.python}
         if len(called_for) == 1:
             series, item = next(iter(called_for.items()))
-            self.part("python", f"=={series}", item, f"the Python {series} that pip is called for")
+            self.add("python", f"=={series}", item, f"the Python {series} that pip uses")
             return
         system = [item for item in items if item.kind == SYSTEM]
-        others = [item for item in system if _is_python(item)]
+        matches = filter(None, (called.system(item.name) for item in system))
+        others = any("python" in match.re.groupindex for match in matches)
         own = [item for item in system if called.brings_python(item.name)]
         conda = any(item.kind == CONDA for item in items)
-        # Several may be there, and which of them pip installs for is not told.
+        # Several may be there, and it is unknown which of them pip installs for.
         if others or conda or called_for or not own:
             return
         distro = next(
-            (part.asks[0].selector for part in self.found if part.component == "distro"), ""
+            (part.asks[0].selector for part in self.parts if part.component == "distro"), ""
         )
         series = called.python_of(distro)
         if series:
-            self.part(
+            self.add(
                 "python", f"=={series}", own[0], f"Python {series}, the {own[0].name} of {distro}"
             )
 
 
-def _one_of(item: Item) -> tuple[str, str, str]:
+def _installation(item: Item) -> tuple[str, str, str]:
     return item.kind, item.command, re.sub(r"[-_.]+", "-", item.name).lower()
 
 
@@ -424,22 +423,13 @@ def _tightest(names: Names, parts: Sequence[AskedPart]) -> list[AskedPart]:
     def implied(at: int) -> bool:
         return any(
             not mask & ~masks[at]
-            and (mask != masks[at] or place > at)
-            and builds[at] in ([], builds[place])
-            for place, mask in enumerate(masks)
-            if place != at
+            and (mask != masks[at] or other > at)
+            and builds[at] in ([], builds[other])
+            for other, mask in enumerate(masks)
+            if other != at
         )
 
     return [part for at, part in enumerate(parts) if not implied(at)]
-
-
-def _is_python(item: Item) -> bool:
-    found = called.system(item.name)
-    return found is not None and "python" in found.re.groupindex
-
-
-def _of_tag(item: Item, name: str, found: re.Match[str], group: str) -> Traced:
-    return item.text[item.name.find(name) :].group(found, group)
 
 
 def _series(specifier: str) -> str:
@@ -452,9 +442,9 @@ def _line(install: Sequence[str], channel: str, address: str) -> str:
     for word in install:
         if "://" in word:
             pattern = re.escape(word.rstrip("/")).replace(re.escape("{line}"), r"(?P<line>[\w.]+)")
-            found = re.fullmatch(pattern, address.rstrip("/"))
-            if found:
-                line = found.groupdict().get("line")
+            match = re.fullmatch(pattern, address.rstrip("/"))
+            if match:
+                line = match.groupdict().get("line")
                 return f"*+{line}@{channel}/*" if line else f"*@{channel}/*"
     return ""
 
@@ -463,13 +453,13 @@ def targets(index: Index, parts: AskedParts) -> list[str]:
     """The targets that an environment may be for, the likeliest first: of one that is said, no other."""
     heads = index.header["targets"]
     rocm = any(_of_rocm(index, part) for part in parts.parts)
-    found = [
+    fitting = [
         name
         for name, head in heads.items()
         if parts.machine in ("", head["context"]["machine"])
         and (head["accelerator"] == "rocm") == rocm
     ]
-    return found or list(heads)
+    return fitting or list(heads)
 
 
 def _of_rocm(index: Index, part: AskedPart) -> bool:

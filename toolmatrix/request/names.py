@@ -1,12 +1,13 @@
 """Names as users write them: components, releases, builds, devices and archs, checked against what the matrix knows.
 
-Raises UsageError for what cannot be understood and NothingMatched, naming the nearest, for what nobody knows.
+Raises UsageError for what cannot be understood and NothingMatched, naming the nearest, for what is unknown.
 """
 
 from __future__ import annotations
 
 from toolmatrix.errors import BeyondMatrix, NothingMatched, ReleasedLater, UsageError
 from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.solve.parts import union
 from toolmatrix.solve.request import Ask
 
 TYPE_CHECKING = False
@@ -25,7 +26,7 @@ NEWEST = ("latest", "newest", "stable")
 
 
 # Letters of a longer one that are shown.
-_SHOWN = 40
+_EXCERPT = 40
 
 
 class Names:
@@ -44,20 +45,20 @@ class Names:
         named = self.components.get(plain)
         # In the names of flags and of builds a plus is a letter like any other.
         if "[" in name or named is None or ("+" in selector and named["scheme"] != "names"):
-            found = build_asks(self, name, selector, text, option)
-            if found:
-                return found
+            builds = build_asks(self, name, selector, text, option)
+            if builds:
+                return builds
         component = self.component(name, selector)
-        selector = self.listed(component, selector or "*")
+        selector = self.as_listed(component, selector or "*")
         self.check(component, selector, text)
         return [Ask(component=component, selector=selector, text=text, option=option)]
 
     def split(self, text: str) -> tuple[str, str]:
-        """The name and the selector of one word; `latest` is any release, of which the newest is taken."""
+        """The name and the selector of one word; `latest` is any release, and the newest is chosen."""
         check_length(text)
         # An operator or a blank ends the name: `gcc>=11`, `tensorflow 2.6.5`.
         cut = next(
-            (place for place, letter in enumerate(text) if letter in OPERATORS or letter.isspace()),
+            (i for i, letter in enumerate(text) if letter in OPERATORS or letter.isspace()),
             len(text),
         )
         name, selector = text[:cut].strip().lower(), text[cut:].strip()
@@ -67,7 +68,7 @@ class Names:
             )
         return name, "*" if selector.lstrip("=@ ").lower() in NEWEST else selector
 
-    def listed(self, component: str, selector: str) -> str:
+    def as_listed(self, component: str, selector: str) -> str:
         """One version as the release that it names; other selectors stay as they are."""
         version = selector.removeprefix("==")
         if version == selector or "," in version:
@@ -85,7 +86,7 @@ class Names:
         # Named in full it is that release, and none that is finer.
         if scale.bit(version) not in (0, admitted):
             return scale.exact(version)
-        # One that nobody listed is the listed one below it: facts about drivers are floors at listed releases, and it
+        # An unlisted one is the listed one below it: facts about drivers are floors at listed releases, and it
         # satisfies the same.
         if not self.components[component]["open"] or not below:
             return selector
@@ -93,15 +94,15 @@ class Names:
 
     def component(self, name: str, selector: str = "") -> str:
         """The component of that name; underscores are read as hyphens, as package names are."""
-        found = self.called(name)
-        if not found:
+        component = self.called(name)
+        if not component:
             from toolmatrix.request import spelling
 
             raise spelling.unknown(self, name, selector)
-        return found
+        return component
 
     def called(self, name: str) -> str:
-        """The component that is called so by itself, by people, or as a package; nothing if none is."""
+        """The component of that name, alias or package; nothing if there is none."""
         plain = name.lower().replace("_", "-")
         header = self.index.header
         return (
@@ -126,7 +127,7 @@ class Names:
         if self.never(component, selector):
             raise UsageError(
                 f"`{text}` matches nothing",
-                expected="bounds with something between them",
+                expected="bounds that a version can satisfy",
                 found=f"`{text}`",
             )
         beyond = self._beyond(component, selector)
@@ -158,28 +159,28 @@ class Names:
 
         Raises ReleasedLater, and BeyondMatrix where releases before the first known one may satisfy it.
         """
-        part = self.index.component(ask.component)
+        facts = self.index.component(ask.component)
         mask = self.scale(ask.component).select(ask.selector)
         # An empty date comes before every day, so that one release without a date is enough.
-        dates = [date for place, date in enumerate(part.dates) if mask >> place + 1 & 1]
+        dates = [date for position, date in enumerate(facts.dates) if mask >> position + 1 & 1]
         if not dates or min(dates) <= day:
             return
         from toolmatrix.solve import worlds
 
-        found = f"released on {min(dates)}"
+        released = f"released on {min(dates)}"
         if worlds.earlier(self.index, ask.component, [ask.selector]) and worlds.begins_later(
             self.index, ask.component
         ):
             raise BeyondMatrix(
-                f"the matrix knows {ask.component} from {part.versions[0]} on; "
-                f"its newest release of {day} is unknown",
-                found=f"`{ask.text}`, of which the first known one was {found}",
+                f"the matrix knows {ask.component} from {facts.versions[0]} on; "
+                f"its newest release on {day} is unknown",
+                found=f"`{ask.text}`; its first known release was {released}",
                 help="choose a later day for `--at`; `--matrix FILE` adds earlier releases",
             )
         raise ReleasedLater(
             f"`{ask.text}` was not yet released on {day}",
             expected=f"a release of {ask.component} from {day} or before",
-            found=found,
+            found=released,
             help="choose a later day for `--at`, or another release",
         )
 
@@ -187,10 +188,10 @@ class Names:
         """True if the clauses contradict each other whatever is released: no bound of theirs satisfies them all."""
         if self.components[component]["scheme"] == "names" or "," not in selector:
             return False
-        # Bounds that leave room leave it at one of them, just above one, or below all: a few versions stand for all.
+        # Bounds that leave room leave it at one of them, just above one, or below all: a few versions represent all.
         parsed = self.scale(component).parse(selector)
         tried = {"0", "99999"}
-        for clause in (clause for part in parsed for clause in part):
+        for clause in (clause for clauses in parsed for clause in clauses):
             if clause.version is not None:
                 numbers, phase, count = clause.version
                 release = ".".join(map(str, numbers))
@@ -211,12 +212,12 @@ class Names:
             return spelling.nearest(wanted, scale.versions)
         below = scale.select(f"<{wanted}")
         above = scale.select(f">{wanted}")
-        found = []
+        neighbours = []
         if below:
-            found.append(scale.versions[below.bit_length() - 2])
+            neighbours.append(scale.versions[below.bit_length() - 2])
         if above:
-            found.append(scale.versions[(above & -above).bit_length() - 2])
-        return "the nearest: " + " and ".join(found)
+            neighbours.append(scale.versions[(above & -above).bit_length() - 2])
+        return "the nearest: " + " and ".join(neighbours)
 
     def subject(self, text: str) -> tuple[str, bool]:
         """The component to be explained, and whether a release or a build of it is named, which is asked for too."""
@@ -238,7 +239,7 @@ def check_length(text: str) -> None:
         raise UsageError(
             "a word is too long",
             expected=f"at most {LONGEST} characters",
-            found=f"{len(text)}: `{text[:_SHOWN]}...`",
+            found=f"{len(text)}: `{text[:_EXCERPT]}...`",
         )
 
 
@@ -252,23 +253,23 @@ def is_piece(word: str) -> bool:
 
 def joined(line: Sequence[str]) -> list[str]:
     """A request as it was meant: pieces of a specifier that stand apart, put together again."""
-    found: list[str] = []
+    words: list[str] = []
     for word in line:
-        before = found[-1] if found else ""
+        before = words[-1] if words else ""
         open_end, bound = before[-1:] in (*OPERATORS,), word[:1] in (*OPERATORS,)
-        told = any(letter in OPERATORS for letter in before)
+        bounded = any(letter in OPERATORS for letter in before)
         # `gcc >= 11` and `gcc >=11`
-        if before and (open_end or (bound and not told)):
-            found[-1] += word
+        if before and (open_end or (bound and not bounded)):
+            words[-1] += word
         # `gcc>=11 <13`
         elif before and bound:
-            found[-1] += f",{word}"
+            words[-1] += f",{word}"
         # `tensorflow v2.6.5`
-        elif before and is_piece(word) and not told:
-            found[-1] += f"=={word.removeprefix('v')}"
+        elif before and is_piece(word) and not bounded:
+            words[-1] += f"=={word.removeprefix('v')}"
         else:
-            found.append(word)
-    return found
+            words.append(word)
+    return words
 
 
 # What people write as an extra where they mean an accelerator.
@@ -283,8 +284,8 @@ def build_asks(names: Names, package: str, selector: str, text: str, option: str
     release, plus, line = selector.partition("+")
     component = names.component(base, release)
     # `onnxruntime-gpu` is the package of some builds of `onnxruntime`.
-    told = component != plain and plain in names.index.header["packages"]
-    if not (extras or plus or told):
+    is_package = component != plain and plain in names.index.header["packages"]
+    if not (extras or plus or is_package):
         return []
     variant = names.index.builds_of(component)
     if not variant:
@@ -293,66 +294,62 @@ def build_asks(names: Names, package: str, selector: str, text: str, option: str
             expected=f"`{component}{release}`",
             found=f"`{text}`",
         )
-    part = names.index.component(variant)
-    wanted = names.listed(component, release or "*")
-    own = found = _of(part, component, names.check(component, wanted, text))
-    if told:
-        found &= _installed(part, lambda known: known.partition("[")[0] == plain)
+    facts = names.index.component(variant)
+    wanted = names.as_listed(component, release or "*")
+    own = builds = _of(facts, component, names.check(component, wanted, text))
+    if is_package:
+        builds &= _installed(facts, lambda name: name.partition("[")[0] == plain)
     for extra in extras:
-        found &= _extra(names, part, extra)
-    # The name of a build is `2.6.0+cu124@default/x86_64`, of which people write no more than the line.
+        builds &= _extra(names, facts, extra)
+    # The name of a build is `2.6.0+cu124@default/x86_64`; people write no more than its line.
     if plus:
-        found &= names.scale(variant).select(f"*+{line}@*")
-    if not found:
+        builds &= names.scale(variant).select(f"*+{line}@*")
+    if not builds:
         raise NothingMatched(
             f"the matrix knows no build of {component} for `{text}`",
-            expected=_known(part, own, component, plus),
+            expected=_known(facts, own, component, plus),
             found=f"`{text}`",
         )
-    listed = " ".join(names.scale(variant).named(found))
+    build_selector = " ".join(names.scale(variant).named(builds))
     return [
         Ask(component=component, selector=wanted, text=text, option=option),
-        Ask(component=variant, selector=listed, text=text, option=option),
+        Ask(component=variant, selector=build_selector, text=text, option=option),
     ]
 
 
-def _installed(part: ComponentFacts, fits: Callable[[str], bool]) -> int:
-    found = 0
-    for package, mask in part.packages.items():
-        if fits(package):
-            found |= mask
-    return found
+def _installed(facts: ComponentFacts, fits: Callable[[str], bool]) -> int:
+    return union(mask for package, mask in facts.packages.items() if fits(package))
 
 
-def _extra(names: Names, part: ComponentFacts, extra: str) -> int:
-    # The name of an extra tells what it brings, or else the accelerator it is called after does.
-    found = _installed(part, lambda known: extra in known.partition("[")[2].rstrip("]").split(","))
+def _extra(names: Names, facts: ComponentFacts, extra: str) -> int:
+    # An extra is known by its own name, or else by the accelerator that it is named after.
+    builds = _installed(facts, lambda name: extra in name.partition("[")[2].rstrip("]").split(","))
     accelerator = _ACCELERATORS.get(extra, "")
-    if found or not accelerator:
-        return found
+    if builds or not accelerator:
+        return builds
     bit, none = (names.scale("accelerator").bit(name) for name in (accelerator, "none"))
-    for binding in part.about("accelerator", -1):
+    for binding in facts.about("accelerator", -1):
         # A build for CUDA also runs without one: it is that of no accelerator only where it can have no other.
         if binding.kind == "limits" and binding.allowed & ~1 & ~none == bit & ~none:
-            found |= binding.mask
-    return found
+            builds |= binding.mask
+    return builds
 
 
-def _of(part: ComponentFacts, component: str, releases: int) -> int:
+def _of(facts: ComponentFacts, component: str, releases: int) -> int:
     # Bit 0 of a mask is the absence of a component, and no build.
-    found: int = (2 << len(part.versions)) - 2
-    for binding in part.about(component, -1):
+    builds: int = (2 << len(facts.versions)) - 2
+    for binding in facts.about(component, -1):
         # Which release a build is of is a claim like any other, without conditions.
         if not binding.conditions and not binding.allowed & releases:
-            found &= ~binding.mask
-    return found
+            builds &= ~binding.mask
+    return builds
 
 
-def _known(part: ComponentFacts, own: int, component: str, by_line: str) -> str:
-    packages = [name for name, mask in part.packages.items() if mask & own]
+def _known(facts: ComponentFacts, own: int, component: str, by_line: str) -> str:
+    packages = [name for name, mask in facts.packages.items() if mask & own]
     if not by_line and packages != [component]:
         return "one of " + ", ".join(packages)
-    names = Scale("names", part.versions).named(own)
+    names = Scale("names", facts.versions).named(own)
     lines = dict.fromkeys(name.partition("+")[2].partition("@")[0] for name in names)
     if by_line or not names:
         return "one of the lines " + ", ".join(lines)

@@ -1,11 +1,10 @@
 """From fields to a request: what was written, read with the names the matrix knows, and defaults where it is silent.
 
-Raises UsageError for what cannot be understood and NothingMatched, naming the nearest, for what nobody knows.
+Raises UsageError for what cannot be understood and NothingMatched, naming the nearest, for what is unknown.
 
-How frameworks get there where a request does not say has one rule for every command. What there is one way alone comes
-that way, and so does a build that is named. Who names a build tool or a codegen arch builds. Who names a device or a
-driver asks what runs, and who names a package that stands on a framework installs both: these get wheels where the
-frameworks have some for the target. All others build.
+Where a request does not say how to get frameworks, one rule holds for every command. What has one way alone comes that
+way, and so does a named build. A named build tool or codegen arch means building. A named device or driver, and a
+package that requires a framework, get wheels where the frameworks have some for the target. All others build.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.request.fields import Fields, given, settled
 from toolmatrix.request.names import OPERATORS, Names, is_piece, joined
-from toolmatrix.solve.parts import SEVERAL
-from toolmatrix.solve.preferences import limiting, limits, stands_on_framework
-from toolmatrix.solve.request import Ask, Request
+from toolmatrix.solve.parts import SEVERAL, union
+from toolmatrix.solve.preferences import limiting, limits, requires_framework
+from toolmatrix.solve.request import Ask, Request, allowed_accelerators
 from toolmatrix.solve.resolve import Resolution, attempt, possible
 from toolmatrix.value import Value
 
@@ -45,22 +44,22 @@ def default(
         # A build that is named then is one to build against.
         if recipes.recipe(fields.recipe, names.index).builds:
             return "source"
-    # What is held counts like what is wanted: which of the two a part is has no say in how it gets there.
+    # `--with` counts like what is wanted: it makes no difference to how a component is installed.
     named = [(ask, names.components[ask.component]) for ask in asks if ask.option != "recipe"]
-    # A tool that somebody names is to build with, and a driver to run on.
-    ways = {part["way"] for _, part in named}
-    if any(part["variant_of"] for _, part in named):
+    # A named tool is for building, and a driver for running.
+    methods = {head["way"] for _, head in named}
+    if any(head["variant_of"] for _, head in named):
         return "wheel"
     if not all(admits(ask, "from", "source", names, {}) for ask, _ in named):
         return "wheel"
-    if fields.arch or "source" in ways:
+    if fields.arch or "source" in methods:
         return "source"
-    frameworks = [ask for ask, part in named if part["framework"]]
+    frameworks = [ask for ask, head in named if head["framework"]]
     standing = any(
-        not part["framework"] and stands_on_framework(names.index, ask.component)
-        for ask, part in named
+        not head["framework"] and requires_framework(names.index, ask.component)
+        for ask, head in named
     )
-    runs = bool(frameworks) and (bool(fields.device) or "wheel" in ways)
+    runs = bool(frameworks) and (bool(fields.device) or "wheel" in methods)
     if not standing and not runs:
         return "source"
     # One framework without a wheel is built, and the others with it: wheels bring toolkits of their own.
@@ -81,7 +80,7 @@ def _published(
 ) -> bool:
     """True if wheels of what is asked for compute on a target as a build would, and hold code for the devices."""
     computes = computing(target, "wheel")
-    given = {
+    fixed = {
         "from": "wheel",
         "machine": names.index.header["targets"][target]["context"]["machine"],
         "accelerator": computes,
@@ -90,33 +89,34 @@ def _published(
     wheel = names.scale("from").bit("wheel")
     spoken = any(
         group.conditions.get("from", 0) & wheel
-        and group.component in given
+        and group.component in fixed
         and group.evidence != UNKNOWN
         for group in facts.binding_groups
     )
-    # Where no fact speaks of wheels, nobody knows of any.
+    # Where no fact covers wheels, none are known.
     if not spoken or computes != computing(target, "source"):
         return False
-    left = _left(names, ask.component, names.scale(ask.component).select(ask.selector), given)
-    builds, held = _made(names, ask.component, left, given)
+    left = _left(names, ask.component, names.scale(ask.component).select(ask.selector), fixed)
+    builds, build_mask = _built(names, ask.component, left, fixed)
     if not builds or not devices or not left:
         return bool(left)
-    return bool(running(names.index, builds, held, devices))
+    return bool(running(names.index, builds, build_mask, devices))
 
 
 def published(
-    names: Names, component: str, release: str, given: Mapping[str, str]
+    names: Names, component: str, release: str, fixed: Mapping[str, str]
 ) -> tuple[str, int]:
     """The component of the builds of a component, and those of a release that go with what is given, as a mask."""
-    return _made(names, component, names.scale(component).bit(release), given)
+    return _built(names, component, names.scale(component).bit(release), fixed)
 
 
-def _made(names: Names, component: str, left: int, given: Mapping[str, str]) -> tuple[str, int]:
+def _built(names: Names, component: str, left: int, fixed: Mapping[str, str]) -> tuple[str, int]:
     builds = names.index.builds_of(component)
-    held = 0
-    for binding in names.index.component(builds).about(component, -1) if builds else ():
-        held |= binding.mask if binding.allowed & left else 0
-    return builds, _left(names, builds, held, given) if builds else 0
+    if not builds:
+        return "", 0
+    bindings = names.index.component(builds).about(component, -1)
+    matching = union(binding.mask for binding in bindings if binding.allowed & left)
+    return builds, _left(names, builds, matching, fixed)
 
 
 def running(index: Index, builds: str, left: int, devices: Sequence[str]) -> int:
@@ -132,19 +132,19 @@ def running(index: Index, builds: str, left: int, devices: Sequence[str]) -> int
     return left
 
 
-def _left(names: Names, component: str, left: int, given: Mapping[str, str]) -> int:
+def _left(names: Names, component: str, left: int, fixed: Mapping[str, str]) -> int:
     """The releases of a component that go with all that is given, by its own facts."""
-    for about in given:
-        left = _fitting(names, component, left, about, given)
+    for about in fixed:
+        left = _fitting(names, component, left, about, fixed)
     return left
 
 
-def _fitting(names: Names, component: str, left: int, about: str, given: Mapping[str, str]) -> int:
+def _fitting(names: Names, component: str, left: int, about: str, fixed: Mapping[str, str]) -> int:
     # Its own facts alone are asked, which takes no solving: this runs before every answer.
-    wanted = names.scale(about).bit(given[about])
+    wanted = names.scale(about).bit(fixed[about])
     for binding in names.index.component(component).about(about, left):
         holds = all(
-            name in given and mask & names.scale(name).bit(given[name])
+            name in fixed and mask & names.scale(name).bit(fixed[name])
             for name, mask in binding.conditions.items()
         )
         if holds and not binding.allowed & wanted:
@@ -152,44 +152,44 @@ def _fitting(names: Names, component: str, left: int, about: str, given: Mapping
     return left
 
 
-def admits(ask: Ask, component: str, release: str, names: Names, given: Mapping[str, str]) -> bool:
+def admits(ask: Ask, component: str, release: str, names: Names, fixed: Mapping[str, str]) -> bool:
     """True if some release that a line admits goes with one of a component where others are given."""
     left = names.scale(ask.component).select(ask.selector)
     # What is given is a condition here: whether it can be is another question.
-    return bool(_fitting(names, ask.component, left, component, {**given, component: release}))
+    return bool(_fitting(names, ask.component, left, component, {**fixed, component: release}))
 
 
 def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str] = ()) -> Request:
     """The request that fields make; `keep` are releases to prefer, `varied` the components that a grid goes through.
 
-    Raises UsageError, NothingMatched, and CannotSay for a word of which no fact speaks.
+    Raises UsageError, NothingMatched, and CannotSay for a word that no fact covers.
     """
     names, fields = Names(index), settled(fields, index)
-    asked = list(_read_asks(names, fields, varied))
-    named = {ask.component for ask in asked}
+    asks = list(_read_asks(names, fields, varied))
+    named = {ask.component for ask in asks}
     # Each default rests on those before: a device has an accelerator, which has a target, and what is there as a wheel
     # alone decides what it computes on.
     archs, devices, products = _codegen(names, fields)
     codegen = _codegen_accelerator(names, archs, devices) if archs or devices else ""
     computes = codegen or fields.accelerator.removeprefix("none")
     targets = tuple(dict.fromkeys(fields.target)) or (
-        _target(asked, names, computes, devices, products),
+        _target(asks, names, computes, devices, products),
     )
     several = len(targets) > 1
     # A device of one of several targets says nothing of the others.
-    alone = "" if several else codegen
+    default_codegen = "" if several else codegen
     contexts = {target: context(target, fields, index) for target in targets}
 
-    def computing(target: str, way: str) -> str:
-        return fields.accelerator or _accelerator(target, asked, way, names, alone)
+    def computing(target: str, origin: str) -> str:
+        return fields.accelerator or _accelerator(target, asks, origin, names, default_codegen)
 
-    from_ = fields.from_ or default(asked, names, fields, targets, devices, computing)
+    from_ = fields.from_ or default(asks, names, fields, targets, devices, computing)
     for target in () if "accelerator" in named else targets:
         chosen = computing(target, from_)
         contexts[target].append(
             option("accelerator", chosen, target, implied=not fields.accelerator)
         )
-    lines = [part for ask in asked for part in _placed(ask, contexts, names)]
+    lines = [line for ask in asks for line in _placed(ask, contexts, names)]
     lines += [ask for context in contexts.values() for ask in context]
     if "from" not in named:
         lines.append(option("from", from_, implied=not fields.from_))
@@ -218,37 +218,37 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
         recipe=fields.recipe,
         stipulations=_stipulations(fields.recipe, index),
     )
-    return request.replace(apart=_apart(request, names)) if several else request
+    return request.replace(apart=_unavailable(request, names)) if several else request
 
 
 def _read_asks(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]:
     for line in (fields.wanted, *([text] for text in fields.with_)):
         _check_forms(line, names)
-    wanted = [part for text in fields.wanted for part in names.asks(text)]
-    held = [part for text in fields.with_ for part in names.asks(text, "with")]
-    asked = dict.fromkeys(ask.component for ask in (*wanted, *held))
-    needed = [*_needed(names, fields.recipe, asked)]
+    wanted = [ask for text in fields.wanted for ask in names.asks(text)]
+    present = [ask for text in fields.with_ for ask in names.asks(text, "with")]
+    components = dict.fromkeys(ask.component for ask in (*wanted, *present))
+    needed = [*_needed(names, fields.recipe, components)]
     # A grid may go through archs, machines or devices, which an answer takes from the request.
-    _check_words([ask for ask in (*wanted, *held) if ask.component not in varied], names.index)
+    _check_words([ask for ask in (*wanted, *present) if ask.component not in varied], names.index)
     if not varied:
         _check_shown(wanted, names.index)
     if fields.at:
-        for ask in (*wanted, *held):
+        for ask in (*wanted, *present):
             names.known_at(ask, fields.at)
     yield from wanted
-    yield from held
-    yield from (ask for ask in needed if ask.component not in asked)
+    yield from present
+    yield from (ask for ask in needed if ask.component not in components)
 
 
-def _needed(names: Names, recipe: str, asked: Iterable[str]) -> Iterator[Ask]:
+def _needed(names: Names, recipe: str, components: Iterable[str]) -> Iterator[Ask]:
     if recipe:
         from toolmatrix.request import recipes
 
-        found = recipes.recipe(recipe, names.index)
-        for name in recipes.needs(found, asked, names.index):
+        loaded = recipes.recipe(recipe, names.index)
+        for name in recipes.needs(loaded, components, names.index):
             yield Ask(component=name, selector="*", text=f"--recipe {recipe}", option="recipe")
-        for name, way in recipes.origins(found, names.index):
-            yield Ask(component=name, selector=way, text=f"--recipe {recipe}", option="recipe")
+        for name, selector in recipes.origins(loaded, names.index):
+            yield Ask(component=name, selector=selector, text=f"--recipe {recipe}", option="recipe")
 
 
 def _stipulations(recipe: str, index: Index) -> tuple[Stipulation, ...]:
@@ -290,10 +290,10 @@ def _distro(fields: Fields, names: Names) -> Ask:
     if not name:
         raise spelling.no_distro(names, text)
     # It is solved by the name that the matrix has for it, and said as it was written.
-    found = option("distro", name).replace(text=f"--distro {text}")
+    ask = option("distro", name).replace(text=f"--distro {text}")
     if fields.at:
-        names.known_at(found, fields.at)
-    return found
+        names.known_at(ask, fields.at)
+    return ask
 
 
 def _check_forms(line: Sequence[str], names: Names) -> None:
@@ -302,23 +302,23 @@ def _check_forms(line: Sequence[str], names: Names) -> None:
     piece = next((word for word in line if is_piece(word)), "")
     # A bound that stands first and alone, such as `>=2`, has nothing that it could be joined to: `split` refuses it.
     if piece and (right != [*line] or not piece.startswith(tuple(OPERATORS))):
-        meant = " ".join(right) if right != [*line] else "NAME==VERSION"
+        suggestion = " ".join(right) if right != [*line] else "NAME==VERSION"
         raise UsageError(
             f"`{piece}` is not a component",
             expected="`name==version` in one word",
             found=f"`{' '.join(line)}`",
-            help=f"did you mean `{meant}`?",
+            help=f"did you mean `{suggestion}`?",
         )
     for word in line:
-        parts = [part.strip() for part in word.split(",")]
+        bounds = [bound.strip() for bound in word.split(",")]
         # A comma joins bounds of one component: `numpy>=1.19,<2` is one word.
-        named = [part for part in parts[1:] if part[:1].isalpha()]
-        if named and all(names.split(part)[0] for part in parts):
+        named = [bound for bound in bounds[1:] if bound[:1].isalpha()]
+        if named and all(names.split(bound)[0] for bound in bounds):
             raise UsageError(
                 f"`{word}` names several components",
                 expected="one word each",
                 found=f"`{word}`",
-                help=f"did you mean `{' '.join(parts)}`?",
+                help=f"did you mean `{' '.join(bounds)}`?",
             )
 
 
@@ -337,8 +337,8 @@ def _check_words(asks: Sequence[Ask], index: Index) -> None:
 
 def _check_shown(asks: Sequence[Ask], index: Index) -> None:
     # Answers do not show flags as components, nor the libraries behind a distribution.
-    parts = [index.header["components"][ask.component] for ask in asks]
-    if asks and all(part["flag"] or part["hidden"] for part in parts):
+    heads = [index.header["components"][ask.component] for ask in asks]
+    if asks and all(head["flag"] or head["hidden"] for head in heads):
         raise UsageError(
             f"`{asks[0].text}` alone is not enough for an answer",
             expected="a component that an answer shows, such as `tensorflow` or `gcc`",
@@ -371,10 +371,10 @@ def _target(
 ) -> str:
     """The default target: the first that has the machine of the devices, and what all that is asked for computes on."""
     targets = names.index.header["targets"]
-    wanted = [found for ask in asks if (found := _accelerators(ask, names))]
+    wanted = [accelerators for ask in asks if (accelerators := _accelerators(ask, names))]
     # Where components have nothing in common there is no answer on any target: the first is as good to say why.
     shared = {computes} if computes else set.intersection(*wanted) if wanted else set()
-    fitting = [name for name, part in targets.items() if part["accelerator"] in shared]
+    fitting = [name for name, head in targets.items() if head["accelerator"] in shared]
     order = [*fitting, *targets]
     machines = _machines(names, devices, products) if devices else -1
     scale = names.scale("machine")
@@ -384,24 +384,22 @@ def _target(
 
 def _machines(names: Names, devices: Sequence[str], products: Sequence[tuple[str, str]]) -> int:
     """The machines that can have all of some devices, as a mask: a board with a CPU is one kind of machine."""
-    found = -1
+    machines = -1
     for device in devices:
-        bit = names.scale("device").bit(device)
-        for binding in names.index.component("device").about("machine", bit):
-            if binding.kind == "limits":
-                found &= binding.allowed
+        machines &= limits(names.index, "device", "machine", names.scale("device").bit(device))
     if products:
         from toolmatrix.request import spelling
 
         for _, product in products:
             machine = spelling.product_machine(names, product)
-            found &= names.scale("machine").bit(machine) if machine else -1
-    return found
+            machines &= names.scale("machine").bit(machine) if machine else -1
+    return machines
 
 
 def _accelerator(target: str, asks: Sequence[Ask], from_: str, names: Names, codegen: str) -> str:
     """The default accelerator: the target's own where something asked for has it, or that of a build or device."""
-    if codegen and _takes(names, target, codegen):
+    bit = names.scale("accelerator").bit(codegen) if codegen else 0
+    if bit and allowed_accelerators(names.index, target) & bit:
         return codegen
     own = names.index.header["targets"][target]["accelerator"]
     for ask in asks:
@@ -411,7 +409,7 @@ def _accelerator(target: str, asks: Sequence[Ask], from_: str, names: Names, cod
             named = _accelerators(ask, names)
             order = (own, *names.scale("accelerator").versions)
             return next((name for name in order if name in named), "none")
-    # Who names a target made for ROCm wants it, while on the others most things run without an accelerator.
+    # A target made for ROCm implies it, while on the others most things run without an accelerator.
     if own in ("none", "rocm"):
         return own
     for ask in asks:
@@ -423,46 +421,34 @@ def _accelerator(target: str, asks: Sequence[Ask], from_: str, names: Names, cod
     return "none"
 
 
-def _takes(names: Names, target: str, accelerator: str) -> bool:
-    bit = names.scale("target").bit(target)
-    return all(
-        binding.allowed & names.scale("accelerator").bit(accelerator)
-        for binding in names.index.component("target").about("accelerator", bit)
-    )
-
-
 def _accelerators(ask: Ask, names: Names) -> set[str]:
     """The accelerators that something asked for computes on; of builds their own."""
-    part = names.components[ask.component]
-    if not part["variant_of"]:
-        return set(part["accelerators"])
+    head = names.components[ask.component]
+    if not head["variant_of"]:
+        return set(head["accelerators"])
     scale = names.scale("accelerator")
     wanted = names.scale(ask.component).select(ask.selector)
-    can = 0
-    for binding in names.index.component(ask.component).about("accelerator", wanted):
-        # That a build also runs without its accelerator is no reason to ask for none.
-        can |= binding.allowed & ~scale.bit("none")
-    return {*scale.named(can)} - {"none"}
+    bindings = names.index.component(ask.component).about("accelerator", wanted)
+    # That a build also runs without its accelerator is no reason to ask for none.
+    return {*scale.named(union(binding.allowed for binding in bindings))} - {"none"}
 
 
 def _codegen_accelerator(names: Names, archs: Sequence[str], devices: Sequence[str]) -> str:
     """The accelerator of codegen archs and devices, as the toolkit has it that makes their code; empty if not one."""
-    made = 0
-    for arch in archs:
-        made |= names.scale("arch").bit(arch)
+    mask = union(map(names.scale("arch").bit, archs))
     for device in devices:
         bit = names.scale("device").bit(device)
         for binding in names.index.component("device").about("arch", bit):
             if binding.kind == "limits":
-                made |= binding.allowed
-    found: set[str] = set()
+                mask |= binding.allowed
+    accelerators: set[str] = set()
     for group in names.index.component("arch").binding_groups:
-        if group.kind == "requires" and group.releases & made:
-            found |= set(names.components[group.component]["accelerators"])
-    return found.pop() if len(found) == 1 else ""
+        if group.kind == "requires" and group.releases & mask:
+            accelerators |= set(names.components[group.component]["accelerators"])
+    return accelerators.pop() if len(accelerators) == 1 else ""
 
 
-def _apart(request: Request, names: Names) -> tuple[tuple[str, str], ...]:
+def _unavailable(request: Request, names: Names) -> tuple[tuple[str, str], ...]:
     # Of several targets some may not have a codegen arch or device which another one can: it is meant for that one.
     # What is wanted beside it is another question: it may keep a target from an answer, and gives it no codegen arch.
     contexts = {
@@ -473,17 +459,17 @@ def _apart(request: Request, names: Names) -> tuple[tuple[str, str], ...]:
         ]
         for target in request.targets
     }
-    found = []
+    unavailable = []
     empty = Request(asks=(), targets=())
-    asked = [(name, empty.replace(archs=(name,))) for name in request.archs]
-    asked += [(name, empty.replace(devices=(name,))) for name in request.devices]
-    for name, alone in asked:
-        there = _where(alone, contexts, names.index)
-        found += [(target, name) for target in request.targets if target not in there]
-    return tuple(found)
+    requests = [(name, empty.replace(archs=(name,))) for name in request.archs]
+    requests += [(name, empty.replace(devices=(name,))) for name in request.devices]
+    for name, single in requests:
+        there = _where(single, contexts, names.index)
+        unavailable += [(target, name) for target in request.targets if target not in there]
+    return tuple(unavailable)
 
 
-def _where(alone: Request, contexts: Mapping[str, Sequence[Ask]], index: Index) -> Sequence[str]:
+def _where(request: Request, contexts: Mapping[str, Sequence[Ask]], index: Index) -> Sequence[str]:
     """The targets that can have what a request asks for; all of them where none can, for the refusal to explain.
 
     Solving with a target alone asks the facts, which know more of a device or a package than its accelerator.
@@ -491,8 +477,8 @@ def _where(alone: Request, contexts: Mapping[str, Sequence[Ask]], index: Index) 
     there = []
     for target, context in contexts.items():
         # What is a default of the whole request is none of this question.
-        asks = (*(ask.replace(implied=False) for ask in context), *alone.asks)
-        if possible(index, alone.replace(asks=asks, targets=(target,))):
+        asks = (*(ask.replace(implied=False) for ask in context), *request.asks)
+        if possible(index, request.replace(asks=asks, targets=(target,))):
             there.append(target)
     return there or [*contexts]
 
@@ -500,9 +486,9 @@ def _where(alone: Request, contexts: Mapping[str, Sequence[Ask]], index: Index) 
 def _placed(ask: Ask, contexts: Mapping[str, Sequence[Ask]], names: Names) -> list[Ask]:
     # What is requested is requested of every target: a yes is a yes for each. What the user has, or a recipe needs,
     # is there on the targets that can have it, if any do.
-    part = names.components[ask.component]
+    head = names.components[ask.component]
     # A distribution is where each of them runs, as `--distro` says it.
-    everywhere = not ask.option or part["framework"] or ask.component == "distro"
+    everywhere = not ask.option or head["framework"] or ask.component == "distro"
     if everywhere or len(contexts) == 1:
         return [ask]
     having = _where(Request(asks=(ask,), targets=()), contexts, names.index)
@@ -515,14 +501,12 @@ def _having(component: str, contexts: Mapping[str, Sequence[Ask]], index: Index)
         target
         for target, context in contexts.items()
         if not accelerators
-        or any(
-            part.component == "accelerator" and part.selector in accelerators for part in context
-        )
+        or any(ask.component == "accelerator" and ask.selector in accelerators for ask in context)
     ]
 
 
 def _policies(targets: Sequence[str], cpu: str, names: Names) -> tuple[Policy, ...]:
-    found = []
+    chosen = []
     for target in targets:
         policies = names.index.header["targets"][target]["policies"]
         for component, release in dict(policies).items():
@@ -532,8 +516,8 @@ def _policies(targets: Sequence[str], cpu: str, names: Names) -> tuple[Policy, .
                 wanted[:0] = [f"-mcpu={cpu}+crc", f"-mcpu={cpu}"]
             known = [name for name in wanted if name in names.scale(component).versions]
             if known:
-                found.append((target, component, tuple(known)))
-    return tuple(found)
+                chosen.append((target, component, tuple(known)))
+    return tuple(chosen)
 
 
 def _cpu(name: str, targets: Sequence[str], index: Index) -> str:
@@ -558,10 +542,10 @@ def _cpu(name: str, targets: Sequence[str], index: Index) -> str:
     machines = [index.header["targets"][target]["context"]["machine"] for target in targets]
     family = flags.family(name)
     if family and family not in machines:
-        listed = " or ".join(dict.fromkeys(machines))
+        names = " or ".join(dict.fromkeys(machines))
         raise UsageError(
-            f"`--cpu {name}` is not a CPU of {listed}",
-            expected=f"a CPU of {listed}, or another `--target`",
+            f"`--cpu {name}` is not a CPU of {names}",
+            expected=f"a CPU of {names}, or another `--target`",
             found=f"`{name}`, which is {family}",
         )
     return name
@@ -586,32 +570,32 @@ class RequestContext(Value):
         """The answer to words that are pasted here, None if they have no answer."""
         # What is set at the place where words are pasted may contradict them.
         try:
-            found = attempt(self.index, self.read(words))
+            answer = attempt(self.index, self.read(words))
         except ToolmatrixError:
             return None
-        return found if isinstance(found, Resolution) and not found.unread else None
+        return answer if isinstance(answer, Resolution) and not answer.unread else None
 
 
 def offers(context: RequestContext, refusal: Unsatisfiable) -> list[Repair]:
     """The repairs of a refusal whose words resolve where they would be pasted, with what these answer."""
     from toolmatrix.solve.repair import repairs
 
-    found = []
+    offered = []
     for repair in repairs(context.index, refusal):
         request = _spell_out(context.index, repair.request)
         # A changed request may have another default accelerator than the one it was solved with.
-        for spoken in (request, _aloud(request, "accelerator")):
+        for spoken in (request, _explicit(request, "accelerator")):
             resolution = context.answered(spoken.words())
             if resolution is not None:
-                found.append(repair.replace(request=spoken, resolution=resolution))
+                offered.append(repair.replace(request=spoken, resolution=resolution))
                 break
-    return found
+    return offered
 
 
 def _spell_out(index: Index, request: Request) -> Request:
     # The first target is the default, and would be noise in a command that is to be pasted.
     if request.targets != (next(iter(index.header["targets"])),):
-        request = _aloud(request, "target")
+        request = _explicit(request, "target")
     return request.replace(
         asks=tuple(
             ask.replace(text=f"--distro {ask.selector}") if ask.option == "distro" else ask
@@ -620,7 +604,7 @@ def _spell_out(index: Index, request: Request) -> Request:
     )
 
 
-def _aloud(request: Request, option: str) -> Request:
+def _explicit(request: Request, option: str) -> Request:
     return request.replace(
         asks=tuple(
             ask.replace(implied=False) if ask.option == option else ask for ask in request.asks

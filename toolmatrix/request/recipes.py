@@ -35,20 +35,19 @@ BUILT = "built"
 """The way in which a recipe has what it builds, where the matrix says in which ways there is something."""
 
 # What no image holds as a part of its own: flags, builds, what is hidden, and where an image runs.
-_APART = ("given", "hidden", "flag", "variant_of")
+_NOT_INSTALLED = ("given", "hidden", "flag", "variant_of")
 
-# So many ways are told; of more there is a count.
+# Alternatives that are listed; further ones are counted.
 _MOST = 4
 
 
-def needs(recipe: Recipe, asked: Iterable[str], index: Index) -> tuple[str, ...]:
+def needs(recipe: Recipe, components: Iterable[str], index: Index) -> tuple[str, ...]:
     """The components that an answer about some must hold to be made an image of."""
-    # No recipe has to say that it starts from an image and installs packages.
-    # Of several that it builds it is left to who asks.
+    # Every recipe starts from an image and installs packages. Which of several builds is up to the request.
     only = recipe.builds if len(recipe.builds) == 1 else ()
-    parts = (*recipe.provisions, *provisions(index).provisions)
-    by_pip = {part.component for part in parts if part.pip}
-    python = () if by_pip.isdisjoint(asked) else ("python",)
+    entries = (*recipe.provisions, *provisions(index).provisions)
+    by_pip = {entry.component for entry in entries if entry.pip}
+    python = () if by_pip.isdisjoint(components) else ("python",)
     return tuple(dict.fromkeys(("base-image", "distro", *only, *recipe.needs, *python)))
 
 
@@ -63,7 +62,7 @@ def stipulations(recipe: Recipe, index: Index) -> tuple[Stipulation, ...]:
     """The conditions under which an answer can be made an image of."""
     book = provisions(index)
     own = tuple(_of_recipe(recipe))
-    return (*own, _packaged(recipe, book), *_brought(recipe, book, index))
+    return (*own, _packaged(recipe, book), *_installations(recipe, book, index))
 
 
 def recipe(name: str, index: Index) -> Recipe:
@@ -82,26 +81,26 @@ class DefaultRecipe(Value):
 
 
 def by_default(
-    from_: str, wanted: Sequence[str], asked: Iterable[str], index: Index, *, implied: bool = False
+    from_: str, wanted: Sequence[str], named: Iterable[str], index: Index, *, implied: bool = False
 ) -> DefaultRecipe:
     """The recipe where none is named: the one that builds what is wanted, that of wheels, or that of tools.
 
-    `asked` are all components of the request. Where `from_` is `implied`, what no recipe builds comes as a wheel.
+    `named` are all components of the request. Where `from_` is `implied`, what no recipe builds comes as a wheel.
     Raises NoImage for what was to be built and no recipe builds.
     """
     if from_ == "wheel":
-        refused = {name for part in recipe(WHEELS, index).refuses for name, _ in part.when}
-        return DefaultRecipe(recipe=TOOLS if refused & {*asked} - {"from"} else WHEELS)
+        refused = {name for rule in recipe(WHEELS, index).refuses for name, _ in rule.when}
+        return DefaultRecipe(recipe=TOOLS if refused & {*named} - {"from"} else WHEELS)
     built = [name for name in wanted if _is_built(name, index)]
     if not built:
         return DefaultRecipe(recipe=TOOLS)
-    tools = f"`--recipe {TOOLS}` makes an image of only the tools"
-    found = _building(built, index)
-    if found:
-        made = listing([name for name in built if name in recipe(found, index).builds])
-        note = f"the recipe `{found}` builds {made} from source; `--from wheel` installs what is "
-        note += f"published, {tools}"
-        return DefaultRecipe(recipe=found, note=note if implied else "")
+    tools = f"`--recipe {TOOLS}` builds an image with only the tools"
+    builder = _building(built, index)
+    if builder:
+        names = listing([name for name in built if name in recipe(builder, index).builds])
+        note = f"the recipe `{builder}` builds {names} from source; "
+        note += f"`--from wheel` installs what is published, {tools}"
+        return DefaultRecipe(recipe=builder, note=note if implied else "")
     if not implied:
         raise NoImage(
             f"no recipe builds {listing(built)}",
@@ -109,25 +108,24 @@ def by_default(
             help=f"`--from wheel` installs what is published, {tools}",
         )
     note = f"no recipe builds {listing(built)} from source, so wheels are installed; {tools}"
-    return by_default("wheel", wanted, asked, index).replace(from_="wheel", note=note)
+    return by_default("wheel", wanted, named, index).replace(from_="wheel", note=note)
 
 
 def _is_built(component: str, index: Index) -> bool:
     # What provisions leave to a recipe of its own, and what there is no other way to have but as a wheel.
-    parts = [part for part in provisions(index).provisions if part.component == component]
-    if parts:
-        return any(part.because and ("from", "source") in part.when for part in parts)
-    return any(
-        part.pip and part.component == component for part in recipe(WHEELS, index).provisions
-    )
+    own = [entry for entry in provisions(index).provisions if entry.component == component]
+    if own:
+        return any(entry.because and ("from", "source") in entry.when for entry in own)
+    wheels = recipe(WHEELS, index).provisions
+    return any(entry.pip and entry.component == component for entry in wheels)
 
 
 def _building(components: Sequence[str], index: Index) -> str:
     # One recipe builds them all, or installs what it builds the others against.
     for name in dict.fromkeys(filter(None, map(read.builder, components))):
-        made = recipe(name, index)
-        installed = {part.component for part in made.provisions if part.pip}
-        if {*components} <= {*made.builds} | installed:
+        candidate = recipe(name, index)
+        installed = {provision.component for provision in candidate.provisions if provision.pip}
+        if {*components} <= {*candidate.builds} | installed:
             return name
     return ""
 
@@ -135,13 +133,13 @@ def _building(components: Sequence[str], index: Index) -> str:
 def of_request(request: Request, index: Index) -> DefaultRecipe:
     """The recipe of a request that names none. Raises NoImage."""
     from_ = next(ask for ask in request.asks if ask.component == "from")
-    asked = [ask.component for ask in request.asks]
-    return by_default(from_.selector, request.wanted, asked, index, implied=from_.implied)
+    components = [ask.component for ask in request.asks]
+    return by_default(from_.selector, request.wanted, components, index, implied=from_.implied)
 
 
-def one(found: Iterable[DefaultRecipe]) -> DefaultRecipe:
+def one(defaults: Iterable[DefaultRecipe]) -> DefaultRecipe:
     """The recipe of several requests that are rendered together. Raises UsageError where they need several."""
-    several = {part.recipe: part for part in found}
+    several = {default.recipe: default for default in defaults}
     if len(several) > 1:
         raise UsageError(
             "the environments need several recipes",
@@ -154,15 +152,15 @@ def one(found: Iterable[DefaultRecipe]) -> DefaultRecipe:
 def requested(words: Iterable[str], index: Index) -> tuple[str, ...]:
     """The components that the words of a request want of an image, but for those that this matrix does not know."""
     names, heads = Names(index), index.header["components"]
-    found = (
+    components = (
         names.called(names.split(word)[0].partition("[")[0]) for word in given(words)["wanted"]
     )
-    shown = (
+    installed = (
         name
-        for name in found
-        if name and name not in SEVERAL and not any(map(heads[name].get, _APART))
+        for name in components
+        if name and name not in SEVERAL and not any(map(heads[name].get, _NOT_INSTALLED))
     )
-    return tuple(dict.fromkeys(shown))
+    return tuple(dict.fromkeys(installed))
 
 
 # Repairs read their words again, each as a request of its own.
@@ -180,19 +178,19 @@ def provisions(index: Index) -> Book:
 def installable(recipe: Recipe, book: Book) -> When:
     """The condition on the distribution under which repositories can be read: that its manager is apt."""
     # Templates write repositories and areas for apt alone.
-    apt = [one for one in (*recipe.distros, *book.distros) if one.manager == "apt"]
-    return (("distro", " ".join(selector for one in apt for _, selector in one.when)),)
+    apt = [distro for distro in (*recipe.distros, *book.distros) if distro.manager == "apt"]
+    return (("distro", " ".join(selector for distro in apt for _, selector in distro.when)),)
 
 
 def _of_recipe(recipe: Recipe) -> Iterator[Stipulation]:
     subject = recipe.builds[0] if len(recipe.builds) == 1 else "distro"
-    for part in recipe.refuses:
+    for rule in recipe.refuses:
         yield Stipulation(
             subject=subject,
-            when=part.when,
-            text=f"the recipe `{recipe.name}` builds nothing with {_shown(part.when)}: {part.because}",
-            at=_places([part]),
-            source=_source(recipe, part),
+            when=rule.when,
+            text=f"the recipe `{recipe.name}` does not support {_phrase(rule.when)}: {rule.because}",
+            at=_positions([rule]),
+            source=_source(recipe, rule),
         )
     if recipe.targets:
         yield Stipulation(
@@ -213,8 +211,8 @@ def _of_recipe(recipe: Recipe) -> Iterator[Stipulation]:
         yield Stipulation(
             subject=subject,
             one_of=tuple(dict.fromkeys(step.when for step in recipe.steps)),
-            text=f"the recipe `{recipe.name}` has steps {_ways([step.when for step in recipe.steps])}",
-            at=_places(recipe.steps),
+            text=f"the recipe `{recipe.name}` has steps {_methods([step.when for step in recipe.steps])}",
+            at=_positions(recipe.steps),
         )
 
 
@@ -223,34 +221,34 @@ def _packaged(recipe: Recipe, book: Book) -> Stipulation:
     return Stipulation(
         subject="distro",
         when=(("distro", "*"),),
-        one_of=tuple(one.when for one in distros),
-        text=f"packages get into an image {_ways([one.when for one in distros])}",
-        at=_places(distros),
+        one_of=tuple(distro.when for distro in distros),
+        text=f"packages can be installed {_methods([distro.when for distro in distros])}",
+        at=_positions(distros),
     )
 
 
-def _brought(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipulation]:
+def _installations(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipulation]:
     apt = installable(recipe, book)
-    on_the_way = [one for one in book.provisions if one.harvested]
+    harvested = [provision for provision in book.provisions if provision.harvested]
     offered: dict[str, list[Provision]] = {}
-    for part in (*recipe.provisions, *book.provisions):
-        offered.setdefault(part.component, []).append(part)
+    for provision in (*recipe.provisions, *book.provisions):
+        offered.setdefault(provision.component, []).append(provision)
     for name, head in index.header["components"].items():
-        if any(map(head.get, _APART)) or name in SEVERAL or name in recipe.builds:
+        if any(map(head.get, _NOT_INSTALLED)) or name in SEVERAL or name in recipe.builds:
             continue
-        parts = offered.get(name) or (on_the_way if _is_harvested(index, name) else [])
-        whens = [(*one.when, *(apt if one.repositories or one.areas else ())) for one in parts]
-        told = _ways([one.when for one in parts])
+        entries = offered.get(name) or (harvested if _is_harvested(index, name) else [])
+        whens = [(*e.when, *(apt if e.repositories or e.areas else ())) for e in entries]
+        methods = _methods([entry.when for entry in entries])
         yield Stipulation(
             subject=name,
             when=((name, "*"),),
             one_of=tuple(dict.fromkeys(whens)),
             brought=name not in recipe.tools,
-            text=f"{name} gets into an image {told}"
-            if parts
+            text=f"{name} can be installed {methods}"
+            if entries
             else f"there is no way to install {name} in an image",
-            at=_places(parts) or (_shortened(book.path),),
-            source=_source(book, parts[0]) if parts and parts[0].source in book.sources else "",
+            at=_positions(entries) or (_shortened(book.path),),
+            source=_source(book, entries[0]) if entries else "",
         )
 
 
@@ -260,23 +258,23 @@ def _is_harvested(index: Index, component: str) -> bool:
     return bool(releases) and "harvested" in index.release(releases[0]).attributes
 
 
-def _ways(whens: Iterable[When]) -> str:
-    told = [*dict.fromkeys(_shown(when) for when in whens)]
-    more = [f"in {len(told) - _MOST} more ways"] if len(told) > _MOST + 1 else []
-    return "only with " + listing([*(told[:_MOST] if more else told), *more], "or")
+def _methods(whens: Iterable[When]) -> str:
+    phrases = [*dict.fromkeys(_phrase(when) for when in whens)]
+    more = [f"in {len(phrases) - _MOST} more ways"] if len(phrases) > _MOST + 1 else []
+    return "only with " + listing([*(phrases[:_MOST] if more else phrases), *more], "or")
 
 
-def _shown(when: When) -> str:
+def _phrase(when: When) -> str:
     return listing([f"{name} {selector}" for name, selector in when])
 
 
-def _source(book: Book, part: Part) -> str:
-    return book.sources[part.source].at if part.source in book.sources else ""
+def _source(book: Book, entry: Part) -> str:
+    return book.sources[entry.source].at if entry.source in book.sources else ""
 
 
-def _places(parts: Sequence[Part]) -> tuple[str, ...]:
-    found = [f"{_shortened(part.at.path)}:{part.at.line}" for part in parts if part.at]
-    return tuple(dict.fromkeys(found))
+def _positions(entries: Sequence[Part]) -> tuple[str, ...]:
+    positions = [f"{_shortened(entry.at.path)}:{entry.at.line}" for entry in entries if entry.at]
+    return tuple(dict.fromkeys(positions))
 
 
 def _shortened(path: str) -> str:

@@ -1,6 +1,6 @@
 """Words that the matrix does not know: what was probably meant, and the spellings that are read all the same.
 
-Names of packages of other indexes are read as what they stand for.
+Names of packages of other indexes are read as the components that they mean.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LIKE = 0.75
 # So much like a known name is a name with a slip in it.
 _SLIP = 0.8
 # So many letters of the name of a distribution are enough beside its number.
-_TOLD = 3
+_DISTINCT_LETTERS = 3
 
 
 _X86 = ("x86_64", "x86-64", "x64", "amd64", "linux/amd64")
@@ -40,7 +40,7 @@ _OTHER_MACHINES = (
 )
 _CUDA_TARGET = "a target is a machine: `--target x86` or `arm`, with `--accelerator cuda`"
 _NONE: Mapping[str, str] = {}
-# Systems whose packages and loaders are others than those of which facts speak.
+# Systems with other packages and loaders than those that facts cover.
 _OTHER_SYSTEMS = (
     *("windows", "win", "macos", "osx", "darwin", "freebsd"),
     *("alpine", "arch", "archlinux", "gentoo", "nixos", "void", "wolfi"),
@@ -50,8 +50,8 @@ _OTHER_SYSTEMS = (
 class Vocabulary(Value):
     """The words of an option besides those it takes.
 
-    `synonyms` are other words for these, `unheard` words that mean something of which no fact speaks, and `advice` says
-    of words that may mean several things what to write for each.
+    `synonyms` are other words for these, `unheard` words for what no fact covers, and `advice` says for
+    ambiguous words what to write for each meaning.
     """
 
     synonyms: Mapping[str, str] = _NONE
@@ -85,9 +85,7 @@ VOCABULARIES = {
         unheard=("xpu", "sycl", "oneapi", "vulkan", "metal", "mps", "opencl", "tpu", "npu"),
         advice={"gpu": "`cuda` is for GPUs of NVIDIA, `rocm` for those of AMD"},
     ),
-    "prefer": Vocabulary(
-        synonyms={"latest": "newest", "highest": "newest", "lowest": "oldest"},
-    ),
+    "prefer": Vocabulary(synonyms={"latest": "newest", "highest": "newest", "lowest": "oldest"}),
     "distro": Vocabulary(unheard=_OTHER_SYSTEMS),
 }
 
@@ -95,7 +93,7 @@ VOCABULARIES = {
 def pick(name: str, text: str, known: Sequence[str]) -> str:
     """The one of the `known` words of an option that is meant, which is not written as it is.
 
-    Raises BadValue, and CannotSay for a word of which no fact speaks.
+    Raises BadValue, and CannotSay for a word that no fact covers.
     """
     lower, vocabulary = text.lower(), VOCABULARIES.get(name) or Vocabulary()
     for word in (lower, vocabulary.synonyms.get(lower, "")):
@@ -160,29 +158,29 @@ def unreadable(
     import re
 
     version = selector.lstrip(OPERATORS)
-    meant = ""
+    close = ""
     if selector == f"={version}" and version:
-        meant = f"{component}=={version}"
+        close = f"{component}=={version}"
     elif version.endswith(".x"):
-        meant = f"{component}=={version.removesuffix('.x')}"
+        close = f"{component}=={version.removesuffix('.x')}"
     elif built := re.fullmatch(_BUILT, version.lower()):
-        meant = f"{component}=={built[1]}+{built[2]}" if _build(names, built[2], component) else ""
+        close = f"{component}=={built[1]}+{built[2]}" if _build(names, built[2], component) else ""
     return UsageError(
         f"`{text}` cannot be read",
         expected="a specifier such as `==2.6.5`, `>=11.2,<12`, `~=1.19.2`",
         found=str(error) if version else f"`{selector}` without a version",
-        help=f"did you mean `{meant}`?" if meant else f"`{component}` alone means any release",
+        help=f"did you mean `{close}`?" if close else f"`{component}` alone means any release",
     )
 
 
 def unknown(names: Names, name: str, selector: str = "", *, asked: bool = False) -> NothingMatched:
     """No component is called that, nor a package if the index was `asked`: with the nearest name, or the right form."""
 
-    told = understood(names, name) or [request_of_index_name(names, name, selector)]
-    meant = " or ".join(f"`{text}`" for text in told if text)
+    readings = understood(names, name) or [request_of_index_name(names, name, selector)]
+    suggestions = " or ".join(f"`{text}`" for text in readings if text)
     help = "`toolmatrix list` shows the components; `--matrix FILE` adds some of your own"
     # Builds are named by their release, `torch==2.6.0+cu124`, and not by the name that the matrix has for them.
-    known = [one for one, part in names.components.items() if not part["variant_of"]]
+    known = [component for component, head in names.components.items() if not head["variant_of"]]
     # What is but misspelt is not to be looked for elsewhere, where another may have taken that name.
     if not asked and not closest(name, known, _SLIP):
         help += f", and `toolmatrix resolve {name} --online` a package of the index"
@@ -192,23 +190,23 @@ def unknown(names: Names, name: str, selector: str = "", *, asked: bool = False)
         f"unknown component `{name}`"
         + (", which is not a package of the index either" if asked else ""),
         # Names that are like it lead astray where it is known what was meant.
-        expected="" if meant or name in NEWEST else nearest(name.replace("_", "-"), known),
+        expected="" if suggestions or name in NEWEST else nearest(name.replace("_", "-"), known),
         found=f"`{name}`",
-        help=f"did you mean {meant}?" if meant else help,
+        help=f"did you mean {suggestions}?" if suggestions else help,
     )
 
 
 def understood(names: Names, word: str) -> list[str]:
     """What a word may mean that no component is called, in the form that is read; nothing for what may be a name."""
-    return list(dict.fromkeys(_meant(names, word)))
+    return list(dict.fromkeys(_readings(names, word)))
 
 
-def _meant(names: Names, word: str) -> Iterator[str]:
+def _readings(names: Names, word: str) -> Iterator[str]:
     # `re` is loaded for words that nothing is called, here and below.
     import re
 
     plain = word.strip("+@:-/ ").lower()
-    cut = next((place for place, letter in enumerate(plain) if letter in OPERATORS), 0)
+    cut = next((position for position, letter in enumerate(plain) if letter in OPERATORS), 0)
     bare = re.sub(rf"[-_@:/ ]({'|'.join(NEWEST)})$", "", plain[:cut] or plain).partition("[")[0]
     if bare != word and names.called(bare):
         yield names.called(bare)
@@ -255,16 +253,16 @@ def _version(names: Names, component: str, text: str) -> str:
 def _build(names: Names, line: str, component: str = "") -> str:
     """The newest release, of a component or of any, that has builds of a line: `cu124` is torch 2.6.0."""
     # What is a framework in its own right before what stands on one.
-    parts = names.components
+    heads = names.components
     order = sorted(
-        parts, key=lambda name: not parts[parts[name]["variant_of"] or name]["framework"]
+        heads, key=lambda name: not heads[heads[name]["variant_of"] or name]["framework"]
     )
     for name in order:
-        part = parts[name]
-        if part["variant_of"] and part["variant_of"] == (component or part["variant_of"]):
+        head = heads[name]
+        if head["variant_of"] and head["variant_of"] == (component or head["variant_of"]):
             for build in reversed(names.scale(name).versions):
                 if build.partition("@")[0].endswith(f"+{line}"):
-                    return f"{part['variant_of']}=={build.partition('@')[0]}"
+                    return f"{head['variant_of']}=={build.partition('@')[0]}"
     return ""
 
 
@@ -279,11 +277,11 @@ def _devices(names: Names, name: str) -> list[tuple[str, str]]:
 def device(names: Names, name: str) -> str:
     """A device by compute capability, gfx name, or the name of a product that has it."""
     check_length(name)
-    found = _devices(names, name)
-    if len(found) == 1:
-        return found[0][0]
-    if found:
-        several = ", ".join(f"{device} ({product})" for device, product in found[:_ENOUGH])
+    matches = _devices(names, name)
+    if len(matches) == 1:
+        return matches[0][0]
+    if matches:
+        several = ", ".join(f"{device} ({product})" for device, product in matches[:_ENOUGH])
         raise UsageError(
             f"`--device {name}` names more than one device",
             expected="one of them",
@@ -304,7 +302,7 @@ def device(names: Names, name: str) -> str:
 def product_machine(names: Names, name: str) -> str:
     """The machine that a product is a part of, or nothing where it can be in any."""
     called = {product for _, product in _devices(names, name)}
-    machines = {one.machine for one in names.index.products() if one.name in called}
+    machines = {product.machine for product in names.index.products() if product.name in called}
     return machines.pop() if len(machines) == 1 else ""
 
 
@@ -319,11 +317,13 @@ def arch(names: Names, name: str) -> str:
 
         capability = products.exactly(name, names.scale("device").versions)
         if not capability and products.find(names.index, name):
+            from shlex import quote
+
             raise NothingMatched(
                 f"`--arch {name}`: unknown codegen arch",
                 expected="a codegen arch",
                 found=f"`{name}`, which is a device",
-                help=f"did you mean `--device {_quoted(name)}`?",
+                help=f"did you mean `--device {quote(name)}`?",
             )
         if capability:
             about = f"`--device {name}` names the device that code runs on"
@@ -333,12 +333,6 @@ def arch(names: Names, name: str) -> str:
         found=f"`{name}`",
         help=about,
     )
-
-
-def _quoted(word: str) -> str:
-    import shlex
-
-    return shlex.quote(word)
 
 
 def distro(names: Names, text: str) -> str:
@@ -352,16 +346,16 @@ def distro(names: Names, text: str) -> str:
     import re
 
     words = re.findall(r"[a-z]+|\d+", lower)
-    part = names.index.component("distro")
-    for name, number in zip(part.versions, part.releases, strict=True):
-        if names.index.release(number).attributes.get("codename", "") in words:
+    facts = names.index.component("distro")
+    for name, record in zip(facts.versions, facts.releases, strict=True):
+        if names.index.release(record).attributes.get("codename", "") in words:
             return name
     numbers = [word for word in words if word.isdigit()]
     letters = [word for word in words if word.isalpha()]
     # Ubuntu has two numbers and Debian one; what follows them is a point release.
     for version in (".".join(numbers[:2]), numbers[0]) if numbers and letters else ():
         fitting = [name for name in known if name.startswith(letters[0]) and _ends(name, version)]
-        if len(fitting) == 1 and len(letters[0]) >= _TOLD:
+        if len(fitting) == 1 and len(letters[0]) >= _DISTINCT_LETTERS:
             return fitting[0]
     return ""
 
@@ -374,7 +368,7 @@ def _ends(name: str, version: str) -> bool:
 def no_distro(names: Names, text: str) -> NothingMatched | CannotSay:
     """No distribution is called that: with those of the same number, or of the nearest name.
 
-    CannotSay for a system of which no fact speaks.
+    CannotSay for a system that no fact covers.
     """
     import re
 
@@ -384,9 +378,9 @@ def no_distro(names: Names, text: str) -> NothingMatched | CannotSay:
         return _unheard(
             "distro", text, "a distribution, as `toolmatrix matrix --rows distro` lists"
         )
-    # A name without a number is that of all of its kind, of which the last are preferred.
+    # A name without a number means all of its kind, and the last ones are preferred.
     family = [name for name in reversed(known) if word == text.lower() and name.startswith(word)]
-    # Rebuilds of a distribution share its number: who writes `almalinux9` is offered `rockylinux9`.
+    # Rebuilds of a distribution share its number: `almalinux9` suggests `rockylinux9`.
     number = re.fullmatch(r"\D*(\d+)(?:\.\d+)*", text)
     rebuilt = [name for name in known if number and _ends(name, number[1])]
     return NothingMatched(
@@ -399,7 +393,7 @@ def no_distro(names: Names, text: str) -> NothingMatched | CannotSay:
     )
 
 
-# What such names say besides: who packages it, which part of it, and for what.
+# Other pieces of such names: packager, part and purpose.
 _BESIDES = {
     *("nvidia", "intel", "amd", "conda", "linux", "64", "lib", "libs", "py", "mutex", "base"),
     *("version", "toolkit", "runtime", "dev", "devel", "headers", "cudart", "training", "mkl"),
@@ -414,7 +408,7 @@ def request_of_index_name(names: Names, name: str, selector: str) -> str:
     """
     import re
 
-    asked: dict[str, str] = {}
+    components: dict[str, str] = {}
     accelerator = ""
     for piece in filter(None, re.split(r"[-_]", name.lower())):
         numbered = re.fullmatch(r"([a-z]+)(\d+)", piece)
@@ -423,19 +417,19 @@ def request_of_index_name(names: Names, name: str, selector: str) -> str:
         elif piece in _BESIDES:
             continue
         elif component := names.called(piece):
-            asked.setdefault(component, "")
+            components.setdefault(component, "")
         elif numbered and (component := names.called(numbered[1])):
-            asked[component] = f"=={numbered[2]}"
+            components[component] = f"=={numbered[2]}"
         else:
             return ""
     version = "==" + selector.lstrip("=") if selector.startswith("=") else selector
     # The version of a package that joins two is that of the one that has such a release.
-    plain = (component for component, said in asked.items() if not said)
-    of = next((one for one in plain if selector and _has(names, one, version)), "")
+    plain = (name for name, bound in components.items() if not bound)
+    of = next((name for name in plain if selector and _has(names, name, version)), "")
     if of:
-        asked[of] = version
-    first, *held = [component + said for component, said in asked.items()] or [""]
-    with_ = "".join(f" --with {one}" for one in held)
+        components[of] = version
+    first, *others = [component + bound for component, bound in components.items()] or [""]
+    with_ = "".join(f" --with {other}" for other in others)
     return f"{first}{accelerator}{with_}" if first else ""
 
 

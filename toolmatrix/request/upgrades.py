@@ -1,7 +1,7 @@
-"""What in a lock could move to a newer release, what would move with it, and what stands in the way.
+"""What in a lock could move to a newer release, what would move with it, and what prevents it.
 
 Each move is a request that was solved: the words of the answer with one release more, or with another in the place of
-the one that they name, and all other releases preferred as they were held. Components of names have no newer ones.
+the one that they name, and all other releases preferred as they were locked. Components of names have no newer ones.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import LockedEnvironment, LockedTarget
     from toolmatrix.solve.request import Kept
 
-    Seen = Callable[[int, int], None]
-    """Is told how many components are done, and of how many."""
+    Progress = Callable[[int, int], None]
+    """Receives the number of components done, and of all."""
 
 
 class Moved(NamedTuple):
@@ -35,7 +35,7 @@ class Moved(NamedTuple):
 
 
 class Newer(Value):
-    """A release that a component can have, by the words of which request, and what moves with it."""
+    """A release that a component can move to, the words of the request for it, and what moves with it."""
 
     version: str
     words: tuple[str, ...]
@@ -61,7 +61,7 @@ class Upgrade(Value):
 
 
 class Upgrades(Value):
-    """All of an environment: `answer` is what its words are answered with today where what is held is preferred."""
+    """All of an environment: `answer` is what its words are answered with today where locked releases are preferred."""
 
     words: tuple[str, ...]
     answer: Resolution | Unsatisfiable
@@ -69,85 +69,86 @@ class Upgrades(Value):
     unknown: tuple[Moved, ...]
 
 
-def upgrades(index: Index, held: LockedEnvironment, seen: Seen = lambda *_: None) -> Upgrades:
+def upgrades(
+    index: Index, locked: LockedEnvironment, progress: Progress = lambda *_: None
+) -> Upgrades:
     """The upgrades of an environment of a lock. Raises ToolmatrixError where its words cannot be asked any more."""
-    return _Environment(index, held).upgrades(seen)
+    return _Environment(index, locked).upgrades(progress)
 
 
 class _Environment:
-    def __init__(self, index: Index, held: LockedEnvironment) -> None:
+    def __init__(self, index: Index, locked: LockedEnvironment) -> None:
         self.index = index
-        self.held = held
+        self.locked = locked
         self.names = Names(index)
-        self.fields = Fields(**given(held.request))
+        self.fields = Fields(**given(locked.request))
         self.keep: Kept = tuple(
             (target, component, version)
-            for target, part in held.targets.items()
-            for component, version in part.chosen.items()
+            for target, locked_target in locked.targets.items()
+            for component, version in locked_target.chosen.items()
         )
-        # What is held is preferred and not asked for: a lock of an older matrix may hold what facts refuse today.
+        # Locked releases are preferred, not required: a lock of an older matrix may have what facts refuse today.
         self.answer = resolve(index, read(index, self.fields, keep=self.keep))
 
-    def upgrades(self, seen: Seen) -> Upgrades:
-        known, unknown = self._held()
-        found = []
+    def upgrades(self, progress: Progress) -> Upgrades:
+        known, unknown = self._known_releases()
+        upgrades = []
         # Without an answer to the words alone every release would be refused, and for reasons that are not its own.
         movable = known if isinstance(self.answer, Resolution) else {}
         for done, (component, versions) in enumerate(movable.items()):
-            seen(done, len(movable))
-            found.append(self.upgrade(component, versions))
+            progress(done, len(movable))
+            upgrades.append(self.upgrade(component, versions))
         return Upgrades(
-            words=self.held.request,
+            words=self.locked.request,
             answer=self.answer,
-            components=tuple(found),
+            components=tuple(upgrades),
             unknown=tuple(unknown),
         )
 
-    def _held(self) -> tuple[dict[str, dict[str, str]], list[Moved]]:
+    def _known_releases(self) -> tuple[dict[str, dict[str, str]], list[Moved]]:
         """The releases of each component that has an order, by target, and what the matrix does not know."""
         heads = self.index.header["components"]
         known: dict[str, dict[str, str]] = {}
         unknown = []
-        for target, part in self.held.targets.items():
-            for name, one in part.components.items():
+        for target, locked_target in self.locked.targets.items():
+            for name, entry in locked_target.components.items():
                 head = heads.get(name)
                 if head is None:
-                    unknown.append(Moved(target, name, one.version, ""))
-                elif head["scheme"] != "names" and not one.floor:
-                    known.setdefault(name, {})[target] = one.version
+                    unknown.append(Moved(target, name, entry.version, ""))
+                elif head["scheme"] != "names" and not entry.floor:
+                    known.setdefault(name, {})[target] = entry.version
         return {name: known[name] for name in heads if name in known}, unknown
 
-    def upgrade(self, component: str, held: dict[str, str]) -> Upgrade:
-        scale, part = self.index.scale(component), self.index.component(component)
+    def upgrade(self, component: str, releases: dict[str, str]) -> Upgrade:
+        scale, facts = self.index.scale(component), self.index.component(component)
         at = self.fields.at
-        newer = ~part.yanked
-        # Newer than what each target holds: otherwise one would move, and another go back.
-        for version in held.values():
+        newer = ~facts.yanked
+        # Newer than on each target: otherwise one would move up, and another down.
+        for version in releases.values():
             newer &= scale.select(f">{version}")
-        for place, date in enumerate(part.dates) if at else ():
-            newer &= -1 if not date or date <= at else ~(2 << place)
+        newer &= ~sum(2 << i for i, date in enumerate(facts.dates) if at and date > at)
         if not newer:
-            return Upgrade(component=component, held=held, newest="")
-        newest = part.versions[newer.bit_length() - 2]
-        fields, asked = self._freed(component, newer)
+            return Upgrade(component=component, held=releases, newest="")
+        newest = facts.versions[newer.bit_length() - 2]
+        fields, pins = self._freed(component, newer)
         # Components that are decided before it keep what they have, unless they cannot.
         bound = f">={scale.named(newer)[0]}"
         # By itself a request prefers what is known best, and not the newest that the component can have.
         looked = self._floored(_with(fields, component, bound), component).replace(prefer="newest")
-        # With another release of what was asked for, what follows from it is what its facts say and not what was held.
-        keep = letting(self.index, self.held, {component}) if asked else self.keep
-        reached = possible(self.index, read(self.index, looked, keep=_but(keep, component)))
+        # With another release of what was asked for, what follows from it is decided by its facts and not by the lock.
+        keep = letting(self.index, self.locked, {component}) if pins else self.keep
+        answer = possible(self.index, read(self.index, looked, keep=_but(keep, component)))
         move = further = refusal = None
-        if reached is not None:
-            move = self._move(component, fields, _chosen(reached, component), keep)
+        if answer is not None:
+            move = self._move(component, fields, _chosen(answer, component), keep)
         if move is None or move.version != newest:
             further = self._move(component, fields, newest, keep)
             refusal = self._refusal(component, fields, newest, further)
         return Upgrade(
             component=component,
-            held=held,
+            held=releases,
             newest=newest,
-            asked=asked,
+            asked=pins,
             move=move,
             further=further,
             refusal=refusal,
@@ -158,18 +159,20 @@ class _Environment:
     ) -> Unsatisfiable | Resolution:
         """Why the newest cannot be had: at all, or with what would have to move for it where it is."""
         wanted = self._floored(_with(fields, component, f"=={newest}"), component)
-        # What would come anew was not held at any release.
-        kept = {one.component: one.old for one in (further.changes if further else ()) if one.old}
-        for name, version in kept.items():
+        # What would be added was not locked at any release.
+        moved = further.changes if further else ()
+        current = {change.component: change.old for change in moved if change.old}
+        for name, version in current.items():
             wanted = wanted.replace(with_=(*wanted.with_, f"{name}=={version}"))
         return resolve(self.index, read(self.index, wanted, keep=_but(self.keep, component)))
 
     def _freed(self, component: str, newer: int) -> tuple[Fields, str]:
         """The words without those that keep a component where it is, and these; it stays asked for."""
-        held = {word: self.names.asks(word) for word in (*self.fields.wanted, *self.fields.with_)}
+        words = (*self.fields.wanted, *self.fields.with_)
+        asks_of = {word: self.names.asks(word) for word in words}
         pins = [
             word
-            for word, asks in held.items()
+            for word, asks in asks_of.items()
             if asks[0].component == component
             and not newer & self.index.scale(component).select(asks[0].selector)
         ]
@@ -181,23 +184,23 @@ class _Environment:
         return self.fields.replace(wanted=wanted, with_=with_), " ".join(pins)
 
     def _move(self, component: str, fields: Fields, version: str, keep: Kept) -> Newer | None:
-        asked = _with(fields, component, f"=={version}")
+        changed = _with(fields, component, f"=={version}")
         # Why it cannot be is looked for once, by `_refusal`: a reason takes many more solves than an answer.
-        found = possible(self.index, read(self.index, asked, keep=keep))
-        # What rests on what nobody knows cannot be written down, and a move is none that takes away what was asked for.
-        if found is None or found.unread or self._lowers(found, component):
+        resolution = possible(self.index, read(self.index, changed, keep=keep))
+        # What rests on unread facts cannot be locked, and no move may lower what was asked for.
+        if resolution is None or resolution.unread or self._lowers(resolution, component):
             return None
         return Newer(
             version=version,
-            words=asked.words(),
-            resolution=found,
-            changes=tuple(self._changes(found, component)),
+            words=changed.words(),
+            resolution=resolution,
+            changes=tuple(self._changes(resolution, component)),
         )
 
     def _others(self, component: str) -> dict[str, str]:
-        """The lowest releases that are held of what else was asked for."""
+        """The lowest locked releases of what else was asked for."""
         wanted = {self.names.asks(word)[0].component for word in self.fields.wanted}
-        known = self._held()[0]
+        known = self._known_releases()[0]
         return {
             name: min(known[name].values(), key=self.index.component(name).versions.index)
             for name in known
@@ -208,75 +211,75 @@ class _Environment:
 
     def _floored(self, fields: Fields, component: str) -> Fields:
         # The newest NumPy goes with a TensorFlow of years before, which would be no upgrade of either.
-        floors = [f"{name}>={held}" for name, held in self._others(component).items()]
+        floors = [f"{name}>={version}" for name, version in self._others(component).items()]
         return fields.replace(with_=(*fields.with_, *floors))
 
-    def _lowers(self, found: Resolution, component: str) -> bool:
+    def _lowers(self, resolution: Resolution, component: str) -> bool:
         # The words of a move become those of the next lock, which floors would bind from then on: so what was
         # answered is looked at instead of asking with them.
-        for name, held in self._others(component).items():
+        for name, floor in self._others(component).items():
             order = self.index.component(name).versions.index
-            chosen = [found.chosen(target).get(name, "") for target in found.targets]
-            if any(version and order(version) < order(held) for version in chosen):
+            chosen = [resolution.chosen(target).get(name, "") for target in resolution.targets]
+            if any(version and order(version) < order(floor) for version in chosen):
                 return True
         return False
 
-    def _changes(self, found: Resolution, component: str) -> Iterator[Moved]:
+    def _changes(self, resolution: Resolution, component: str) -> Iterator[Moved]:
         before = self.answer
         # Nothing can be said to change where nothing is answered today.
         if isinstance(before, Unsatisfiable):
             return
         heads = self.index.header["components"]
-        for target in found.targets:
-            old, new = before.chosen(target), found.chosen(target)
+        for target in resolution.targets:
+            old, new = before.chosen(target), resolution.chosen(target)
             for name in heads:
                 # The bound of a driver follows from the rest; a build is of its release.
-                told = name != component and not heads[name]["variant_of"]
-                if told and old.get(name, "") != new.get(name, ""):
+                independent = name != component and not heads[name]["variant_of"]
+                if independent and old.get(name, "") != new.get(name, ""):
                     yield Moved(target, name, old.get(name, ""), new.get(name, ""))
 
 
 def _but(keep: Kept, component: str) -> Kept:
     # A build is of its release, and goes with it.
-    return tuple(one for one in keep if one[1] not in (component, f"{component}-variant"))
+    return tuple(pin for pin in keep if pin[1] not in (component, f"{component}-variant"))
 
 
 def _with(fields: Fields, component: str, selector: str) -> Fields:
     """The words with a bound more, in the place of the bare name of what is wanted."""
-    said = f"{component}{selector}"
+    spec = f"{component}{selector}"
     if component in fields.wanted:
-        wanted = tuple(said if word == component else word for word in fields.wanted)
+        wanted = tuple(spec if word == component else word for word in fields.wanted)
         return fields.replace(wanted=wanted)
-    return fields.replace(with_=(*fields.with_, said))
+    return fields.replace(with_=(*fields.with_, spec))
 
 
-def _chosen(found: Resolution, component: str) -> str:
+def _chosen(answer: Resolution, component: str) -> str:
     return next(
-        version for target in found.targets if (version := found.chosen(target).get(component, ""))
+        version for target in answer.targets if (version := answer.chosen(target).get(component))
     )
 
 
-def letting(index: Index, held: LockedEnvironment, moving: set[str]) -> Kept:
+def letting(index: Index, locked: LockedEnvironment, moving: set[str]) -> Kept:
     """The releases of an environment, but for components that may move and what follows from them."""
     return tuple(
         (target, component, version)
-        for target, part in held.targets.items()
-        for component, version in part.chosen.items()
-        if component not in _moved(index, part, moving)
+        for target, locked_target in locked.targets.items()
+        for component, version in locked_target.chosen.items()
+        if component not in _moved(index, locked_target, moving)
     )
 
 
-def _moved(index: Index, held: LockedTarget, moving: set[str]) -> set[str]:
+def _moved(index: Index, locked: LockedTarget, moving: set[str]) -> set[str]:
     # What a component says of another decided on it: when the one moves, so may the other, and what follows from that.
-    said_by = {
+    mentions = {
         name: {
             record.subject
-            for fact in part.facts
+            for fact in entry.facts
             if isinstance(record := index.find(fact), ClaimRecord)
         }
-        for name, part in held.components.items()
+        for name, entry in locked.components.items()
     }
-    found = set(moving)
-    while more := {name for name in said_by if name not in found and said_by[name] & found}:
-        found |= more
-    return found
+    moved = set(moving)
+    while more := {name for name in mentions if name not in moved and mentions[name] & moved}:
+        moved |= more
+    return moved

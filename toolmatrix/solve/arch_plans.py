@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.flags import PTX
-from toolmatrix.solve.pairs import ALLOWED, SAYS, TESTED, RequestFacts, bits_of
+from toolmatrix.solve.pairs import ALLOWED, SAYS, TESTED, RequestFacts
+from toolmatrix.solve.parts import bits_of, union
 from toolmatrix.solve.preferences import limits
 from toolmatrix.value import NamedTuple, Value
 
@@ -36,28 +37,28 @@ class Runs(NamedTuple):
 
     def best(self, archs: int) -> tuple[int, str]:
         """The arch of a cover whose code the device runs, and how; 0 and nothing if none does."""
-        for found, how in (
+        for runnable, how in (
             (archs & self.exact, EXACT),
             (archs & self.machine, COMPATIBLE),
             (archs & self.ptx, COMPILED),
         ):
-            if found:
-                return highest(found), how
+            if runnable:
+                return highest(runnable), how
         return 0, ""
 
 
 def runs(index: Index, device: str) -> Runs | None:
     """What a device runs; None where no fact says."""
-    found = limits(index, "device", "arch", index.scale("device").bit(device))
+    archs = limits(index, "device", "arch", index.scale("device").bit(device))
     # -1 is every arch, those included that the matrix does not know: no fact limits the device.
-    if found < 0:
+    if archs < 0:
         return None
     names = index.component("arch").versions
-    ptx = sum(2 << place for place, name in enumerate(names) if name.startswith(PTX))
+    ptx = sum(2 << position for position, name in enumerate(names) if name.startswith(PTX))
     # Bit 0 would be that there is no arch at all.
-    machine = found & ~ptx & ~1
+    machine = archs & ~ptx & ~1
     # Code for the device itself ranks above what it runs besides.
-    return Runs(device, machine, highest(machine), found & ptx)
+    return Runs(device, machine, highest(machine), archs & ptx)
 
 
 def highest(mask: int) -> int:
@@ -67,19 +68,19 @@ def highest(mask: int) -> int:
 
 def exact(devices: Sequence[Runs], known: int) -> int | None:
     """The archs made for each device itself; None where one of them is not known."""
-    found = 0
+    archs = 0
     for device in devices:
         if not device.exact & known:
             return None
-        found |= device.exact
-    return found
+        archs |= device.exact
+    return archs
 
 
 def fewest(devices: Sequence[Runs], known: int, *, machine: bool) -> int | None:
     """The fewest of the known archs that all devices run; None where one of them runs none.
 
-    With `machine` each device that can have machine code gets some. Of equally many the archs are taken of which more
-    devices run machine code, then code made for themselves, then those of higher rank.
+    With `machine` each device that can have machine code gets some. Of equally many, those are chosen whose machine
+    code more devices run, then code made for the devices themselves, then higher ranks.
     """
     options = []
     for device in devices:
@@ -88,34 +89,34 @@ def fewest(devices: Sequence[Runs], known: int, *, machine: bool) -> int | None:
             return None
         # A device that no known arch is machine code for is not left out of a plan: PTX may serve it.
         options.append(native if machine and native else any_code)
-    found = 0
+    archs = 0
     # Devices that share no arch have nothing to do with each other.
-    for group in _apart(options):
-        own = [devices[place] for place in group]
-        wanted = [options[place] for place in group]
+    for group in _sharing_groups(options):
+        own = [devices[position] for position in group]
+        wanted = [options[position] for position in group]
         # By growing counts: a smallest set that meets each of several sets has no quick way to it, and all that are as
         # small have to be compared. Devices of a group share archs, so that few are enough.
         count = 1
         while not (covers := [*_covers(wanted, count)]):
             count += 1
-        found |= max(covers, key=lambda cover: _worth(own, cover))
-    return found
+        archs |= max(covers, key=lambda cover: _worth(own, cover))
+    return archs
 
 
-def _apart(options: Sequence[int]) -> list[list[int]]:
+def _sharing_groups(options: Sequence[int]) -> list[list[int]]:
     groups: list[tuple[int, list[int]]] = []
-    for place, mask in enumerate(options):
-        joined, places = mask, [place]
+    for position, mask in enumerate(options):
+        joined, positions = mask, [position]
         rest = []
         # One device may join groups that had nothing in common until then.
-        for other, held in groups:
+        for other, members in groups:
             if other & joined:
                 joined |= other
-                places += held
+                positions += members
             else:
-                rest.append((other, held))
-        groups = [*rest, (joined, places)]
-    return [sorted(places) for _, places in groups]
+                rest.append((other, members))
+        groups = [*rest, (joined, positions)]
+    return [sorted(positions) for _, positions in groups]
 
 
 def _covers(options: Sequence[int], count: int, chosen: int = 0, refused: int = 0) -> Iterator[int]:
@@ -127,10 +128,10 @@ def _covers(options: Sequence[int], count: int, chosen: int = 0, refused: int = 
     if not count:
         return
     # The device with the fewest ways decides; a way that was tried is not tried again below the others.
-    ways = min(left, key=int.bit_count)
-    while ways:
-        bit = ways & -ways
-        ways ^= bit
+    archs = min(left, key=int.bit_count)
+    while archs:
+        bit = archs & -archs
+        archs ^= bit
         yield from _covers(options, count - 1, chosen | bit, refused)
         refused |= bit
 
@@ -148,7 +149,7 @@ KINDS = (OWN_ARCHS, MACHINE, FEWEST)
 class ArchPlan(Value):
     """Archs for some devices as a mask, and what each device runs of it; `kinds` are those that it is the plan for.
 
-    `toolkits` are the releases that know all archs by how well that is known, `unknown` those of which nobody says.
+    `toolkits` are the releases that know all archs by how well that is known, `unknown` the rest.
     `others` are the further devices that run some of it.
     """
 
@@ -164,7 +165,7 @@ class ArchPlan(Value):
 class NoPlan(NamedTuple):
     """A kind that no release of the toolkit is known to have, and the releases that know code for each device.
 
-    `open` are the releases of which no fact says that they lack code for one, so that there may be a plan with them.
+    `open` are the releases that no fact refuses for one, so that there may be a plan with them.
     """
 
     kind: str
@@ -200,12 +201,11 @@ class Planner:
         # Every plan asks for the same archs again, and each answer is a pass over the claims.
         self._partners: dict[int, Partner] = {}
         # Without its runtime a device is of no use, whatever the compiler knows.
-        refused = 0
-        boards = RequestFacts(index, request, "device")
-        for device in devices:
-            bit = index.scale("device").bit(device.device)
-            refused |= boards.at(bit).partner(toolkit).refused
-        self.asked = own.mask
+        boards, bit = RequestFacts(index, request, "device"), index.scale("device").bit
+        refused = union(
+            boards.at(bit(device.device)).partner(toolkit).refused for device in devices
+        )
+        self.requested = own.mask
         self.releases = own.mask & ~refused
 
     def known(self, arch: int) -> Partner:
@@ -216,73 +216,68 @@ class Planner:
 
     def takes(self, archs: int) -> int:
         """The releases of the toolkit that know all archs of a mask."""
-        found = self.releases
+        releases = self.releases
         for arch in bits_of(archs):
-            found &= self.known(arch).tested | self.known(arch).allowed
-        return found
+            releases &= self.known(arch).tested | self.known(arch).allowed
+        return releases
 
     def plans(self) -> tuple[list[ArchPlan], list[NoPlan]]:
         """The plans, each once, and the kinds that there is none for."""
-        relevant = 0
-        for device in self.devices:
-            relevant |= device.machine | device.ptx
+        relevant = union(device.machine | device.ptx for device in self.devices)
         # Releases that know the same archs have the same plans.
         together: dict[int, int] = {}
         for release in bits_of(self.releases):
             knows = sum(arch for arch in bits_of(relevant) if self.takes(arch) & release)
             together[knows] = together.get(knows, 0) | release
-        found: dict[int, list[str]] = {}
+        kinds_of: dict[int, list[str]] = {}
         missing = []
         for kind in KINDS:
             covers = [cover for knows in together if (cover := self._cover(kind, knows))]
             if covers:
                 best = max(covers, key=lambda cover: self._worth(kind, cover))
-                found.setdefault(best, []).append(kind)
+                kinds_of.setdefault(best, []).append(kind)
             else:
                 missing.append(self._missing(kind))
-        return [self._plan(kinds, archs) for archs, kinds in found.items()], missing
+        return [self._plan(kinds, archs) for archs, kinds in kinds_of.items()], missing
 
     def _cover(self, kind: str, knows: int) -> int:
-        # Where there is no cover 0 is told, which is no set of archs either: it serves no device.
+        # 0 where there is no cover: an empty set of archs serves no device.
         if kind == OWN_ARCHS:
             return exact(self.devices, knows) or 0
         return fewest(self.devices, knows, machine=kind == MACHINE) or 0
 
     def _worth(self, kind: str, cover: int) -> tuple[int, ...]:
-        how = [device.best(cover)[1] for device in self.devices]
-        native, own = len(how) - how.count(COMPILED), how.count(EXACT)
+        native, own, _ = _worth(self.devices, cover)
         few = -cover.bit_count()
         # A toolkit that makes machine code for more of the devices is worth further archs where machine code was asked
         # for. The mask comes last: it is greater where archs of higher rank are in it, and makes the choice certain.
         return (native, few, own, cover) if kind == MACHINE else (few, native, own, cover)
 
     def _missing(self, kind: str) -> NoPlan:
-        found, open_ = {}, self.releases
+        toolkits, open_ = {}, self.releases
         for device in self.devices:
             wanted = device.exact if kind == OWN_ARCHS else device.machine | device.ptx
             knows = may = 0
             for arch in bits_of(wanted):
                 # Of all releases that were asked for, those too that another device keeps from being taken.
-                knows |= self.asked & (self.known(arch).tested | self.known(arch).allowed)
+                knows |= self.requested & (self.known(arch).tested | self.known(arch).allowed)
                 may |= self.releases & ~self.known(arch).refused
-            found[device.device] = knows
+            toolkits[device.device] = knows
             open_ &= may
-        return NoPlan(kind, found, open_)
+        return NoPlan(kind, toolkits, open_)
 
     def _plan(self, kinds: Sequence[str], archs: int) -> ArchPlan:
         toolkits: dict[str, int] = {}
         for release in bits_of(self.takes(archs)):
             # One release has to make all of the archs, so that it is known as well as the arch that is known worst.
-            word = words.weakest(self._evidence(arch, release) for arch in bits_of(archs))
-            toolkits[word] = toolkits.get(word, 0) | release
-        refused = 0
-        for arch in bits_of(archs):
-            refused |= self.known(arch).refused
-        asked = {device.device for device in self.devices}
+            evidence = words.weakest(self._evidence(arch, release) for arch in bits_of(archs))
+            toolkits[evidence] = toolkits.get(evidence, 0) | release
+        refused = union(self.known(arch).refused for arch in bits_of(archs))
+        planned = {device.device for device in self.devices}
         others = {}
         for name in self.index.component("device").versions:
-            found = None if name in asked else runs(self.index, name)
-            if found and (how := found.best(archs)[1]):
+            other = None if name in planned else runs(self.index, name)
+            if other and (how := other.best(archs)[1]):
                 others[name] = how
         return ArchPlan(
             kinds=tuple(kinds),
@@ -296,9 +291,9 @@ class Planner:
 
     def _evidence(self, arch: int, release: int) -> str:
         for says in SAYS:
-            for word, mask, _ in self.known(arch).by_evidence(says):
+            for evidence, mask, _ in self.known(arch).by_evidence(says):
                 if mask & release:
-                    return word
+                    return evidence
         return words.UNKNOWN
 
     def _facts(self, archs: int) -> Iterator[PairFact]:
@@ -306,34 +301,34 @@ class Planner:
         for arch in bits_of(archs):
             for says in (TESTED, ALLOWED):
                 for _, mask, facts in self.known(arch).by_evidence(says):
-                    yield from (said for said in facts if said.mask & mask & takes)
+                    yield from (fact for fact in facts if fact.mask & mask & takes)
 
 
 def toolkit_of(index: Index, device: Runs) -> str:
     """The toolkit that makes the code that a device runs; nothing where facts name none, or several."""
-    made = device.machine | device.ptx
-    found = {
+    archs = device.machine | device.ptx
+    toolkits = {
         binding.component
         for binding in index.component("arch").bindings
-        if binding.kind == "requires" and binding.mask & made
+        if binding.kind == "requires" and binding.mask & archs
     }
     # Plans name releases of one toolkit: where several make the code, none of them is meant.
-    return found.pop() if len(found) == 1 else ""
+    return toolkits.pop() if len(toolkits) == 1 else ""
 
 
-def builds(index: Index, way: RequestFacts, devices: Sequence[Runs]) -> BuildsOf:
-    """Which of the builds that a way leaves run on all of some devices."""
-    asked = way.mask
-    native = runs = asked
+def builds(index: Index, facts: RequestFacts, devices: Sequence[Runs]) -> BuildsOf:
+    """Which of the builds that a request leaves run on all of some devices."""
+    wanted = facts.mask
+    native = runs = wanted
     refused = 0
     evidence: dict[int, str] = {}
     for device in devices:
         can = own = no = 0
         bit = index.scale("device").bit(device.device)
-        for binding in index.component(way.component).bindings:
-            # A limit that records that nobody looked refuses nothing.
-            speaks = binding.kind == "limits" and binding.evidence != words.UNKNOWN
-            if not speaks or binding.component not in ("arch", "device"):
+        for binding in index.component(facts.component).bindings:
+            # A limit that was never read refuses nothing.
+            binds = binding.kind == "limits" and binding.evidence != words.UNKNOWN
+            if not binds or binding.component not in ("arch", "device"):
                 continue
             # A build that runs beside a framework, such as one of its extensions, limits devices and not the code that
             # the framework holds.
@@ -346,18 +341,18 @@ def builds(index: Index, way: RequestFacts, devices: Sequence[Runs]) -> BuildsOf
             can |= binding.mask if fits else 0
             own |= binding.mask if machine else 0
             no |= 0 if fits else binding.mask
-            for build in bits_of(binding.mask & asked):
+            for build in bits_of(binding.mask & wanted):
                 known = evidence.get(build, binding.evidence)
                 evidence[build] = words.weaker(known, binding.evidence)
         # A build has to run on every device, and one that a single fact refuses does not, whatever another one admits.
         runs &= can & ~no
         native &= own & ~no
-        refused |= no & asked
+        refused |= no & wanted
     return BuildsOf(
-        component=way.component,
+        component=facts.component,
         native=native,
         runs=runs & ~native,
         refused=refused,
-        unknown=asked & ~(runs | refused),
+        unknown=wanted & ~(runs | refused),
         evidence=evidence,
     )

@@ -2,7 +2,7 @@
 
 A variable is a component of a target (`x86/cuda`), a component shared by aligned targets (`/python`), or one of several
 codegen archs or devices of a target (`x86/arch@1`). Its masks are those of the facts: bit 0 means "absent", which the
-engine prefers among equals, as a component nobody needs is best absent.
+engine prefers among equals, as an unneeded component is best absent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import ComponentHead
     from toolmatrix.solve.parts import TestedRow
     from toolmatrix.solve.request import Request
 
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 class Reachable:
     """The part of the matrix that a request can reach: its variables, in the order in which the engine decides them.
 
-    What the given context leaves absent is not reached, but for a `whole` part, which tells by which fact it is absent.
+    What the given context leaves absent is not reached, except in a `whole` one, which shows the fact that excludes it.
     `remaining` is, by target, what the request leaves of each component reached, `asked` the same of those it names,
     `multi_instance` the numbers of the codegen archs and devices that a target has several of.
     """
@@ -64,17 +63,14 @@ class Reachable:
         self.variables = _arranged(self)
         self.multi_instance = {
             target: {
-                name: numbers
+                name: instances
                 for name in SEVERAL
-                if (
-                    numbers := {part.instance for part in self.by_name.get((target, name), ())}
-                    - {0}
-                )
+                if (instances := {v.instance for v in self.by_name.get((target, name), ())} - {0})
             }
             for target in request.targets
         }
-        # `parts` is asked for every fact.
-        self._parts: dict[tuple[str, int], dict[str, Variable]] = {}
+        # `by_component` is asked for every fact.
+        self._by_component: dict[tuple[str, int], dict[str, Variable]] = {}
 
     def mask(self, component: str, selector: str) -> int:
         """The releases that a selector admits."""
@@ -89,9 +85,9 @@ class Reachable:
         archs = self.request.archs
         # A device has an arch of its own beside those that are named, so that its numbers begin behind theirs.
         first, names = (1, archs) if component == "arch" else (1 + len(archs), self.request.devices)
-        for number, name in enumerate(names, first):
+        for instance, name in enumerate(names, first):
             if (target, name) not in self.request.apart:
-                yield number, name
+                yield instance, name
 
     def version(self, variable: Variable, candidate: int) -> str | None:
         """The release of a candidate of the engine, None for absent."""
@@ -121,32 +117,32 @@ class Reachable:
 
     def instances(self, target: str, names: Sequence[str]) -> Sequence[int]:
         """The instance numbers over which a statement is repeated: each codegen arch or device in turn, else just 0."""
-        found = [held for name, held in self.multi_instance[target].items() if name in names]
-        return sorted(set.intersection(*found)) if found else (0,)
+        shared = [numbers for name, numbers in self.multi_instance[target].items() if name in names]
+        return sorted(set.intersection(*shared)) if shared else (0,)
 
-    def parts(self, target: str, number: int = 0) -> dict[str, Variable]:
+    def by_component(self, target: str, instance: int = 0) -> dict[str, Variable]:
         """The variables of a target by component, of the given instance where there are several."""
-        if (target, number) not in self._parts:
-            self._parts[target, number] = {
-                name: part
-                for (owner, name), held in self.by_name.items()
+        if (target, instance) not in self._by_component:
+            self._by_component[target, instance] = {
+                name: variable
+                for (owner, name), variables in self.by_name.items()
                 if owner == target
-                for part in reversed(held)
-                if part.instance in (0, number)
+                for variable in reversed(variables)
+                if variable.instance in (0, instance)
             }
-        return self._parts[target, number]
+        return self._by_component[target, instance]
 
-    def pick(self, target: str, component: str, number: int = 0) -> Variable | None:
+    def pick(self, target: str, component: str, instance: int = 0) -> Variable | None:
         """The variable of a component, if it is reached."""
-        return self.parts(target, number).get(component)
+        return self.by_component(target, instance).get(component)
 
-    def variable(self, target: str, component: str, number: int = 0) -> Variable:
+    def variable(self, target: str, component: str, instance: int = 0) -> Variable:
         """`pick` of a component that is known to be there. Raises KeyError if it is not."""
-        return self.parts(target, number)[component]
+        return self.by_component(target, instance)[component]
 
     def instance(self, target: str, component: str, number: int) -> Variable:
         """The variable of one of several codegen archs or devices."""
-        return next(part for part in self.by_name[target, component] if part.instance == number)
+        return next(v for v in self.by_name[target, component] if v.instance == number)
 
 
 def _reach(reachable: Reachable, target: str) -> None:
@@ -154,40 +150,40 @@ def _reach(reachable: Reachable, target: str) -> None:
         if owner == target:
             _add(reachable, target, name)
             reachable.remaining[target][name] = reachable.asked[owner, name]
-    for name, part in reachable.header["components"].items():
-        if part["given"]:
+    for name, head in reachable.header["components"].items():
+        if head["given"]:
             _add(reachable, target, name)
     for owner, component, _ in reachable.request.policies:
         if owner == target:
             _add(reachable, target, component)
-    for number, _ in reachable.named(target, "arch"):
-        _add(reachable, target, "arch", number)
-    for number, _ in reachable.named(target, "device"):
+    for instance, _ in reachable.named(target, "arch"):
+        _add(reachable, target, "arch", instance)
+    for instance, _ in reachable.named(target, "device"):
         # A device runs code that is made for some arch, be it named or not.
-        _add(reachable, target, "device", number)
-        _add(reachable, target, "arch", number)
+        _add(reachable, target, "device", instance)
+        _add(reachable, target, "arch", instance)
     _spread(reachable, target)
 
 
 def _add(reachable: Reachable, target: str, component: str, instance: int = 0) -> bool:
     request = reachable.request
-    held = reachable.by_name.setdefault((target, component), [])
-    if any(part.instance == instance for part in held):
+    variables = reachable.by_name.setdefault((target, component), [])
+    if any(variable.instance == instance for variable in variables):
         return False
     reachable.remaining[target].setdefault(component, -1)
     # An aligned component is one variable, which stands under each of its targets.
     shared = component in request.align and not instance
     for other in request.targets if shared else ():
-        for part in reachable.by_name.get((other, component), ()):
-            if part.target == "":
-                held.append(part)
+        for variable in reachable.by_name.get((other, component), ()):
+            if variable.target == "":
+                variables.append(variable)
                 return True
     head = reachable.header["components"][component]
     # Names have no age: that they come in some order is no reason to turn it round.
     rising = request.prefer == "oldest" and head["scheme"] != "names"
     oldest = rising or head["prefer"] == "oldest" or component in request.oldest
     count = len(reachable.component(component).versions)
-    held.append(Variable("" if shared else target, component, instance, count, oldest))
+    variables.append(Variable("" if shared else target, component, instance, count, oldest))
     return True
 
 
@@ -224,41 +220,41 @@ def _spread(reachable: Reachable, target: str) -> None:
 def _arranged(reachable: Reachable) -> list[Variable]:
     # Given context comes first, then what was asked for, then the order of the front page.
     components = reachable.header["components"]
-    places = {name: place for place, name in enumerate(components)}
+    ranks = {name: rank for rank, name in enumerate(components)}
     # Of what was asked for, frameworks come first: their rows name all else, and speak from the first component on.
-    asked = sorted(reachable.request.leading, key=lambda name: not components[name]["framework"])
+    leading = sorted(reachable.request.leading, key=lambda name: not components[name]["framework"])
     # A device that was asked for comes before what the front page has behind it: it chooses its toolkit. So do hidden
-    # components, which tell where what needs them comes from; before others they would be best absent.
+    # components, the sources of what needs them; before others they would be best absent.
     needed = {
         name
-        for other in asked
+        for other in leading
         for group in reachable.index.requirements(other)
         for name in group.named
     }
-    sooner = [name for name, part in components.items() if part["hidden"] and name in needed]
+    sooner = [name for name, head in components.items() if head["hidden"] and name in needed]
     sooner += ["device"] * bool(reachable.request.devices)
     for name in sooner:
         behind = [
-            places[other] > places[name] and not components[other]["framework"] for other in asked
+            ranks[other] > ranks[name] and not components[other]["framework"] for other in leading
         ]
         if True in behind or name == "device":
-            asked.insert([*behind, True].index(True), name)
-    wanted = {name: place for place, name in enumerate(asked)}
-    targets = {name: place for place, name in enumerate(("", *reachable.request.targets))}
+            leading.insert([*behind, True].index(True), name)
+    wanted = {name: rank for rank, name in enumerate(leading)}
+    targets = {name: rank for rank, name in enumerate(("", *reachable.request.targets))}
 
     def order(variable: Variable) -> tuple[int, int, int, int]:
         name = variable.component
         if components[name]["given"]:
-            group, inner = 0, places[name]
+            group, inner = 0, ranks[name]
         elif name in wanted:
             group, inner = 1, wanted[name]
         else:
-            group, inner = 2, places[name]
+            group, inner = 2, ranks[name]
         return group, inner, targets[variable.target], variable.instance
 
     # An aligned variable stands under each of its targets.
-    found = dict.fromkeys(part for held in reachable.by_name.values() for part in held)
-    for number, variable in enumerate(arranged := sorted(found, key=order)):
+    distinct = dict.fromkeys(v for instances in reachable.by_name.values() for v in instances)
+    for number, variable in enumerate(arranged := sorted(distinct, key=order)):
         variable.number = number
     return arranged
 
@@ -275,22 +271,22 @@ def _of_request(reachable: Reachable) -> Iterator[Statement]:
             yield only(reachable.by_name[target, ask.component][0], allowed, target, ask)
         whole = 0
         named = list(reachable.named(target, "arch"))
-        for number, name in named:
+        for instance, name in named:
             mask = reachable.mask("arch", name)
             whole |= mask
             ask = Ask(component="arch", selector=name, text=f"--arch {name}", option="arch")
-            yield only(reachable.instance(target, "arch", number), mask, target, ask)
-        listed = ",".join(name for _, name in named)
-        text = f"--arch {listed}" if listed else ""
-        code = Ask(component="arch", selector=listed or "*", text=text, option="arch")
-        for number, name in reachable.named(target, "device"):
+            yield only(reachable.instance(target, "arch", instance), mask, target, ask)
+        names = ",".join(name for _, name in named)
+        text = f"--arch {names}" if names else ""
+        code = Ask(component="arch", selector=names or "*", text=text, option="arch")
+        for instance, name in reachable.named(target, "device"):
             mask = reachable.mask("device", name)
-            word = reachable.request.named(name)
-            text = f"--device '{word}'" if " " in word else f"--device {word}"
+            written = reachable.request.named(name)
+            text = f"--device '{written}'" if " " in written else f"--device {written}"
             ask = Ask(component="device", selector=name, text=text, option="device")
-            yield only(reachable.instance(target, "device", number), mask, target, ask)
+            yield only(reachable.instance(target, "device", instance), mask, target, ask)
             # Its code is one of what is made at all, or any where nothing is said.
-            yield only(reachable.instance(target, "arch", number), whole or ~1, target, code)
+            yield only(reachable.instance(target, "arch", instance), whole or ~1, target, code)
 
 
 def _of_facts(reachable: Reachable, *, silent: bool) -> list[Statement]:
@@ -300,7 +296,7 @@ def _of_facts(reachable: Reachable, *, silent: bool) -> list[Statement]:
         left = remaining[name]
         several = reachable.multi_instance[target]
         for group in reachable.component(name).binding_groups:
-            # Most limits speak of what is not reached, and bind nothing.
+            # Most limits are about what is not reached, and bind nothing.
             if group.component not in remaining and group.kind == "limits":
                 continue
             if not left & group.releases or (silent and group.evidence == UNKNOWN):
@@ -309,34 +305,35 @@ def _of_facts(reachable: Reachable, *, silent: bool) -> list[Statement]:
             if conditions and not reachable.possible(target, conditions):
                 continue
             # With several archs or devices a fact is stated of each of those that it speaks about.
-            speaks_of = [name, *conditions, group.component] if several else ()
-            for number in reachable.instances(target, speaks_of):
-                stated += _broken(target, name, left, group, reachable.parts(target, number))
+            components = [name, *conditions, group.component] if several else ()
+            for instance in reachable.instances(target, components):
+                named = reachable.by_component(target, instance)
+                stated += _nogoods(target, name, left, group, named)
     return stated
 
 
-def _broken(
-    target: str, name: str, left: int, group: BindingGroup, parts: Mapping[str, Variable]
+def _nogoods(
+    target: str, name: str, left: int, group: BindingGroup, named: Mapping[str, Variable]
 ) -> list[Statement]:
     """The bindings of a group that say something of the releases left of their subject, each as a nogood.
 
     A binding is broken where its conditions hold and it does not; one that always holds has no nogood.
     """
-    given = [(parts[name].number, mask) for name, mask in group.conditions.items() if name in parts]
-    about, subject, made = parts.get(group.component), parts[name].number, Statement._make
+    terms = [(named[name].number, mask) for name, mask in group.conditions.items() if name in named]
+    about, subject, make = named.get(group.component), named[name].number, Statement._make
     rows = enumerate(zip(group.masks, group.alloweds, strict=True))
     if group.alternatives or about is None:
         # All alternatives are absent at once; what is not reached is absent.
-        given += [(parts[name].number, 1) for name in group.alternatives if name in parts]
+        terms += [(named[name].number, 1) for name in group.alternatives if name in named]
         return [
-            made((((subject, mask), *given), target, name, group, place))
-            for place, (mask, allowed) in rows
+            make((((subject, mask), *terms), target, name, group, position))
+            for position, (mask, allowed) in rows
             if mask & left and not allowed & 1
         ]
     whole, number = (2 << about.count) - 1, about.number
     return [
-        made((((subject, mask), *given, (number, excluded)), target, name, group, place))
-        for place, (mask, allowed) in rows
+        make((((subject, mask), *terms, (number, excluded)), target, name, group, position))
+        for position, (mask, allowed) in rows
         if mask & left and (excluded := whole & ~allowed)
     ]
 
@@ -347,7 +344,7 @@ class Assembly(Reachable):
     def __init__(
         self, index: Index, request: Request, *, silent: bool = False, whole: bool = False
     ) -> None:
-        """`silent` leaves out what only says that nobody knows."""
+        """`silent` leaves out facts that only record that something is unknown."""
         super().__init__(index, request, whole=whole)
         self.domains = candidate_domains(self)
         stated = [*_of_request(self), *withdrawal_statements(self), *_of_facts(self, silent=silent)]
@@ -355,23 +352,23 @@ class Assembly(Reachable):
             from toolmatrix.solve import stipulations
 
             stated += stipulations.statements(self)
-        self._hold(stated)
+        self._set_statements(stated)
         self.set_apart: tuple[Statement, ...] = ()
         self._row_groups: dict[str, list[TestedRowGroup]] = {}
 
-    def _hold(self, statements: list[Statement]) -> None:
+    def _set_statements(self, statements: list[Statement]) -> None:
         self.statements = statements
         self.nogoods = [statement.terms for statement in statements]
         self._unread: list[int] | None = None
 
     @property
     def unread(self) -> list[int]:
-        """The numbers of the statements that only say that nobody knows, in the order of the components chosen."""
+        """The numbers of the statements that only record something unknown, in the order of the components chosen."""
         if self._unread is None:
             unread = [
                 number
                 for number, statement in enumerate(self.statements)
-                if isinstance(said := statement.said, BindingGroup) and said.evidence == UNKNOWN
+                if isinstance(fact := statement.origin, BindingGroup) and fact.evidence == UNKNOWN
             ]
             # Whatever the order of files.
             self._unread = sorted(unread, key=lambda number: sorted(self.nogoods[number]))
@@ -379,41 +376,38 @@ class Assembly(Reachable):
 
     @property
     def last(self) -> set[int]:
-        """The unread statements that are let go where it is not enough to let go of all others."""
+        """The unread statements that are dropped last: where dropping all others is not enough."""
         # Of releases without a known build the matrix says what they compute on. What a hidden component says of
-        # another is where that comes from: all that is packaged comes before what nobody read. Where a distribution is
+        # another is where that comes from: all that is packaged comes before what was not read. Where a distribution is
         # not named, one whose packages were read comes before others.
-        components = self.header["components"]
-        built = {part["variant_of"] for part in components.values()}
-        statements = self.statements
-        return {
-            number
-            for number in self.unread
-            if _is_last(components, built, statements[number].subject, statements[number].component)
-            or self._is_elsewhere(statements[number])
-        }
+        return {number for number in self.unread if self._is_last(self.statements[number])}
 
-    def _is_elsewhere(self, statement: Statement) -> bool:
-        """True if a statement is about distributions, of which the request names none."""
-        return statement.subject == "distro" and (statement.target, "distro") not in self.asked
+    def _is_last(self, statement: Statement) -> bool:
+        subject, about = statement.subject, statement.component
+        head = self.header["components"][subject]
+        return (
+            (subject == "distro" and (statement.target, subject) not in self.asked)
+            or (about == "accelerator" and bool(self.index.builds_of(subject)))
+            or (head["hidden"] and head["under"] == about)
+        )
 
     def without(self, numbers: Sequence[int]) -> Assembly:
         """The same without some statements."""
         out = set(numbers)
-        kept = [part for place, part in enumerate(self.statements) if place not in out]
-        return self._with(kept) if out else self
+        left = [statement for number, statement in enumerate(self.statements) if number not in out]
+        return self._with(left) if out else self
 
     def stating(self, further: Sequence[Statement]) -> Assembly:
         """The same with further statements."""
         other = self._with([*self.statements, *further])
-        other.set_apart = (*self.set_apart, *(part for part in further if part.subject))
+        other.set_apart += tuple(statement for statement in further if statement.subject)
         return other
 
     def _with(self, statements: list[Statement]) -> Assembly:
-        # All but the statements stays as it is; assembling anew would read every fact once more.
+        # All but the statements stays as it is; assembling again would read every fact once more.
         other = object.__new__(Assembly)
         other.__dict__.update(self.__dict__)
-        other._hold(statements)
+        other._set_statements(statements)
         return other
 
     def broken(self, values: Sequence[int]) -> tuple[int, ...]:
@@ -429,8 +423,9 @@ class Assembly(Reachable):
         """The numbers of the nogoods that come from the request."""
         return tuple(
             number
-            for number, part in enumerate(self.statements)
-            if isinstance(part.said, Ask) or (isinstance(part.said, Closed) and part.said.day)
+            for number, statement in enumerate(self.statements)
+            if isinstance(statement.origin, Ask)
+            or (isinstance(statement.origin, Closed) and statement.origin.day)
         )
 
     def problem(self) -> Problem:
@@ -451,27 +446,26 @@ class Assembly(Reachable):
     def rows(self, target: str, left: Mapping[str, int]) -> Iterator[TestedRowGroup]:
         """The tested rows, as supports, in groups.
 
-        A row that joins a component chosen earlier outweighs one that joins later components alone
-        (what the framework was tested with, before what the toolkit is said to go with), then
-        evidence decides: both are in the weight. A row can never speak if `left` rules out its
-        first component.
+        A row that joins a component chosen earlier outweighs one that joins later components alone (what the framework
+        was tested with, before what the toolkit is said to go with), then evidence decides: both are in the weight. A
+        row can never speak if `left` rules out its first component.
         """
         start, count = 0, len(self.variables)
         for owner, name in self.by_name:
-            asked = self.remaining[owner][name]
+            remaining = self.remaining[owner][name]
             for group in self.component(name).row_groups if owner == target else ():
                 # Most groups of a framework are about other releases: these need not be looked at row by row.
-                if asked != -1 and not any(map(asked.__and__, group.subjects)):
+                if remaining != -1 and not any(map(remaining.__and__, group.subjects)):
                     continue
                 if not self.excluded[owner].isdisjoint(group.components):
                     continue
                 if not group.conditions or self.possible(target, group.conditions):
-                    for number in self.instances(target, group.components):
-                        parts = self.parts(target, number)
+                    for instance in self.instances(target, group.components):
+                        named = self.by_component(target, instance)
                         # Nothing is said of one component alone.
-                        if name in parts and sum(map(parts.__contains__, group.components)) > 1:
+                        if name in named and sum(map(named.__contains__, group.components)) > 1:
                             yield TestedRowGroup(
-                                target, name, group, parts, count, start, asked, left
+                                target, name, group, named, count, start, remaining, left
                             )
                         # Rows keep their places in the index, whichever of them are made.
                         start += len(group.cites)
@@ -492,7 +486,7 @@ class Assembly(Reachable):
         ]
 
     def every_row(self) -> list[TestedRow]:
-        """All rows, also those that can never speak here: they tell what is known of other releases."""
+        """All rows, also those that can never speak here: they show what is known of other releases."""
         return [
             row for target in self.request.targets for row in expand_rows(self.rows(target, {}))
         ]
@@ -503,8 +497,8 @@ _last: Assembly | None = None
 
 
 def assembled(index: Index, request: Request, *, whole: bool = False) -> Assembly:
-    """The problem of a request; the last one is kept, as whoever explains its answer asks for it again."""
-    global _last  # noqa: PLW0603 - one is kept for all that ask
+    """The problem of a request; the last one is cached, since explaining its answer needs it again."""
+    global _last  # noqa: PLW0603 - one cache for all callers
     last = _last
     if (
         last is None
@@ -516,12 +510,3 @@ def assembled(index: Index, request: Request, *, whole: bool = False) -> Assembl
         last = _last = None
         last = _last = Assembly(index, request, whole=whole)
     return last
-
-
-def _is_last(
-    components: Mapping[str, ComponentHead], built: set[str], subject: str, about: str
-) -> bool:
-    head = components[subject]
-    return (subject in built and about == "accelerator") or (
-        head["hidden"] and head["under"] == about
-    )

@@ -1,7 +1,7 @@
 """A minimum of evidence: an answer that rests on less is refused, with the reason why its weak choices are weak.
 
-How well a choice is known is seen when an answer is judged. What is not known well enough becomes a nogood: the release
-beside what keeps every fact that would be enough from speaking for it. The search goes on with it, until an answer is
+An answer shows how well each choice is known. A choice that is not known well enough becomes a nogood: the release with
+whatever keeps every sufficient fact from supporting it. The search goes on with it, until an answer is
 known well enough or there is none. So `--min-evidence WORD` takes the best answer whose weakest evidence is that or
 better, and no other rule says what is enough.
 """
@@ -16,17 +16,17 @@ from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.known import closure, names_releases
 from toolmatrix.solve.parts import EVIDENCE, Statement, TestedRow, Variable, expand_rows
 from toolmatrix.solve.preferences import tested_partners
-from toolmatrix.solve.resolve import JudgedTarget
+from toolmatrix.solve.resolve import TargetAnswer
 from toolmatrix.value import NamedTuple
 
 _BUILT, _REQUIRED, _TESTED, _LIMITED, _OWN, _RELEASED = range(6)
-"""In which way something speaks for a release; but for the second and third an earlier way is heard alone."""
+"""How something supports a release; except for the second and third, an earlier kind is used alone."""
 
 
 class _Speaker(NamedTuple):
-    """What may speak for the releases in `mask` of a component, where all `terms` hold; of a row its first one."""
+    """What may support the releases in `mask` of a component, where all `terms` hold; for a row its first one."""
 
-    way: int
+    kind: int
     mask: int
     terms: Mapping[int, int]
     enough: bool
@@ -34,11 +34,11 @@ class _Speaker(NamedTuple):
 
     def clash(self, values: Sequence[int]) -> list[int]:
         """The variables at which its terms do not hold."""
-        return [one for one, mask in self.terms.items() if not mask >> values[one] & 1]
+        return [v for v, mask in self.terms.items() if not mask >> values[v] & 1]
 
 
 class _Reason:
-    """Terms under which what would be enough does not speak; they hold in the answer that is judged."""
+    """Terms under which sufficient support does not apply; they hold in the answer at hand."""
 
     def __init__(self, sizes: Sequence[int], values: Sequence[int]) -> None:
         self.sizes = sizes
@@ -50,26 +50,26 @@ class _Reason:
         self.terms[variable] = self.terms.get(variable, self.sizes[variable]) & mask
 
     def refute(self, speaker: _Speaker) -> bool:
-        """Keep something from speaking by a term at which it does not hold; False if there is none."""
+        """Exclude a supporter by a term at which it does not hold; False if there is none."""
         if self.refuted(speaker):
             return True
-        # Each of these alone keeps it from speaking; which of them is taken decides how much the reason refuses.
+        # Each of these alone excludes it; the choice decides how much the reason refuses.
         clash = speaker.clash(self.values)
         if clash:
             # What is among the terms already makes it no longer.
-            one = next((one for one in clash if one in self.terms), clash[0])
-            self.add(one, ~speaker.terms[one])
+            variable = next((variable for variable in clash if variable in self.terms), clash[0])
+            self.add(variable, ~speaker.terms[variable])
         return bool(clash)
 
     def refuted(self, speaker: _Speaker) -> bool:
-        """True if the terms keep it from speaking."""
+        """True if the terms exclude it."""
         return any(
-            one in self.terms and not self.terms[one] & mask for one, mask in speaker.terms.items()
+            v in self.terms and not self.terms[v] & mask for v, mask in speaker.terms.items()
         )
 
 
 class Demand:
-    """The evidence that a request asks for, and all that may speak for a component of it."""
+    """The evidence that a request demands, and all that may support a component of it."""
 
     def __init__(self, assembly: Assembly) -> None:
         self.assembly = assembly
@@ -89,194 +89,188 @@ class Demand:
             [name for _, name, _ in (*request.policies, *request.keep)]
         )
 
-    def refused(self, judged: JudgedTarget) -> Iterator[Statement]:
+    def refused(self, answer: TargetAnswer) -> Iterator[Statement]:
         """A nogood for each choice on a target that is not known well enough, and one for what nothing needs."""
-        yield from self.weak(judged)
-        yield from self.unneeded(judged)
+        yield from self.weak(answer)
+        yield from self.unneeded(answer)
 
-    def weak(self, judged: JudgedTarget) -> Iterator[Statement]:
+    def weak(self, answer: TargetAnswer) -> Iterator[Statement]:
         """A nogood for each choice on a target that is not known well enough."""
-        for variable in judged.shown():
-            _, evidence = judged.known(variable, judged.heard(variable))
+        for variable in answer.visible():
+            _, evidence = answer.known(variable, answer.claims_of_others(variable))
             if words.rank(evidence) >= self.least:
                 continue
-            terms = self.reason(judged, variable)
-            names = (self.assembly.variables[one].component for one in sorted(terms))
+            terms = self.reason(answer, variable)
+            names = (self.assembly.variables[number].component for number in sorted(terms))
             # A reason names what stands first beside it: the rest follows from that, mostly.
-            beside = (
+            others = (
                 name
                 for name in names
                 if name != variable.component and not self.components[name]["given"]
             )
-            about = next(beside, variable.component)
+            about = next(others, variable.component)
             nogood = tuple(sorted(terms.items()))
-            yield Statement(nogood, judged.target, variable.component, about, 0)
+            yield Statement(nogood, answer.target, variable.component, about, 0)
 
-    def unneeded(self, judged: JudgedTarget) -> Iterator[Statement]:
+    def unneeded(self, answer: TargetAnswer) -> Iterator[Statement]:
         """A nogood for what is there though nothing chosen needs it, such as a distribution whose Python is well known.
 
         Whether it could be chosen at all is up to what else the request reaches, so that it would come and go with
         releases that are not taken. The nogood is the loop formula of answer set programming: those that are not needed
         by the rest, and all that could need one of them without doing so.
         """
-        needs = list(self.needs(judged.target))
+        needs = list(self.needs(answer.target))
         needed = {
-            part.number
-            for part in judged.variables
-            if part.number in self.given or part.component in self._partners
+            v.number
+            for v in answer.variables
+            if v.number in self.given or v.component in self._partners
         }
-        absent = {part.number for part in judged.variables if not judged.values[part.number]}
+        absent = {v.number for v in answer.variables if not answer.values[v.number]}
         size = -1
         while size != len(needed):
             size = len(needed)
             for by, terms, about in needs:
-                holds = all(mask >> judged.values[one] & 1 for one, mask in terms.items())
+                holds = all(mask >> answer.values[variable] & 1 for variable, mask in terms.items())
                 if by in needed and by not in absent and holds:
                     needed |= about
-        loose = {part.number for part in judged.variables} - needed - absent
+        loose = {v.number for v in answer.variables} - needed - absent
         if not loose:
             return
-        why = _Reason(self.sizes, judged.values)
+        why = _Reason(self.sizes, answer.values)
         for by, terms, about in needs:
             if by not in loose and not loose.isdisjoint(about):
                 why.refute(_Speaker(_REQUIRED, 0, terms, enough=True, row=None))
-        for one in loose:
-            why.add(one, ~1)
+        for number in loose:
+            why.add(number, ~1)
         first = self.assembly.variables[min(loose)].component
-        yield Statement(tuple(sorted(why.terms.items())), judged.target, first, first, 0)
+        yield Statement(tuple(sorted(why.terms.items())), answer.target, first, first, 0)
 
     def needs(self, target: str) -> Iterator[tuple[int, dict[int, int], set[int]]]:
         """What may need others on a target, the terms under which it does, and which it needs then."""
         for (owner, name), variables in self.assembly.by_name.items():
-            for one in variables if owner == target else ():
-                parts = self.assembly.parts(target, one.instance)
+            for variable in variables if owner == target else ():
+                named = self.assembly.by_component(target, variable.instance)
                 for group in self.assembly.index.requirements(name):
-                    terms = self.terms(group.conditions, parts)
-                    about = {parts[other].number for other in group.named if other in parts}
+                    terms = self.terms(group.conditions, named)
+                    about = {named[other].number for other in group.named if other in named}
                     if terms is not None and about:
-                        mask = group.releases & terms.pop(one.number, -1)
-                        yield one.number, {one.number: mask, **terms}, about
+                        mask = group.releases & terms.pop(variable.number, -1)
+                        yield variable.number, {variable.number: mask, **terms}, about
 
-    def reason(self, judged: JudgedTarget, variable: Variable) -> dict[int, int]:
-        """The terms under which a release is not known well enough, and all releases of which that is so."""
-        number, part = variable.number, self.components[variable.component]
-        # Builds, and what is wanted first, are known by their releases, whatever speaks of them.
-        if part["variant_of"] or variable.component in self.assembly.request.wanted[:1]:
+    def reason(self, answer: TargetAnswer, variable: Variable) -> dict[int, int]:
+        """The terms under which a release is not known well enough, and all releases for which that holds."""
+        number, head = variable.number, self.components[variable.component]
+        # Builds, and what is wanted first, are known by their releases alone.
+        if head["variant_of"] or variable.component in self.assembly.request.wanted[:1]:
             return {number: self.sizes[number] & ~1 & ~self.released(variable)}
-        why = _Reason(self.sizes, judged.values)
-        if number not in judged.tied and not part["flag"]:
-            return self.untied(judged, variable, why)
-        speakers = self.speakers(judged.target, variable)
-        here = [one for one in speakers if one.mask >> judged.values[number] & 1]
-        left = [one for one in here if one.enough and not why.refute(one)]
+        why = _Reason(self.sizes, answer.values)
+        if number not in answer.tied and not head["flag"]:
+            return self.untied(answer, variable, why)
+        speakers = self.speakers(answer.target, variable)
+        here = [speaker for speaker in speakers if speaker.mask >> answer.values[number] & 1]
+        left = [speaker for speaker in here if speaker.enough and not why.refute(speaker)]
         mask = why.terms.get(number, self.sizes[number]) & ~1
         if left:
-            mask &= self.shadow(judged, variable, here, left, why)
+            mask &= self.shadow(answer, variable, here, left, why)
             if not mask:
-                return self.whole(judged, {number, *_variables(speakers)})
-        # The same reason holds for all releases of which nothing else would be enough.
-        kept = {id(one) for one in left}
-        for one in speakers:
-            if one.enough and id(one) not in kept and not why.refuted(one):
-                mask &= ~one.mask
+                return self.whole(answer, {number, *_variables(speakers)})
+        # The same reason holds for all releases without other sufficient support.
+        unrefuted = {id(speaker) for speaker in left}
+        for speaker in speakers:
+            if speaker.enough and id(speaker) not in unrefuted and not why.refuted(speaker):
+                mask &= ~speaker.mask
         return {**why.terms, number: mask}
 
     def shadow(
         self,
-        judged: JudgedTarget,
+        answer: TargetAnswer,
         variable: Variable,
         here: Sequence[_Speaker],
         left: Sequence[_Speaker],
         why: _Reason,
     ) -> int:
-        """The releases for which something weaker is heard instead of what is left, and adds why; 0 if nothing is."""
-        cover = self.cover(judged, variable, here, {one.way for one in left})
+        """The releases for which weaker support overrides what is left, and adds why; 0 if none does."""
+        cover = self.cover(answer, variable, here, {speaker.kind for speaker in left})
         if cover is None:
             return 0
-        for place, mask in cover.terms.items():
-            why.add(place, mask)
-        for row in filter(None, (one.row for one in left)):
-            # One that agrees in part would be heard if it agreed in full.
-            for place, mask, _ in row.terms:
-                if place < variable.number and not mask >> judged.values[place] & 1:
-                    why.add(place, ~mask)
+        for number, mask in cover.terms.items():
+            why.add(number, mask)
+        for row in filter(None, (speaker.row for speaker in left)):
+            # One that agrees in part would count if it agreed in full.
+            for number, mask, _ in row.terms:
+                if number < variable.number and not mask >> answer.values[number] & 1:
+                    why.add(number, ~mask)
                     break
         return cover.mask
 
     def cover(
-        self,
-        judged: JudgedTarget,
-        variable: Variable,
-        here: Sequence[_Speaker],
-        ways: set[int],
+        self, answer: TargetAnswer, variable: Variable, here: Sequence[_Speaker], kinds: set[int]
     ) -> _Speaker | None:
-        """What is heard for a choice instead of other ways: a row, else a requirement, else a limit."""
-        values, number = judged.values, variable.number
-        holding = [
-            one for one in here if not one.enough and one.row is None and not one.clash(values)
-        ]
-        built = [one for one in holding if one.way == _BUILT]
-        if built or _BUILT in ways:
-            return None if _BUILT in ways else built[0]
-        top = self.top(judged, variable, here)
-        if _REQUIRED in ways or (_TESTED in ways and top is None):
+        """What supports a choice before other kinds do: a row, else a requirement, else a limit."""
+        values, number = answer.values, variable.number
+        holding = [s for s in here if not s.enough and s.row is None and not s.clash(values)]
+        built = [s for s in holding if s.kind == _BUILT]
+        if built or _BUILT in kinds:
+            return None if _BUILT in kinds else built[0]
+        top = self.top(answer, variable, here)
+        if _REQUIRED in kinds or (_TESTED in kinds and top is None):
             return None
         if top is not None:
-            terms = {place: mask for place, mask, _ in top.terms if mask >> values[place] & 1}
-            # As long as it agrees as it does, no row that agrees less is heard.
+            terms = {v: mask for v, mask, _ in top.terms if mask >> values[v] & 1}
+            # As long as it agrees as it does, no row that agrees less counts.
             mask = terms.pop(number)
             # What is chosen later has no say in how a row ranks, but for the release that the row is about.
-            terms = {one: part for one, part in terms.items() if one < number or one == top.owner}
+            terms = {v: part for v, part in terms.items() if v < number or v == top.owner}
             return _Speaker(_TESTED, mask, terms, enough=False, row=top)
-        limited = [one for one in holding if one.way == _LIMITED]
-        if _LIMITED in ways:
-            # Of several floors the one on which a release rests is heard.
+        limited = [s for s in holding if s.kind == _LIMITED]
+        if _LIMITED in kinds:
+            # Of several floors the one at the release counts.
             bit = 1 << values[number]
-            limited = [one._replace(mask=bit) for one in limited if not one.mask & bit - 1]
-        return next(iter([*(one for one in holding if one.way == _REQUIRED), *limited]), None)
+            limited = [s._replace(mask=bit) for s in limited if not s.mask & bit - 1]
+        return next(iter([*(s for s in holding if s.kind == _REQUIRED), *limited]), None)
 
     def top(
-        self, judged: JudgedTarget, variable: Variable, here: Sequence[_Speaker]
+        self, answer: TargetAnswer, variable: Variable, here: Sequence[_Speaker]
     ) -> TestedRow | None:
-        """The row that is heard for a choice."""
-        number, values = variable.number, judged.values
+        """The row that ranks a choice."""
+        number, values = variable.number, answer.values
         best: tuple[int, int] = (-1, 0)
-        heard = None
-        for one in here:
-            row = one.row
+        best_row = None
+        for speaker in here:
+            row = speaker.row
             level = row.level(number, values[number], values) if row is not None else None
             if (
                 row is not None
                 and level is not None
                 and level > best
-                and judged.cites(row.cites, 1 << values[row.owner])
+                and answer.cites(row.cites, 1 << values[row.owner])
             ):
-                best, heard = level, row
-        return heard
+                best, best_row = level, row
+        return best_row
 
-    def untied(self, judged: JudgedTarget, variable: Variable, why: _Reason) -> dict[int, int]:
+    def untied(self, answer: TargetAnswer, variable: Variable, why: _Reason) -> dict[int, int]:
         """The terms under which nothing ties a choice, and what is tied to it, to the request."""
-        apart = closure([variable.number], judged.edges)
-        for one in self.joining(judged.target):
+        detached = closure([variable.number], answer.edges)
+        for edge in self.joining(answer.target):
             # What lies inside or outside alone builds no bridge; the context is on no side.
-            inside = apart.intersection(one)
-            if not inside or len(inside) == sum(part not in self.given for part in one):
+            inside = detached.intersection(edge)
+            if not inside or len(inside) == sum(number not in self.given for number in edge):
                 continue
-            if not why.refute(_Speaker(_TESTED, 0, one, enough=True, row=None)):
-                return self.whole(judged)
+            if not why.refute(_Speaker(_TESTED, 0, edge, enough=True, row=None)):
+                return self.whole(answer)
         why.add(variable.number, ~1)
         return why.terms
 
-    def whole(self, judged: JudgedTarget, among: Container[int] | None = None) -> dict[int, int]:
+    def whole(self, answer: TargetAnswer, among: Container[int] | None = None) -> dict[int, int]:
         """The answer as it is on a target, or some variables of it, where no fewer terms are a reason."""
         return {
-            variable.number: 1 << judged.values[variable.number]
-            for variable in judged.variables
+            variable.number: 1 << answer.values[variable.number]
+            for variable in answer.variables
             if variable.number not in self.given and (among is None or variable.number in among)
         }
 
     def speakers(self, target: str, variable: Variable) -> list[_Speaker]:
-        """What may speak for a component on a target, whatever is chosen."""
+        """What may support a component on a target, whatever is chosen."""
         key = target, variable.number
         if key not in self._speakers:
             self._speakers[key] = [
@@ -291,36 +285,36 @@ class Demand:
         """The facts about a component, of what is chosen before it."""
         assembly = self.assembly
         for (owner, name), variables in assembly.by_name.items():
-            part = self.components[name]
-            if owner != target or part["given"] or part["variant_of"] == variable.component:
+            head = self.components[name]
+            if owner != target or head["given"] or head["variant_of"] == variable.component:
                 continue
             # What a build holds is what it is, whenever it is chosen.
-            built = variable.component == "arch" and part["variant_of"]
-            for one in variables:
-                apart = variable.instance and one.instance not in (0, variable.instance)
-                if apart or not (built or one.number < variable.number):
+            built = variable.component == "arch" and head["variant_of"]
+            for other in variables:
+                elsewhere = variable.instance and other.instance not in (0, variable.instance)
+                if elsewhere or not (built or other.number < variable.number):
                     continue
-                parts = assembly.parts(target, one.instance or variable.instance)
+                named = assembly.by_component(target, other.instance or variable.instance)
                 for group in assembly.component(name).binding_groups:
                     if group.component != variable.component or group.kind == "needs":
                         continue
-                    terms = self.terms(group.conditions, parts)
+                    terms = self.terms(group.conditions, named)
                     if terms is None:
                         continue
-                    way = _LIMITED if group.kind == "limits" else _REQUIRED
-                    way = _BUILT if built else way
+                    kind = _LIMITED if group.kind == "limits" else _REQUIRED
+                    kind = _BUILT if built else kind
                     for mask, allowed, cites in zip(
                         group.masks, group.alloweds, group.cites, strict=True
                     ):
                         good, weak = self.cited(cites)
                         for known, enough in ((good, True), (weak, False)):
                             if known & mask and allowed & ~1:
-                                meet = {**terms, one.number: known & mask}
-                                yield _Speaker(way, allowed & ~1, meet, enough=enough, row=None)
+                                meet = {**terms, other.number: known & mask}
+                                yield _Speaker(kind, allowed & ~1, meet, enough=enough, row=None)
 
     def _tested(self, target: str, variable: Variable) -> Iterator[_Speaker]:
         """The rows that name a component behind another one."""
-        # A row ranks what is chosen after the first component that it joins, and speaks for that alone.
+        # A row ranks, and supports, only what is chosen after the first component that it joins.
         for row in self.rows(target):
             first, anchor_mask, _ = row.terms[0]
             for number, mask, worth in row.terms[1:]:
@@ -334,15 +328,15 @@ class Demand:
 
     def _own(self, target: str, variable: Variable) -> Iterator[_Speaker]:
         """What releases of a component say themselves of others."""
-        parts = self.assembly.parts(target, variable.instance)
+        named = self.assembly.by_component(target, variable.instance)
         flag = self.components[variable.component]["flag"]
         for group in self.assembly.component(variable.component).binding_groups:
-            about = parts.get(group.component)
-            terms = self.terms(group.conditions, parts)
+            about = named.get(group.component)
+            terms = self.terms(group.conditions, named)
             if about is None or terms is None or group.kind == "needs":
                 continue
-            part = self.components[group.component]
-            if part["hidden"] or (part["given"] and not flag):
+            head = self.components[group.component]
+            if head["hidden"] or (head["given"] and not flag):
                 continue
             for mask, cites in zip(group.masks, group.cites, strict=True):
                 good, _ = self.cited(cites)
@@ -357,32 +351,32 @@ class Demand:
         for row in self.rows(target):
             yield {number: mask for number, mask, _ in row.terms}
         for (owner, name), variables in assembly.by_name.items():
-            for one in variables if owner == target else ():
-                for number in assembly.instances(target, [name]):
-                    parts = assembly.parts(target, one.instance or number)
+            for variable in variables if owner == target else ():
+                for instance in assembly.instances(target, [name]):
+                    named = assembly.by_component(target, variable.instance or instance)
                     for group in assembly.component(name).binding_groups:
-                        about = parts.get(group.component)
-                        terms = self.terms(group.conditions, parts)
+                        about = named.get(group.component)
+                        terms = self.terms(group.conditions, named)
                         if about is None or terms is None or about.number in self.given:
                             continue
                         for binding in group.of(-1) if group.kind != "needs" else ():
                             if names_releases(assembly.index, binding, (2 << about.count) - 2):
                                 meet = {
-                                    one.number: binding.mask,
+                                    variable.number: binding.mask,
                                     about.number: binding.allowed & ~1,
                                 }
                                 yield {**terms, **meet}
 
     def terms(
-        self, conditions: Mapping[str, int], parts: Mapping[str, Variable]
+        self, conditions: Mapping[str, int], named: Mapping[str, Variable]
     ) -> dict[int, int] | None:
         """Conditions as terms; None if they cannot hold, as what is not reached is absent."""
-        if any(name not in parts and not mask & 1 for name, mask in conditions.items()):
+        if any(name not in named and not mask & 1 for name, mask in conditions.items()):
             return None
-        return {parts[name].number: mask for name, mask in conditions.items() if name in parts}
+        return {named[name].number: mask for name, mask in conditions.items() if name in named}
 
     def cited(self, record: int) -> tuple[int, int]:
-        """The releases of which a claim behind a fact speaks well enough, and those of which another one does."""
+        """The releases for which a claim behind a fact is good enough, and those with weaker claims."""
         good = weak = 0
         for cite in self.assembly.index.cites(record):
             # What a minimum leaves unread says nothing of what it admits.
@@ -390,7 +384,7 @@ class Demand:
                 continue
             if words.rank(cite.evidence) >= self.least:
                 good |= cite.mask
-            # What is offered speaks for that alone.
+            # Offers are no evidence beyond themselves.
             elif self.assembly.index.record(cite.record).kind != "offers":
                 weak |= cite.mask
         return good, weak
@@ -404,22 +398,22 @@ class Demand:
 
     def released(self, variable: Variable) -> int:
         """The releases that are known well enough by themselves, if nothing has to join them to the rest."""
-        part, index = self.assembly.component(variable.component), self.assembly.index
-        asked = (
+        component, index = self.assembly.component(variable.component), self.assembly.index
+        requested = (
             variable.component in self.assembly.request.wanted
             or any(name == variable.component for _, name in self.assembly.asked)
             or self.components[variable.component]["flag"]
             or self.components[variable.component]["variant_of"]
         )
         return sum(
-            2 << place
-            for place, record in enumerate(part.releases if asked else ())
+            2 << position
+            for position, record in enumerate(component.releases if requested else ())
             if words.rank(index.record(record).evidence) >= self.least
         )
 
 
 def _variables(speakers: Sequence[_Speaker]) -> Iterator[int]:
     """The variables whose values decide which of them speak, and how well."""
-    for one in speakers:
-        yield from one.terms
-        yield from (number for number, _, _ in (one.row.terms if one.row else ()))
+    for speaker in speakers:
+        yield from speaker.terms
+        yield from (number for number, _, _ in (speaker.row.terms if speaker.row else ()))

@@ -1,4 +1,4 @@
-"""Compiler flags of an answer: how the chosen compiler says what the target and the request ask for.
+"""Compiler flags of an answer: what the target and the request ask for, in the options of the chosen compiler.
 
 Flags that were solved as components are taken as chosen; CPU names that archspec knows are spelled by archspec for the
 chosen compiler and version. No I/O; archspec is imported only where a CPU was named.
@@ -88,16 +88,16 @@ def hipcc(archs: Iterable[str]) -> list[str]:
 
 def nvcc(archs: Iterable[str], host: Iterable[str] = ()) -> list[str]:
     """The flags of nvcc that make code for archs, and those that it hands to the host compiler."""
-    found = []
+    flags = []
     for arch in dict.fromkeys(archs):
         # nvcc takes machine code as `sm_NN` of a virtual arch, and PTX as the virtual arch itself.
         kind, _, number = arch.partition("_")
         if kind == "sm":
-            found.append(f"-gencode=arch=compute_{number},code=sm_{number}")
+            flags.append(f"-gencode=arch=compute_{number},code=sm_{number}")
         elif kind == "compute":
-            found.append(f"-gencode=arch=compute_{number},code=compute_{number}")
+            flags.append(f"-gencode=arch=compute_{number},code=compute_{number}")
     # The host compiler gets the flags of the target through nvcc.
-    return [*found, *(f"-Xcompiler={flag}" for flag in host)] if found else []
+    return [*flags, *(f"-Xcompiler={flag}" for flag in host)] if flags else []
 
 
 def _archspec(
@@ -112,7 +112,7 @@ def _archspec(
     name = cpu if cpu in TARGETS else cpu.replace("-", "_")
     if not compiler or name not in TARGETS:
         return (), "", f"--cpu {cpu}" if compiler else ""
-    # A series stands for its latest point release, which most packages of it hold: archspec compares full versions.
+    # A series means its latest point release, which most packages of it hold: archspec compares full versions.
     version = chosen[compiler] + (point if "." not in chosen[compiler] else "")
     try:
         flags = TARGETS[name].optimization_flags(compiler, version)

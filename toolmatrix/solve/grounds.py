@@ -49,32 +49,32 @@ class Core(Value):
     soft: bool
 
 
-def core(assembly: Assembly, numbers: Sequence[int], held: Sequence[Pin] = ()) -> Core:
+def core(assembly: Assembly, numbers: Sequence[int], pins: Sequence[Pin] = ()) -> Core:
     """A core as the engine numbers it, read."""
     statements = [assembly.statements[number] for number in numbers]
     return Core(
-        lines=tuple(lines(assembly, numbers, held)),
-        asks=tuple(part.said for part in statements if isinstance(part.said, Ask)),
-        subjects=tuple(part.subject for part in statements if part.subject),
-        soft=any(isinstance(part.said, str) for part in statements),
+        lines=tuple(lines(assembly, numbers, pins)),
+        asks=tuple(s.origin for s in statements if isinstance(s.origin, Ask)),
+        subjects=tuple(s.subject for s in statements if s.subject),
+        soft=any(isinstance(s.origin, str) for s in statements),
     )
 
 
-def apart(index: Index, cores: Sequence[Core]) -> tuple[Core, ...]:
+def independent(index: Index, cores: Sequence[Core]) -> tuple[Core, ...]:
     """The cores that are reasons of their own, in their order.
 
     A stipulation is several nogoods, each of which may make a core: of those that rest on one the shortest is kept. So
     is the shortest of those that set the same components against each other, be it by releases or by their builds.
     """
-    kept: set[int] = set()
-    heard: set[object] = set()
-    for place in sorted(range(len(cores)), key=lambda place: len(cores[place].lines)):
-        stipulated = {line.stipulation for line in cores[place].lines if line.stipulation}
-        clash = _clash(index, cores[place])
-        if not stipulated & heard and (stipulated or clash not in heard):
-            kept.add(place)
-            heard |= {*stipulated, clash}
-    return tuple(core for place, core in enumerate(cores) if place in kept)
+    chosen: set[int] = set()
+    explained: set[object] = set()
+    for position in sorted(range(len(cores)), key=lambda position: len(cores[position].lines)):
+        stipulated = {line.stipulation for line in cores[position].lines if line.stipulation}
+        clash = _clash(index, cores[position])
+        if not stipulated & explained and (stipulated or clash not in explained):
+            chosen.add(position)
+            explained |= {*stipulated, clash}
+    return tuple(core for position, core in enumerate(cores) if position in chosen)
 
 
 def _clash(index: Index, core: Core) -> object:
@@ -84,77 +84,79 @@ def _clash(index: Index, core: Core) -> object:
     for line in core.lines:
         if line.ground is not None:
             named = (line.ground.subject, line.ground.component)
-            one, other = (components[name]["variant_of"] or name for name in named)
-            if one != other:
-                pairs.add((line.target, one, other))
+            first, second = (components[name]["variant_of"] or name for name in named)
+            if first != second:
+                pairs.add((line.target, first, second))
     return frozenset(pairs), frozenset(ask.text for ask in core.asks if not ask.implied)
 
 
-def lines(assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()) -> list[CoreLine]:
+def lines(assembly: Assembly, core: Sequence[int], pins: Sequence[Pin] = ()) -> list[CoreLine]:
     """The lines of a core: facts in the order of its nogoods, then what was asked.
 
-    `held` are releases that stand beside the request: those of one cell of a CI matrix.
+    `pins` are releases beside the request: those of one cell of a CI matrix.
     """
     statements = [assembly.statements[number] for number in core]
-    left = _Remaining(assembly, statements, held)
+    left = _Remaining(assembly, statements, pins)
     facts: dict[tuple[str, str, str, str], list[Binding]] = {}
-    apart: dict[tuple[str, str, str], list[Statement]] = {}
-    asked: dict[tuple[str, str], CoreLine] = {}
+    separated: dict[tuple[str, str, str], list[Statement]] = {}
+    requested: dict[tuple[str, str], CoreLine] = {}
     stipulated: dict[tuple[str, Stipulation], CoreLine] = {}
     closed: dict[tuple[str, str, str], int] = {}
     for statement in statements:
-        target, said = statement.target, statement.said
-        if isinstance(said, Stipulation):
-            stipulated[target, said] = CoreLine(target=target, stipulation=said)
-        elif isinstance(said, Closed):
-            key = (target, said.kind, statement.subject)
-            closed[key] = closed.get(key, 0) | dict(statement.terms)[_number(assembly, statement)]
+        target, origin = statement.target, statement.origin
+        if isinstance(origin, Stipulation):
+            stipulated[target, origin] = CoreLine(target=target, stipulation=origin)
+        elif isinstance(origin, Closed):
+            key = (target, origin.kind, statement.subject)
+            number = assembly.by_name[target, statement.subject][0].number
+            closed[key] = closed.get(key, 0) | dict(statement.terms)[number]
         elif (fact := statement.binding) is not None:
             same = facts.setdefault((target, fact.kind, statement.subject, statement.component), [])
             same.append(fact)
-        elif not isinstance(said, Ask):
-            apart.setdefault((target, statement.subject, statement.component), []).append(statement)
-        elif said.text:
-            asked[target, said.text] = CoreLine(target=target, ask=said)
-    found = []
+        elif not isinstance(origin, Ask):
+            both = (target, statement.subject, statement.component)
+            separated.setdefault(both, []).append(statement)
+        elif origin.text:
+            requested[target, origin.text] = CoreLine(target=target, ask=origin)
+    grounds = []
     for (target, _, subject, _), same in facts.items():
-        found.append(CoreLine(target=target, ground=_ground(assembly, target, subject, same, left)))
-    for (target, *pair), given_up in apart.items():
-        found.append(CoreLine(target=target, ground=_apart(assembly, pair, given_up, left)))
+        grounds.append((target, _ground(assembly, target, subject, same, left)))
+    for (target, *pair), given_up in separated.items():
+        grounds.append((target, _separation(assembly, pair, given_up, left)))
     for (target, kind, name), mask in closed.items():
-        ground = _closed(assembly, kind, name, mask & left.of(target, name))
-        found.append(CoreLine(target=target, ground=ground))
-    return [*found, *stipulated.values(), *asked.values()]
+        grounds.append((target, _closed(assembly, kind, name, mask & left.of(target, name))))
+    core_lines = (CoreLine(target=target, ground=ground) for target, ground in grounds)
+    return [*core_lines, *stipulated.values(), *requested.values()]
 
 
 def grounds(
-    assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()
+    assembly: Assembly, core: Sequence[int], pins: Sequence[Pin] = ()
 ) -> tuple[Incompatibility, ...]:
     """The facts of a core; the lines of the request are left out."""
-    return tuple(line.ground for line in lines(assembly, core, held) if line.ground is not None)
+    return tuple(line.ground for line in lines(assembly, core, pins) if line.ground is not None)
 
 
 class _Remaining:
-    """The releases left of each component when the request and then every fact that it triggers are heard."""
+    """The releases left of each component when the request and then every fact that it triggers are applied."""
 
     def __init__(
-        self, assembly: Assembly, statements: Sequence[Statement], held: Sequence[Pin]
+        self, assembly: Assembly, statements: Sequence[Statement], pins: Sequence[Pin]
     ) -> None:
         self.align = assembly.request.align
         self.remaining: dict[tuple[str, str], int] = {}
-        for target, component, release in held:
+        for target, component, release in pins:
             self.narrow(target, component, assembly.scale(component).bit(release))
-        for part in statements:
-            if isinstance(part.said, Ask):
-                mask = assembly.mask(part.said.component, part.said.selector)
-                self.narrow(part.target, part.said.component, mask)
-        for part in statements:
-            self.builds(assembly, part)
+        for statement in statements:
+            if isinstance(statement.origin, Ask):
+                mask = assembly.mask(statement.origin.component, statement.origin.selector)
+                self.narrow(statement.target, statement.origin.component, mask)
+        for statement in statements:
+            self.builds(assembly, statement)
         # A fact may be triggered by any other one: after as many rounds as there are lines nothing can follow any more.
         for _ in statements:
-            for part in statements:
-                if part.binding and part.binding.kind in ("requires", "limits"):
-                    self.fire(part.target, part.subject, part.binding)
+            for statement in statements:
+                if statement.binding and statement.binding.kind in ("requires", "limits"):
+                    self.fire(statement.target, statement.subject, statement.binding)
 
     def builds(self, assembly: Assembly, statement: Statement) -> None:
         """Of the builds of a component, those of the releases that are left of it."""
@@ -167,18 +169,18 @@ class _Remaining:
     def fire(self, target: str, subject: str, fact: Binding) -> None:
         """Narrow the component a fact speaks about, if its conditions hold and something remains."""
         terms = {subject: fact.mask, **fact.conditions}
-        held = all(not self.of(target, name) & ~mask for name, mask in terms.items())
-        if held and self.of(target, fact.component) & fact.allowed:
+        met = all(not self.of(target, name) & ~mask for name, mask in terms.items())
+        if met and self.of(target, fact.component) & fact.allowed:
             self.narrow(target, fact.component, fact.allowed)
 
     def of(self, target: str, component: str) -> int:
         """The releases left of a component; an aligned one is the same on every target."""
-        return self.remaining.get(self.place(target, component), -1)
+        return self.remaining.get(self.key(target, component), -1)
 
     def narrow(self, target: str, component: str, mask: int) -> None:
-        self.remaining[self.place(target, component)] = self.of(target, component) & mask
+        self.remaining[self.key(target, component)] = self.of(target, component) & mask
 
-    def place(self, target: str, component: str) -> tuple[str, str]:
+    def key(self, target: str, component: str) -> tuple[str, str]:
         return ("" if component in self.align else target), component
 
 
@@ -221,7 +223,7 @@ def _ground(
     )
 
 
-def _apart(
+def _separation(
     assembly: Assembly, pair: Sequence[str], statements: Sequence[Statement], left: _Remaining
 ) -> Incompatibility:
     """What the search gave up, as less is known of it than was asked for, or as no fact joins the two."""
@@ -240,10 +242,6 @@ def _apart(
         values=(least,) if least else (),
         clashing=_named(assembly, component, masks[component]),
     )
-
-
-def _number(assembly: Assembly, statement: Statement) -> int:
-    return assembly.by_name[statement.target, statement.subject][0].number
 
 
 def _closed(assembly: Assembly, kind: str, name: str, mask: int) -> Incompatibility:
@@ -269,10 +267,9 @@ class Alternative(Value):
     """Releases not taken for one reason.
 
     `kind`: `forbidden` (by the nogoods of `core`, given the request), `entangled` (no combination has them, for a
-    reason that takes many facts; `core` is what stands against them in the answer as it is), `later` (they go with
-    other choices than those made before; `core` is what stands against them then), `outranked` (a row speaks for what
-    was taken), `apart` (no source joins them with these `anchors`, as one does what was taken), `older` (nothing tells
-    them apart but age).
+    reason that takes many facts; `core` is what refuses them in the answer as it is), `later` (they go with other
+    choices than those made before; `core` is what refuses them then), `outranked` (a row supports what was taken),
+    `apart` (no source joins them with these `anchors`, as one does what was taken), `older` (otherwise equal).
     """
 
     kind: str
@@ -281,18 +278,18 @@ class Alternative(Value):
     anchors: tuple[str, ...] = ()
 
 
-def alternatives(found: Resolution, choice: Choice, within: int = -1) -> list[Alternative]:
+def alternatives(resolution: Resolution, choice: Choice, within: int = -1) -> list[Alternative]:
     """Group the releases of a component but the chosen one by why each was not taken; of all, or of a mask."""
-    assembly, values = assembled(found.index, found.request), found.values
-    # What the answer lets go has no say in it, and what nobody knows has none in what was asked for.
+    assembly, values = assembled(resolution.index, resolution.request), resolution.values
+    # Facts that the answer breaks do not bind it, and unread facts do not bind what was asked for.
     let_go: Sequence[int] = assembly.broken(values)
-    if found.request.min_evidence:
+    if resolution.request.min_evidence:
         # Unread facts bind then.
         let_go = ()
-    elif choice.component in found.request.wanted:
+    elif choice.component in resolution.request.wanted:
         last = assembly.last.difference(let_go)
         let_go = [number for number in assembly.unread if number not in last]
-    assembly = assembly.without(let_go).stating(found.set_apart)
+    assembly = assembly.without(let_go).stating(resolution.set_apart)
     variable = assembly.variable(choice.target, choice.component, choice.instance)
     number = variable.number
     problem = assembly.problem()
@@ -321,13 +318,13 @@ def alternatives(found: Resolution, choice: Choice, within: int = -1) -> list[Al
             later.setdefault(broken, []).append(release)
         elif candidate != values[number]:
             kind = "outranked" if _level(rows, values, number, candidate) < best else "older"
-            lacking = tuple(one.text for one in anchored if not one.joined >> candidate & 1)
+            lacking = tuple(a.text for a in anchored if not a.joined >> candidate & 1)
             reason = ("apart", lacking) if kind == "older" and lacking else (kind, ())
             lower.setdefault(reason, []).append(release)
     groups = [
-        Alternative(kind=kind, releases=tuple(held), anchors=lacking)
-        for (kind, lacking), held in lower.items()
-        if held
+        Alternative(kind=kind, releases=tuple(releases), anchors=lacking)
+        for (kind, lacking), releases in lower.items()
+        if releases
     ]
     groups += _grouped(assembly, "later", later)
     return groups + _refused(assembly, problem, values, variable, refused)
@@ -352,17 +349,17 @@ def _refused(
     """The refused releases, each group with one core that refuses all of it; newest first."""
     groups: list[Alternative] = []
     entangled: dict[tuple[int, ...], list[str]] = {}
-    number, asked = variable.number, assembly.asked_nogoods
+    number, requested = variable.number, assembly.asked_nogoods
     left = refused[::-1]
     while left:
-        core = excluding(problem, {number: left[0]}, asked)
+        core = excluding(problem, {number: left[0]}, requested)
         same = [left[0]]
         # No nogood is needed against what a preference of the target leaves out.
         if core:
-            same += [part for part in left[1:] if excludes(problem, core, {number: part})]
+            same += [value for value in left[1:] if excludes(problem, core, {number: value})]
         left = [candidate for candidate in left if candidate not in same]
-        releases = {part: assembly.version(variable, part) or "" for part in same}
-        if len({*core} - {*asked}) <= _SHORT:
+        releases = {candidate: assembly.version(variable, candidate) or "" for candidate in same}
+        if len({*core} - {*requested}) <= _SHORT:
             groups += _grouped(assembly, "forbidden", {core: [*releases.values()]})
             continue
         ends = _ends(assembly, core, variable.component)
@@ -394,7 +391,7 @@ def _broken(
     changed = [*values]
     changed[variable] = candidate
     for number, nogood in enumerate(problem.nogoods):
-        if all(place <= last and mask >> changed[place] & 1 for place, mask in nogood):
+        if all(other <= last and mask >> changed[other] & 1 for other, mask in nogood):
             return (number,)
     return ()
 
@@ -403,8 +400,8 @@ def _anchored(assembly: Assembly, choice: Choice, value: int) -> list[Anchor]:
     """The anchors that sources join with what was taken."""
     if choice.component not in assembly.request.wanted:
         return []
-    found = Anchors(assembly, choice.target).of(choice.component)
-    return [anchor for anchor in found if anchor.joined >> value & 1]
+    anchors = Anchors(assembly, choice.target).of(choice.component)
+    return [anchor for anchor in anchors if anchor.joined >> value & 1]
 
 
 def _level(

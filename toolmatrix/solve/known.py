@@ -12,9 +12,11 @@ accelerator, from) is where facts hold and not what they are about.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from toolmatrix.facts.evidence import REPORTED, UNKNOWN
 from toolmatrix.facts.records import PURE, RUN_TIME, UNOPENED_CODE
-from toolmatrix.solve.parts import SEVERAL
+from toolmatrix.solve.parts import SEVERAL, union
 from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
@@ -37,14 +39,14 @@ BOUND, UNJOINED, INCOMPLETE, UNTIED, UNOPENED = (
     *("bound", "unjoined", "incomplete", "untied", "unopened"),
 )
 """Why two parts touch: compiled code of `one` is bound to `other`; facts name both, but not these releases together;
-not all requirements of `one` have been read; no fact ties `one` to any part of the answer; or nobody read for which
-devices the code of `one` is."""
+not all requirements of `one` have been read; no fact ties `one` to any part of the answer; or the devices
+that the code of `one` is for are unknown."""
 
 
 class Touching(NamedTuple):
     """Two parts of an answer on a target that touch, without a fact that joins their releases, and why.
 
-    It `decides` whether the answer is a yes, but where what is built here takes a toolkit that nobody asked for.
+    It `decides` whether the answer is a yes, but where what is built here takes a toolkit that was not requested.
     `tested` are the releases of the other that rows name with the one, and its wheels go with, as a mask.
     """
 
@@ -74,7 +76,7 @@ class Relations:
         self.target = target
         self.values = values
         self.heads = assembly.header["components"]
-        self.parts = assembly.parts(target)
+        self.variables = assembly.by_component(target)
         # By component what facts about it name, where the answer is, and what those of its release do, known or not.
         self._named: dict[str, set[str]] = {}
         self._named_here: dict[tuple[str, bool], set[str]] = {}
@@ -84,100 +86,101 @@ class Relations:
         self._claims: dict[frozenset[str], list[tuple[str, Binding]]] = {}
         # Whether a fact that joins a pair limits its releases, or admits any; None where no fact joins it.
         self._limits: dict[frozenset[str], bool | None] = {}
-        # By component those of which a fact may speak together with it.
-        self._beside: dict[str, set[str]] = {}
+        # By component those that some fact may join with it.
+        self._neighbours: dict[str, set[str]] = {}
         # Read when a pair is first looked at, claims where rows do not join it: most answers hold none of either kind.
         self._unread_rows: Iterable[TestedRow] = rows
         self._unread_claims: Claims = claims
 
-    def between(self, one: str, other: str) -> tuple[str, str]:
+    def between(self, name: str, other: str) -> tuple[str, str]:
         """The relation of two components that the answer holds, and for `touching` the reason."""
-        limited = self._limited(frozenset((one, other)))
+        limited = self._limited(frozenset((name, other)))
         # That any release will do is no statement about binaries that go with no other than that of their build.
-        if limited or (limited is not None and not self._is_one_release(one, other)):
+        if limited or (limited is not None and not self._is_release_bound(name, other)):
             return JOINED, ""
-        if self._is_bound(one, other) or self._is_bound(other, one):
+        if self._is_bound(name, other) or self._is_bound(other, name):
             return TOUCHING, BOUND
-        if self.declares(one, other) and self.declares(other, one):
+        if self.declares(name, other) and self.declares(other, name):
             return INDEPENDENT, ""
         # A floor, such as that of a driver, promises all that is newer.
-        forward = self.heads[one]["floor"] or self.heads[other]["floor"]
-        if not forward and (self._names(one, other) or self._names(other, one)):
+        forward = self.heads[name]["floor"] or self.heads[other]["floor"]
+        if not forward and (other in self._mentioned(name) or name in self._mentioned(other)):
             return TOUCHING, UNJOINED
         # Packages require packages: what a tool goes with is in facts about it.
-        tool = self._is_tool(one) or self._is_tool(other)
+        tool = self._is_tool(name) or self._is_tool(other)
         return (INDEPENDENT, "") if tool else (TOUCHING, INCOMPLETE)
 
     def touching(self) -> Iterator[Touching]:
-        """The pairs of which nobody can say that they go together.
+        """The pairs that are not known to go together.
 
         Of what was asked for or given each pair counts, and what its compiled code is bound to, chosen or not.
         """
-        asked = self._asked()
-        for one, other in self._suspects(asked):
-            relation, reason = self.between(one, other)
+        requested = self._requested()
+        for component, other in self._suspects(requested):
+            relation, reason = self.between(component, other)
             # What code that was read is bound to may be that of the framework that it is joined with.
-            codes = {self.heads[name]["code"] for name in (one, other)}
+            codes = {self.heads[name]["code"] for name in (component, other)}
             read = self._is_built() or UNOPENED_CODE not in codes
             if relation == TOUCHING and not (
-                reason == BOUND and read and self._reaches(one, other)
+                reason == BOUND and read and self._reaches(component, other)
             ):
-                # What hangs on the other is not told once more.
-                self._join((one, other))
-                yield self._ordered(one, other, reason)
-        needing = [name for name in asked if self._may_use_tools(name)]
-        for one in asked:
+                # What depends on the other is not reported once more.
+                self._join((component, other))
+                yield self._ordered(component, other, reason)
+        needing = [name for name in requested if self._may_use_tools(name)]
+        for component in requested:
             # What no fact ties to anything was chosen because nothing spoke against it.
-            user = next((name for name in needing if name != one), "")
-            if user and self._is_tool(one) and not self._is_tied(one):
-                self._join((one, user))
-                yield Touching(self.target, one, user, UNTIED, decides=True, tested=0)
-            if self.assembly.request.devices and self._is_unopened(one):
-                yield Touching(self.target, one, "device", UNOPENED, decides=True, tested=0)
-            for other, reason in self._hanging(one):
-                if other in asked or not self._holds(other):
+            user = next((name for name in needing if name != component), "")
+            if user and self._is_tool(component) and not self._is_tied(component):
+                self._join((component, user))
+                yield Touching(self.target, component, user, UNTIED, decides=True, tested=0)
+            if self.assembly.request.devices and self._is_unopened(component):
+                yield Touching(self.target, component, "device", UNOPENED, decides=True, tested=0)
+            for other, reason in self._dependencies(component):
+                if other in requested or self._bit(other) == 1:
                     continue
                 # Whether other code leads to it is dearer to ask, and mostly need not be.
-                if self.between(one, other)[0] != JOINED and not self._reaches(one, other):
-                    self._join((one, other))
-                    # With which toolkit a build was tested nobody says of many releases.
-                    tested = self._tested_with(one, other)
+                relation, _ = self.between(component, other)
+                if relation != JOINED and not self._reaches(component, other):
+                    self._join((component, other))
+                    # Many releases have no record of the toolkit that a build was tested with.
+                    tested = self._tested_with(component, other)
                     decides = reason == BOUND or bool(tested)
-                    yield Touching(self.target, one, other, reason, decides, tested)
+                    yield Touching(self.target, component, other, reason, decides, tested)
 
-    def _suspects(self, asked: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """The pairs of what was asked for of which `between` may say more than independent, in its order."""
-        # Facts speak of few pairs: to look at each of those of hundreds of components takes longer than the search.
-        packages = {name for name in asked if not self._is_tool(name)}
+    def _suspects(self, requested: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """The pairs of requested components that `between` may not call independent, in their order."""
+        # Facts are about few pairs: checking each pair of hundreds of components takes longer than the search.
+        packages = {name for name in requested if not self._is_tool(name)}
         unread = {name for name in packages if not self._is_read(name)}
-        places = {name: place for place, name in enumerate(asked)}
-        found: set[tuple[int, int]] = set()
-        if len(asked) > 1:
+        positions = {name: position for position, name in enumerate(requested)}
+        pairs: set[tuple[int, int]] = set()
+        if len(requested) > 1:
             self._read_facts()
-        for name, place in places.items() if len(asked) > 1 else ():
-            near = {*self._against(name), *self._spoken_of(name), *self._spoken_of_here(name)}
-            near |= self._beside.get(name, set())
+        for name, position in positions.items() if len(requested) > 1 else ():
+            near = {*self._against(name), *self._mentioned(name), *self._mentioned_here(name)}
+            near |= self._neighbours.get(name, set())
             near.update(self._limits_of_wheels(name) if self._is_built() else ())
             # Packages require packages: one that was not read whole may name any.
             if name in packages:
                 near |= packages if name in unread else unread
-            for other in near.intersection(asked) - {name}:
-                found.add((min(place, places[other]), max(place, places[other])))
-        for first, second in sorted(found):
-            yield asked[first], asked[second]
+            for other in near.intersection(requested) - {name}:
+                pairs.add((min(position, positions[other]), max(position, positions[other])))
+        for first, second in sorted(pairs):
+            yield requested[first], requested[second]
 
-    def joinable(self, one: str, other: str) -> dict[int, int]:
+    def joinable(self, first: str, second: str) -> dict[int, int]:
         """Releases of a component by those of another that some fact joins with them in some context, as masks."""
         component = self.assembly.component
-        single = self._is_one_release(one, other)
-        found = dict.fromkeys(range(1, len(component(one).versions) + 1), 0)
+        single = self._is_release_bound(first, second)
+        joined = dict.fromkeys(range(1, len(component(first).versions) + 1), 0)
 
         def join(releases: int, others: int) -> None:
-            for place in found:
-                if releases >> place & 1:
-                    found[place] |= others
+            for release in joined:
+                if releases >> release & 1:
+                    joined[release] |= others
 
-        for subject, about in ((one, other), (other, one)):
+        for subject, about in ((first, second), (second, first)):
             whole = (2 << len(component(about).versions)) - 2
             for name in self.assembly.index.with_builds(subject):
                 for group in component(name).binding_groups:
@@ -186,59 +189,59 @@ class Relations:
                     for mask, allowed in zip(group.masks, group.alloweds, strict=True):
                         if single and allowed & whole == whole:
                             continue
-                        held = mask if name == subject else self._built_from(name, subject, mask)
-                        join(*((held, allowed) if subject == one else (allowed, held)))
+                        own = mask if name == subject else self._built_from(name, subject, mask)
+                        join(*((own, allowed) if subject == first else (allowed, own)))
         # Whether these rows hold here does not matter: what is forbidden for good must never be joined.
-        for name in self.parts:
+        for name in self.variables:
             for rows in component(name).row_groups:
-                if one in rows.components and other in rows.components:
-                    places = rows.components.index(one), rows.components.index(other)
-                    for pair in zip(*map(rows.columns.__getitem__, places), strict=True):
+                if first in rows.components and second in rows.components:
+                    positions = rows.components.index(first), rows.components.index(second)
+                    for pair in zip(*map(rows.columns.__getitem__, positions), strict=True):
                         join(*pair)
         alike: dict[int, int] = {}
-        for place, others in found.items():
-            alike[others & ~1] = alike.get(others & ~1, 0) | 1 << place
+        for release, others in joined.items():
+            alike[others & ~1] = alike.get(others & ~1, 0) | 1 << release
         return alike
 
-    def between_them(self, one: str, other: str) -> list[Variable]:
+    def between_them(self, component: str, other: str) -> list[Variable]:
         """The parts by which a component may have what it is bound to."""
         return [
-            part
-            for name, part in self.parts.items()
-            if name not in (one, other) and self._is_bound(name, other)
+            variable
+            for name, variable in self.variables.items()
+            if name not in (component, other) and self._is_bound(name, other)
         ]
 
-    def _hanging(self, one: str) -> Iterator[tuple[str, str]]:
-        """What a part needs of the rest to be of certain releases, though nobody asked for it, and why."""
+    def _dependencies(self, name: str) -> Iterator[tuple[str, str]]:
+        """The unrequested parts that a part needs at certain releases, and why."""
         # What is compiled here is compiled against what is there; but not with any toolkit.
         if not self._is_built():
-            if self.heads[one]["code"] != RUN_TIME:
-                yield from ((other, BOUND) for other in self._against(one))
-        elif self.heads[one]["framework"]:
-            for other in self.parts:
+            if self.heads[name]["code"] != RUN_TIME:
+                yield from ((other, BOUND) for other in self._against(name))
+        elif self.heads[name]["framework"]:
+            for other in self.variables:
                 head = self.heads[other]
                 if head["accelerators"] and not head["code"] and not head["under"]:
                     yield other, UNJOINED
 
-    def _tested_with(self, one: str, other: str) -> int:
+    def _tested_with(self, name: str, other: str) -> int:
         """The releases of a second component that rows about this one of the first name, as a mask."""
-        bit, found = self._bit(one), 0
-        for group in self.assembly.component(one).row_groups:
+        bit, releases = self._bit(name), 0
+        for group in self.assembly.component(name).row_groups:
             if other in group.components and not group.carried and self._meets(group.conditions):
                 column = group.columns[group.components.index(other)]
                 for subject, mask in zip(group.subjects, column, strict=True):
-                    found |= mask if subject & bit else 0
-        return found & ~1
+                    releases |= mask if subject & bit else 0
+        return releases & ~1
 
-    def _is_unopened(self, one: str) -> bool:
-        """Whether a part holds device code of which no fact says for what it is, be it that nobody knows."""
-        computes = self.heads[one]["code"] == UNOPENED_CODE and self.heads[one]["accelerators"]
-        return bool(computes) and not any(
-            self._names_here(one, name, known=False) for name in SEVERAL
-        )
+    def _is_unopened(self, component: str) -> bool:
+        """Whether a part holds device code without any fact that names its devices."""
+        head = self.heads[component]
+        computes = head["code"] == UNOPENED_CODE and head["accelerators"]
+        named = self._mentioned_here(component, known=False)
+        return bool(computes) and named.isdisjoint(SEVERAL)
 
     def _may_use_tools(self, name: str) -> bool:
-        """Whether a part may need a tool of which no fact speaks: another tool, what is built, or what was not read."""
+        """Whether a part may need a tool that no fact names: another tool, what is built, or what was not read."""
         head = self.heads[name]
         built = head["code"] != PURE and (head["framework"] or head["accelerators"])
         return (built and self._is_built()) or self._is_tool(name) or not self._is_read(name)
@@ -247,129 +250,115 @@ class Relations:
         self._read_facts()
         return self.heads[name]["floor"] or any(
             self._limited(frozenset((name, other))) is not None
-            for other in self._beside.get(name, ())
+            for other in self._neighbours.get(name, ())
         )
 
     def _is_built(self) -> bool:
-        way = self.parts["from"]
-        return self.assembly.version(way, self.values[way.number]) == "source"
+        variable = self.variables["from"]
+        return self.assembly.version(variable, self.values[variable.number]) == "source"
 
-    def _ordered(self, one: str, other: str, reason: str) -> Touching:
+    def _ordered(self, name: str, other: str, reason: str) -> Touching:
         turned = (
-            not self._is_bound(one, other)
+            not self._is_bound(name, other)
             if reason == BOUND
-            else not self._names(one, other)
+            else other not in self._mentioned(name)
             if reason == UNJOINED
-            else self._is_read(one)
+            else self._is_read(name)
         )
-        first, second = (other, one) if turned else (one, other)
+        first, second = (other, name) if turned else (name, other)
         tested = self._tested_with(first, second)
         tested |= self._admitted(first, second) if self._is_built() else 0
         return Touching(self.target, first, second, reason, decides=True, tested=tested)
 
-    def _asked(self) -> list[str]:
+    def _requested(self) -> list[str]:
         """The components that the request names or says are there, but for the places where an answer runs."""
-        found = dict.fromkeys(
+        names = dict.fromkeys(
             ask.component
             for ask in self.assembly.asks(self.target)
-            # What a recipe needs nobody asked for.
+            # What a recipe needs was not requested.
             if ask.option in ("", "with") and self.heads[ask.component]["scheme"] != "names"
         )
-        return [name for name in found if self._holds(name)]
+        return [name for name in names if self._bit(name) > 1]
 
-    def _holds(self, name: str) -> bool:
-        variable = self.parts.get(name)
-        return variable is not None and self.values[variable.number] != 0
-
-    def _is_bound(self, one: str, other: str) -> bool:
-        return other in self._against(one)
+    def _is_bound(self, name: str, other: str) -> bool:
+        return other in self._against(name)
 
     def _against(self, name: str) -> Sequence[str]:
         """What the code of a component is bound to; the tags of wheels and what they declare decide on a Python."""
         return [other for other in self.heads[name]["against"] if other != PYTHON]
 
     def _bit(self, name: str) -> int:
-        variable = self.parts.get(name)
+        """The chosen release of a component as a mask: 1 where it is absent."""
+        variable = self.variables.get(name)
         return 1 if variable is None else 1 << self.values[variable.number]
 
     def _is_tool(self, name: str) -> bool:
         # Every package says what code it holds.
         return not self.heads[name]["code"]
 
-    def _is_one_release(self, one: str, other: str) -> bool:
+    def _is_release_bound(self, first: str, second: str) -> bool:
         """Whether binaries of one of two components go with a single minor release of the other."""
         return any(
-            self.heads[part]["binds"]
-            and self._is_bound(owner, part)
+            self.heads[base]["binds"]
+            and self._is_bound(owner, base)
             and self.heads[owner]["code"] != RUN_TIME
-            for owner, part in ((one, other), (other, one))
+            for owner, base in ((first, second), (second, first))
         )
 
-    def declares(self, one: str, other: str) -> bool:
+    def declares(self, name: str, other: str) -> bool:
         """Whether what one component requires was read whole, and would name the other, which no fact about it does."""
-        if one == PYTHON:
+        if name == PYTHON:
             return True
-        if not self._is_read(one):
+        if not self._is_read(name):
             return False
-        return other == PYTHON or not (self._is_tool(other) or self._names_here(one, other))
+        return other == PYTHON or not (self._is_tool(other) or other in self._mentioned_here(name))
 
     def _is_read(self, name: str) -> bool:
         return bool(self.assembly.component(name).complete & self._bit(name))
 
-    def _names(self, one: str, other: str) -> bool:
-        """Whether a fact about some release of a component or a build speaks of another, where the answer is."""
-        return other in self._spoken_of(one)
-
-    def _spoken_of(self, one: str) -> set[str]:
-        if one not in self._named:
-            found = self._named[one] = set()
-            for name in self.assembly.index.with_builds(one):
-                part = self.assembly.component(name)
-                for rows in part.row_groups:
-                    found.update(() if rows.carried else rows.components)
-                for group in part.binding_groups:
+    def _mentioned(self, subject: str) -> set[str]:
+        """The components that facts about any release of a component or its builds name, where the answer is."""
+        if subject not in self._named:
+            names = self._named[subject] = set()
+            for name in self.assembly.index.with_builds(subject):
+                component = self.assembly.component(name)
+                for rows in component.row_groups:
+                    names.update(() if rows.carried else rows.components)
+                for group in component.binding_groups:
                     # Of what a fact has as a condition it speaks whether that holds or not, if all others do.
                     missed = [
                         about
                         for about, mask in group.conditions.items()
-                        if about != one and not self._bit(about) & mask
+                        if about != subject and not self._bit(about) & mask
                     ]
                     if group.evidence != UNKNOWN and len(missed) < 2:
-                        found.update(missed or (*group.named, *group.conditions))
-        return self._named[one]
+                        names.update(missed or (*group.named, *group.conditions))
+        return self._named[subject]
 
-    def _names_here(self, one: str, other: str, *, known: bool = True) -> bool:
-        """Whether a fact about this release or its builds speaks of another component, in whatever context.
-
-        What the wheel of a release asks for a build of it does as well.
-        """
-        return other in self._spoken_of_here(one, known=known)
-
-    def _spoken_of_here(self, one: str, *, known: bool = True) -> set[str]:
-        if (one, known) not in self._named_here:
-            self._named_here[one, known] = {
+    def _mentioned_here(self, subject: str, *, known: bool = True) -> set[str]:
+        """The components that facts about this release or its builds name, in whatever context."""
+        if (subject, known) not in self._named_here:
+            self._named_here[subject, known] = {
                 about
-                for name in self.assembly.index.with_builds(one)
-                if (releases := self._bit(one) if name == one else self._builds(name, one))
+                for name in self.assembly.index.with_builds(subject)
+                if (releases := self._releases(name, subject))
                 for group in self.assembly.component(name).binding_groups
                 if group.releases & releases and not (known and group.evidence == UNKNOWN)
                 for about in (*group.named, *group.conditions)
             }
-        return self._named_here[one, known]
+        return self._named_here[subject, known]
 
-    def _builds(self, builds: str, name: str) -> int:
-        """The builds of the release of a component, as a mask."""
-        bit, found = self._bit(name), 0
-        for binding in self.assembly.component(builds).about(name, -1):
-            found |= binding.mask if binding.allowed & bit else 0
-        return found
+    def _releases(self, builds: str, name: str) -> int:
+        """The chosen release of a component, or the builds of it, as a mask."""
+        bit = self._bit(name)
+        if builds == name:
+            return bit
+        bindings = self.assembly.component(builds).about(name, -1)
+        return union(binding.mask for binding in bindings if binding.allowed & bit)
 
     def _built_from(self, builds: str, name: str, mask: int) -> int:
-        """The releases of a component of which some builds are, as a mask."""
-        found = 0
-        for binding in self.assembly.component(builds).about(name, mask):
-            found |= binding.allowed
-        return found
+        """The releases of a component that some builds belong to, as a mask."""
+        return union(fact.allowed for fact in self.assembly.component(builds).about(name, mask))
 
     def _meets(self, conditions: Mapping[str, int]) -> bool:
         # What the answer does not hold is absent.
@@ -381,18 +370,22 @@ class Relations:
 
     def _read_rows(self) -> None:
         rows, self._unread_rows = self._unread_rows, ()
-        self._tested(rows)
+        variables = self.assembly.variables
+        for row in rows:
+            # What a vendor ships in one image goes together as well.
+            self._join(
+                variables[number].component
+                for number, mask, _ in row.terms
+                if mask >> self.values[number] & 1 and self.values[number]
+            )
 
     def _read_claims(self) -> None:
         claims, self._unread_claims = self._unread_claims, {}
-        self._claimed(claims)
-
-    def _claimed(self, claims: Claims) -> None:
         for about, spoken in claims.items():
             name = self.assembly.variables[about].component
             # What runs where is asked of the facts that say so.
             for owner, binding in spoken if self.heads[name]["scheme"] != "names" else ():
-                # That something must be there, at whatever release, joins none; nor does what somebody saw fail.
+                # That something must be there, at whatever release, joins none; nor does a reported failure.
                 silent = binding.kind == "limits" and binding.evidence == REPORTED
                 if (
                     binding.kind != "needs"
@@ -401,56 +394,57 @@ class Relations:
                 ):
                     for pair in self._pairs((owner.component, name)):
                         self._claims.setdefault(pair, []).append((name, binding))
-                        self._put_beside(pair)
+                        self._add_neighbours(pair)
 
     def _limited(self, pair: frozenset[str]) -> bool | None:
         """Whether a fact that joins two components limits their releases, or admits any; None where none joins them."""
         self._read_rows()
         if pair not in self._limits:
             self._read_claims()
-            spoken = [self._speaks(name, binding) for name, binding in self._claims.get(pair, ())]
-            said = [limits for limits in spoken if limits is not None]
+            claims = self._claims.get(pair, ())
+            limiting = [self._limits_releases(name, binding) for name, binding in claims]
+            joining = [limits for limits in limiting if limits is not None]
             # What the wheels of a release go with its build goes with as well.
-            if not any(said) and self._is_built():
-                for one in pair:
-                    (other,) = pair - {one}
-                    said += [True] if self._admitted(one, other) & self._bit(other) else []
-            # Of most pairs no fact speaks: these are not kept, as others are looked for among the rest.
-            if not said and pair not in self._claims:
+            if not any(joining) and self._is_built():
+                for component in pair:
+                    (other,) = pair - {component}
+                    joining += [True] if self._admitted(component, other) & self._bit(other) else []
+            # Most pairs have no fact: they are not cached, which keeps the rest small.
+            if not joining and pair not in self._claims:
                 return None
-            self._limits[pair] = any(said) if said else None
-            self._put_beside(pair)
+            self._limits[pair] = any(joining) if joining else None
+            self._add_neighbours(pair)
         return self._limits[pair]
 
-    def _admitted(self, one: str, other: str) -> int:
+    def _admitted(self, name: str, other: str) -> int:
         """The releases of another component to which the wheels of one release are limited, as a mask, or nothing."""
-        return self._limits_of_wheels(one).get(other, 0)
+        return self._limits_of_wheels(name).get(other, 0)
 
-    def _limits_of_wheels(self, one: str) -> dict[str, int]:
-        if one not in self._limited_to:
-            self._limited_to[one] = self._read_limits_of_wheels(one)
-        return self._limited_to[one]
+    def _limits_of_wheels(self, name: str) -> dict[str, int]:
+        if name not in self._limited_to:
+            self._limited_to[name] = self._read_limits_of_wheels(name)
+        return self._limited_to[name]
 
-    def _read_limits_of_wheels(self, one: str) -> dict[str, int]:
+    def _read_limits_of_wheels(self, subject: str) -> dict[str, int]:
         wheel = self.assembly.scale("from").bit("wheel")
-        found: dict[str, int] = {}
+        limits: dict[str, int] = {}
         unread: dict[str, int] = {}
-        for name in self.assembly.index.with_builds(one):
-            releases = self._bit(one) if name == one else self._builds(name, one)
+        for name in self.assembly.index.with_builds(subject):
+            releases = self._releases(name, subject)
             for group in self.assembly.component(name).binding_groups if releases else ():
-                other, beside = group.component, dict(group.conditions)
-                of_wheels = beside.pop("from", 0 if name == one else wheel) & wheel
-                if not of_wheels or group.kind == "needs" or not self._meets(beside):
+                other, conditions = group.component, dict(group.conditions)
+                of_wheels = conditions.pop("from", 0 if name == subject else wheel) & wheel
+                if not of_wheels or group.kind == "needs" or not self._meets(conditions):
                     continue
                 whole = (2 << len(self.assembly.scale(other).versions)) - 2
                 for binding in group.of(releases):
                     if group.evidence != UNKNOWN and binding.allowed & whole != whole:
-                        found[other] = found.get(other, 0) | binding.allowed
-                    elif group.evidence == UNKNOWN and name == one:
+                        limits[other] = limits.get(other, 0) | binding.allowed
+                    elif group.evidence == UNKNOWN and name == subject:
                         unread[other] = unread.get(other, 0) | ~binding.allowed
-        return {name: mask & ~unread.get(name, 0) & ~1 for name, mask in found.items()}
+        return {name: mask & ~unread.get(name, 0) & ~1 for name, mask in limits.items()}
 
-    def _speaks(self, name: str, binding: Binding) -> bool | None:
+    def _limits_releases(self, name: str, binding: Binding) -> bool | None:
         index = self.assembly.index
         whole = (2 << len(self.assembly.scale(name).versions)) - 2
         if binding.evidence != UNKNOWN and binding.allowed & whole != whole:
@@ -461,56 +455,46 @@ class Relations:
             return None
         return not all(index.claim(cite.record).selector == "*" for cite in cites)
 
-    def _tested(self, rows: Iterable[TestedRow]) -> None:
-        variables = self.assembly.variables
-        for row in rows:
-            named = [
-                variables[number].component
-                for number, mask, _ in row.terms
-                if mask >> self.values[number] & 1 and self.values[number]
-            ]
-            # What a vendor ships in one image goes together as well.
-            self._join(named)
-
     def _join(self, names: Iterable[str]) -> None:
         for pair in self._pairs(names):
             self._limits[pair] = True
-            self._put_beside(pair)
+            self._add_neighbours(pair)
 
-    def _put_beside(self, pair: frozenset[str]) -> None:
-        for one in pair:
-            self._beside.setdefault(one, set()).update(pair - {one})
+    def _add_neighbours(self, pair: frozenset[str]) -> None:
+        for name in pair:
+            self._neighbours.setdefault(name, set()).update(pair - {name})
 
     def _pairs(self, names: Iterable[str]) -> Iterator[frozenset[str]]:
-        # A build speaks for what it is a build of.
-        own = [*{self.heads[name]["variant_of"] or name for name in names}]
-        return (frozenset((one, other)) for place, one in enumerate(own) for other in own[:place])
+        # A build counts as the component that it is a build of.
+        return map(
+            frozenset, combinations({self.heads[name]["variant_of"] or name for name in names}, 2)
+        )
 
-    def _reaches(self, one: str, other: str) -> bool:
-        """Whether facts lead from bound code to what it is bound to by other code: who goes with torch has its toolkit.
+    def _reaches(self, start: str, goal: str) -> bool:
+        """Whether other code leads by facts from bound code to its base: what goes with torch has its toolkit.
 
         That both go with some NumPy or toolkit says nothing of the two: what is on the way says itself where it leads.
         """
-        if not self._is_bound(one, other):
-            one, other = other, one
-        seen, queue = {one}, [one]
+        if not self._is_bound(start, goal):
+            start, goal = goal, start
+        visited, queue = {start}, [start]
         while queue:
             near = queue.pop()
-            for name in self._beside.get(near, set()) - seen:
+            for name in self._neighbours.get(near, set()) - visited:
                 if not self._limited(frozenset((near, name))):
                     continue
-                if near != one and not self._leads(near, name):
+                if near != start and not self._leads(near, name):
                     continue
-                if name == other and near != one and self._is_bound(near, other):
+                if name == goal and near != start and self._is_bound(near, goal):
                     return True
-                if self._is_bound(name, other) or self._is_bound(near, name):
-                    seen.add(name)
+                if self._is_bound(name, goal) or self._is_bound(near, name):
+                    visited.add(name)
                     queue.append(name)
         return False
 
-    def _leads(self, one: str, other: str) -> bool:
-        """Whether a part speaks of another itself, or a row of both, and not the other of it alone."""
-        spoken = self._claims.get(frozenset((one, other)), ())
+    def _leads(self, component: str, other: str) -> bool:
+        """Whether a fact of a part, or a row of both, names another, and not only the other way round."""
+        spoken = self._claims.get(frozenset((component, other)), ())
         about = self.assembly.index.with_builds(other)
         return not spoken or any(name in about for name, _ in spoken)
 
@@ -523,69 +507,69 @@ def joined_variables(
     values: Sequence[int],
 ) -> dict[int, set[int]]:
     """By variable, those that a fact joins its chosen release with."""
-    found: dict[int, set[int]] = {}
+    joined: dict[int, set[int]] = {}
     for edge in (*_claimed(assembly, target, claims, values), *_tested(rows, values)):
-        for one in edge:
-            found.setdefault(one, set()).update(other for other in edge if other != one)
-    return found
+        for number in edge:
+            joined.setdefault(number, set()).update(other for other in edge if other != number)
+    return joined
 
 
 def closure(roots: Iterable[int], edges: Mapping[int, set[int]]) -> set[int]:
     """The variables that lead back to the roots."""
-    found = set(roots)
-    queue = list(found)
+    visited = set(roots)
+    queue = list(visited)
     while queue:
         for other in edges.get(queue.pop(), ()):
-            if other not in found:
-                found.add(other)
+            if other not in visited:
+                visited.add(other)
                 queue.append(other)
-    return found
+    return visited
 
 
 def roots(assembly: Assembly, target: str) -> set[int]:
     """The components that were asked for, and all else whose release the request names."""
-    found: set[int] = set()
-    parts = assembly.parts(target)
+    numbers: set[int] = set()
+    variables = assembly.by_component(target)
     for name in assembly.request.wanted:
-        if name in parts:
-            found.add(parts[name].number)
+        if name in variables:
+            numbers.add(variables[name].number)
     for (owner, name), mask in assembly.asked.items():
         # One bit: the request names a release and not a range.
         if owner == target and mask & (mask - 1) == 0:
-            found.add(parts[name].number)
+            numbers.add(variables[name].number)
     for name in SEVERAL:
         for instance, _ in assembly.named(target, name):
-            found.add(assembly.instance(target, name, instance).number)
-    return found
+            numbers.add(assembly.instance(target, name, instance).number)
+    return numbers
 
 
 def _claimed(
     assembly: Assembly, target: str, claims: Claims, values: Sequence[int]
 ) -> Iterator[tuple[int, ...]]:
     index, components = assembly.index, assembly.header["components"]
-    for about, told in claims.items():
+    for about, bindings in claims.items():
         variable = assembly.variables[about]
         if components[variable.component]["given"] or not values[about]:
             continue
         whole = (2 << variable.count) - 2
-        for owner, binding in told:
+        for owner, binding in bindings:
             # That something must be there ties no release of it.
             if binding.kind == "needs" or not names_releases(index, binding, whole):
                 continue
-            # What nobody knows ties nothing.
+            # What is unknown ties nothing.
             if binding.evidence == UNKNOWN and not binding.allowed >> values[about] & 1:
                 continue
-            parts = assembly.parts(target, owner.instance or variable.instance)
+            variables = assembly.by_component(target, owner.instance or variable.instance)
             named = {about}
             for name in (owner.component, *binding.conditions):
-                part = parts.get(name)
-                if part is not None and not components[name]["given"]:
-                    named.add(part.number)
+                other = variables.get(name)
+                if other is not None and not components[name]["given"]:
+                    named.add(other.number)
             yield tuple(sorted(named))
 
 
 def names_releases(index: Index, binding: Binding, whole: int) -> bool:
-    """Whether a binding speaks of releases of a component, of which `whole` are all, and somebody knows any of it."""
+    """Whether a binding names releases of a component, where `whole` is all of them, and is not unknown."""
     cites = index.cites(binding.cites)
     if binding.evidence == UNKNOWN and all(cite.evidence == UNKNOWN for cite in cites):
         return False

@@ -8,7 +8,7 @@ installed and another, those about its builds do: a release goes with what one o
 what every one of them refuses.
 
 Partners are what goes with some releases of a component, by one pass over the claims about the two. Of every other
-component each release is tested with them, allowed or refused by a hard fact, or nobody speaks of it. A fact counts
+component each release is tested with them, allowed or refused by a hard fact, or unknown. A fact counts
 where its conditions hold whatever else is chosen; what was asked under several requests (such as from source, and as a
 wheel) goes where it goes under one of them, and is refused where all that could have it refuse it.
 """
@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from copy import copy
 from itertools import product
+from math import prod
 
 from toolmatrix.errors import UsageError
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.assemble import Reachable
 from toolmatrix.solve.engine.conflict import combinations, excludes, excluding, explain
 from toolmatrix.solve.grounds import core
-from toolmatrix.solve.parts import Closed, Pin, only_excludes
+from toolmatrix.solve.parts import Closed, Pin, bits_of, only_excludes, union
 from toolmatrix.solve.preferences import limits
 from toolmatrix.solve.request import Ask
 from toolmatrix.solve.resolve import Resolution, attempt
@@ -64,20 +65,26 @@ def grid(assembly: Assembly, target: str, rows: str, columns: str) -> Grid:
     maker = _Grid(assembly, target, rows, columns)
     down, across = maker.admitted(rows), maker.admitted(columns)
     return Grid(
-        rows=tuple(assembly.component(rows).versions[place] for place in down),
-        columns=tuple(assembly.component(columns).versions[place] for place in across),
+        rows=tuple(assembly.component(rows).versions[position] for position in down),
+        columns=tuple(assembly.component(columns).versions[position] for position in across),
         cells=tuple(tuple(maker.cell(row, column) for column in across) for row in down),
         spoken=tuple(bool(maker.ever >> column + 1 & 1) for column in across),
     )
 
 
 def joins(index: Index, binding: Binding) -> bool:
-    """True if a hard fact speaks of releases: that one has to be there, whichever, joins no two of them."""
+    """True if a hard fact is about releases: that a component has to be there, whichever, joins no two."""
     everything = (2 << len(index.component(binding.component).versions)) - 2
     if binding.kind == "limits" or binding.allowed & everything != everything:
         return True
     cited = index.cites(binding.cites)
     return any(index.claim(cite.record).selector != "*" for cite in cited)
+
+
+def _certain(left: Mapping[str, int], conditions: Mapping[str, int]) -> bool:
+    """True if conditions hold whatever else is chosen, as only the given context can ensure."""
+    # What is not reached is absent.
+    return all(not left.get(name, 1) & ~mask for name, mask in conditions.items())
 
 
 class _Statement(NamedTuple):
@@ -106,6 +113,7 @@ class _Grid:
     def __init__(self, assembly: Assembly, target: str, rows: str, columns: str) -> None:
         self.assembly = assembly
         self.target = target
+        self.left = assembly.remaining[target]
         self.hard: list[_Statement] = []
         self.soft: list[_Statement] = []
         for subject, other, turned in ((rows, columns, False), (columns, rows, True)):
@@ -116,26 +124,26 @@ class _Grid:
             for subject, other, turned in ((rows, columns, False), (columns, rows, True)):
                 self.through_builds(subject, other, turned=turned)
         self.ever = 0
-        for said in (*self.hard, *self.soft, *self.built):
+        for fact in (*self.hard, *self.soft, *self.built):
             # Of a fact about a column it is enough that it admits any row: bit 0 is no release.
-            self.ever |= (said.mask if said.allowed > 1 else 0) if said.turned else said.allowed
+            self.ever |= (fact.mask if fact.allowed > 1 else 0) if fact.turned else fact.allowed
 
     def gather(self, subject: str, other: str, *, turned: bool) -> None:
-        """The hard facts about the pair, and the rows that speak of both."""
-        part = self.assembly.component(subject)
-        for fact in part.bindings:
+        """The hard facts about the pair, and the rows that name both."""
+        component = self.assembly.component(subject)
+        for fact in component.bindings:
             binds = fact.component == other and fact.kind in ("requires", "limits")
-            if binds and self.certain(fact.conditions) and joins(self.assembly.index, fact):
-                held = _Statement(fact.mask, fact.allowed, fact.evidence, (fact.cites,), turned, ())
-                self.hard.append(held)
+            if binds and _certain(self.left, fact.conditions) and joins(self.assembly.index, fact):
+                about = fact.mask, fact.allowed, fact.evidence
+                self.hard.append(_Statement(*about, (fact.cites,), turned, ()))
         if other == "device" and self.of(subject):
             self.hard += self.running(subject, turned=turned)
-        for group in part.row_groups:
-            if other in group.components[1:] and self.certain(group.conditions):
-                place = group.components.index(other, 1)
-                known = words.weaker(group.evidence, group.evidences[place])
+        for group in component.row_groups:
+            if other in group.components[1:] and _certain(self.left, group.conditions):
+                position = group.components.index(other, 1)
+                known = words.weaker(group.evidence, group.evidences[position])
                 for mask, allowed, cites in zip(
-                    group.subjects, group.columns[place], group.cites, strict=True
+                    group.subjects, group.columns[position], group.cites, strict=True
                 ):
                     self.soft.append(_Statement(mask, allowed, known, (cites,), turned, ()))
 
@@ -146,26 +154,27 @@ class _Grid:
     def running(self, builds: str, *, turned: bool) -> Iterator[_Statement]:
         """What facts say of builds and devices by way of the archs that the one holds and the other runs."""
         index, devices = self.assembly.index, self.assembly.component("device")
-        runs = [
-            limits(index, "device", "arch", 2 << place) for place in range(len(devices.versions))
-        ]
+        runs = [limits(index, "device", "arch", 2 << rank) for rank in range(len(devices.versions))]
         known = [
             fact for fact in devices.bindings if (fact.component, fact.kind) == ("arch", "limits")
         ]
         worst = words.weakest(fact.evidence for fact in known)
         for fact in self.assembly.component(builds).bindings:
-            if fact.component == "arch" and fact.kind == "limits" and self.certain(fact.conditions):
-                # Bit 0 is no arch, and a device of which no fact says what it runs runs nothing that is known.
-                held = fact.allowed & ~1
-                fits = sum(2 << at for at, mask in enumerate(runs) if mask > 0 and mask & held)
-                cites = fact.cites, *(one.cites for one in known)
+            if (
+                fact.component == "arch"
+                and fact.kind == "limits"
+                and _certain(self.left, fact.conditions)
+            ):
+                # Bit 0 is no arch, and a device without facts about its archs runs nothing that is known.
+                archs = fact.allowed & ~1
+                fits = sum(2 << at for at, mask in enumerate(runs) if mask > 0 and mask & archs)
+                cites = fact.cites, *(limit.cites for limit in known)
                 evidence = words.weaker(fact.evidence, worst)
                 yield _Statement(fact.mask, fits, evidence, cites, turned, ())
 
     def installed(self) -> bool:
         """True if the request admits nothing but what was built before."""
-        left = self.assembly.remaining[self.target].get("from", -1)
-        return left == self.assembly.scale("from").bit("wheel")
+        return self.left.get("from", -1) == self.assembly.scale("from").bit("wheel")
 
     def through_builds(self, subject: str, other: str, *, turned: bool) -> None:
         """What follows for the releases of a component from what facts say of its builds and another one."""
@@ -179,111 +188,92 @@ class _Grid:
             if binding.component == subject and not binding.allowed & binding.allowed - 1:
                 known = releases.get(binding.allowed, 0)
                 releases[binding.allowed] = known | binding.mask & can
-        for release, made in releases.items():
+        for release, build_mask in releases.items():
             fits, known, evidences = 0, 0, []
             cites: list[int] = []
-            for build in bits_of(made):
+            for build in bits_of(build_mask):
                 # What was not read, or in part, refuses nothing.
-                about = [one for one in facts if one.mask & build and one.evidence != words.UNKNOWN]
+                about = [s for s in facts if s.mask & build and s.evidence != words.UNKNOWN]
                 if not about:
                     continue
                 allowed = ~1
-                for one in about:
-                    allowed &= one.allowed
-                evidence = words.weakest(one.evidence for one in about)
-                cited = self.touching((cite for one in about for cite in one.cites), build)
+                for statement in about:
+                    allowed &= statement.allowed
+                evidence = words.weakest(s.evidence for s in about)
+                cited = self.touching((cite for s in about for cite in s.cites), build)
                 self.built.append(_Statement(release, allowed, evidence, (), turned, cited))
                 fits, known = fits | allowed, known | build
                 evidences.append(evidence)
                 cites += cited
-            if made and known == made:
+            if build_mask and known == build_mask:
                 records = tuple(dict.fromkeys(cites))
                 weakest = words.weakest(evidences)
                 self.closed.append(_Statement(release, fits, weakest, (), turned, records))
 
     def possible(self, builds: str) -> int:
         """The builds of the releases asked for that are for the machine and accelerator of the target."""
-        heads, of, found = self.assembly.header["components"], self.of(builds), -1
-        asked = self.assembly.asked.get((self.target, of), -1)
-        left = {**self.assembly.remaining[self.target], of: asked}
+        heads, of, mask = self.assembly.header["components"], self.of(builds), -1
+        requested = self.assembly.asked.get((self.target, of), -1)
+        left = {**self.left, of: requested}
         for fact in self.assembly.component(builds).bindings:
             about = fact.component
             # What else a build requires is a question of the cells.
             given = fact.kind != "needs" and (about == of or heads[about]["given"])
-            if given and self.certain(fact.conditions) and not fact.allowed & left[about]:
-                found &= ~fact.mask
-        return found
+            if given and _certain(self.left, fact.conditions) and not fact.allowed & left[about]:
+                mask &= ~fact.mask
+        return mask
 
     def admitted(self, component: str) -> list[int]:
-        part = self.assembly.component(component)
-        asked = self.assembly.asked.get((self.target, component), -1)
+        facts = self.assembly.component(component)
+        requested = self.assembly.asked.get((self.target, component), -1)
         if self.of(component):
-            asked &= self.possible(component)
+            requested &= self.possible(component)
         # As in an answer: nothing withdrawn, and nothing that was not yet released on the day of `--at`.
-        usable = asked & ~part.yanked
+        usable = requested & ~facts.yanked
         at = self.assembly.request.at
         return [
-            place
-            for place, date in enumerate(part.dates)
-            if usable >> place + 1 & 1 and not (at and date > at)
+            position
+            for position, date in enumerate(facts.dates)
+            if usable >> position + 1 & 1 and not (at and date > at)
         ]
-
-    def certain(self, conditions: Mapping[str, int]) -> bool:
-        """True if conditions hold whatever else is chosen: only the fixed context can promise that."""
-        # What is not reached is absent, for good.
-        left = self.assembly.remaining[self.target]
-        return all(not left.get(name, 1) & ~mask for name, mask in conditions.items())
 
     def cell(self, row: int, column: int) -> GridCell:
         """Hard facts decide; a tested row says yes with its own evidence where no hard fact does."""
-        allowing = [said for said in self.hard if said.speaks(row, column)]
-        refusing = [said for said in allowing if not said.admits(row, column)]
-        soft = [said for said in self.soft if said.speaks(row, column)]
+        both = 2 << row | 2 << column
+        allowing = [statement for statement in self.hard if statement.speaks(row, column)]
+        refusing = [statement for statement in allowing if not statement.admits(row, column)]
+        soft = [statement for statement in self.soft if statement.speaks(row, column)]
         # What facts say of a release by itself is no question of its builds.
         if not allowing and not soft:
             refusing = [
-                said
-                for said in self.closed
-                if said.speaks(row, column) and not said.admits(row, column)
+                statement
+                for statement in self.closed
+                if statement.speaks(row, column) and not statement.admits(row, column)
             ]
         if refusing:
             # That something was not read refuses nothing: it only leaves open what others allow.
-            best = max(refusing, key=lambda said: words.rank(said.evidence))
+            best = max(refusing, key=lambda statement: words.rank(statement.evidence))
             # What follows from facts about both is cited for both.
-            both = (row, column) if len(best.cites) > 1 else (column if best.turned else row,)
-            records = best.records or self.cited(best.cites, *both)
-            word = "unknown" if best.evidence == words.UNKNOWN else "no"
-            return GridCell(word=word, evidence=best.evidence, records=records)
-        allowing = [said for said in allowing if said.evidence != words.UNKNOWN]
-        found = allowing or [
-            said
-            for said in (*self.soft, *self.built)
-            if said.speaks(row, column) and said.admits(row, column)
+            subjects = both if len(best.cites) > 1 else 2 << (column if best.turned else row)
+            records = best.records or self.touching(best.cites, subjects)
+            verdict = "unknown" if best.evidence == words.UNKNOWN else "no"
+            return GridCell(word=verdict, evidence=best.evidence, records=records)
+        allowing = [statement for statement in allowing if statement.evidence != words.UNKNOWN]
+        admitting = allowing or [
+            statement
+            for statement in (*self.soft, *self.built)
+            if statement.speaks(row, column) and statement.admits(row, column)
         ]
-        if not found:
+        if not admitting:
             return GridCell(word="unknown", evidence=words.UNKNOWN, records=())
-        best = max(found, key=lambda said: words.rank(said.evidence))
-        records = best.records or self.cited(best.cites, row, column)
+        best = max(admitting, key=lambda statement: words.rank(statement.evidence))
+        records = best.records or self.touching(best.cites, both)
         return GridCell(word="yes", evidence=best.evidence, records=records)
-
-    def cited(self, numbers: Iterable[int], *places: int) -> tuple[int, ...]:
-        bits = 0
-        for place in places:
-            bits |= 2 << place
-        return self.touching(numbers, bits)
 
     def touching(self, numbers: Iterable[int], bits: int) -> tuple[int, ...]:
         """The records of some cites that are about any of some releases of their subjects."""
         cites = [cite for number in numbers for cite in self.assembly.index.cites(number)]
         return tuple(cite.record for cite in cites if cite.touches(bits))
-
-
-def bits_of(mask: int) -> Iterator[int]:
-    """Each bit of a mask that is set, the lowest first."""
-    while mask:
-        bit = mask & -mask
-        mask ^= bit
-        yield bit
 
 
 LIMIT = 20_000
@@ -307,9 +297,7 @@ def grid_cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
     problem = assembly.problem()
     sides = [_admitted(assembly, target, variable, problem) for variable in variables]
     # Counted before anything is made: the product may be of millions.
-    count = 1
-    for side in sides:
-        count *= len(side)
+    count = prod(map(len, sides))
     if count > LIMIT:
         raise UsageError(
             "too many combinations",
@@ -320,22 +308,22 @@ def grid_cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
     good = set(combinations(problem, numbers))
     consistent, excluded = [], []
     cores: list[tuple[int, ...]] = []
-    for found in product(*sides):
+    for combination in product(*sides):
         names = tuple(
-            assembly.version(variable, part) or ""
-            for variable, part in zip(variables, found, strict=True)
+            assembly.version(variable, candidate) or ""
+            for variable, candidate in zip(variables, combination, strict=True)
         )
         pins = [
             Pin(target, variable.component, name)
             for variable, name in zip(variables, names, strict=True)
         ]
-        weak = _weak(assembly, pins) if found in good else None
+        weak = _weak(assembly, pins) if combination in good else None
         if weak:
             excluded.append((names, weak))
-        elif found in good:
+        elif combination in good:
             consistent.append(names)
         else:
-            values = dict(zip(numbers, found, strict=True))
+            values = dict(zip(numbers, combination, strict=True))
             # A core that was found before excludes most further combinations too, and is the reason of all of these.
             known = next((known for known in cores if excludes(problem, known, values)), None)
             if known is None:
@@ -359,25 +347,25 @@ def _weak(assembly: Assembly, pins: Sequence[Pin]) -> Core | None:
         )
         for pin in pins
     ]
-    # How well a choice is known is seen in a whole answer: the cell is asked as somebody would who pins it.
-    found = attempt(assembly.index, request.replace(asks=(*request.asks, *asks)))
-    if isinstance(found, Resolution):
+    # How well a choice is known shows in a whole answer only: solve the cell as a request that pins it.
+    answer = attempt(assembly.index, request.replace(asks=(*request.asks, *asks)))
+    if isinstance(answer, Resolution):
         return None
-    return core(found, explain(found.problem(), found.asked_nogoods), pins)
+    return core(answer, explain(answer.problem(), answer.asked_nogoods), pins)
 
 
 def _admitted(assembly: Assembly, target: str, variable: Variable, problem: Problem) -> list[int]:
-    asked = assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2
-    usable = asked & problem.domains[variable.number]
-    # Nobody asks of withdrawn releases, nor of those from after the day, and cells without them need no reason.
-    for part in assembly.statements:
-        if isinstance(part.said, Closed) and part.terms[0][0] == variable.number:
-            usable &= ~part.terms[0][1] if len(part.terms) == 1 else -1
+    requested = assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2
+    usable = requested & problem.domains[variable.number]
+    # Withdrawn releases, and those after the day of `--at`, are left out without a reason.
+    for statement in assembly.statements:
+        if isinstance(statement.origin, Closed) and statement.terms[0][0] == variable.number:
+            usable &= ~statement.terms[0][1] if len(statement.terms) == 1 else -1
     # Cells come in the order in which an answer would prefer them.
-    places = range(1, variable.count + 1)
+    candidates = range(1, variable.count + 1)
     return [
         candidate
-        for candidate in (places if variable.oldest else reversed(places))
+        for candidate in (candidates if variable.oldest else reversed(candidates))
         if usable >> candidate & 1
     ]
 
@@ -386,7 +374,7 @@ TESTED, ALLOWED, REFUSED = "tested", "allowed", "refused"
 SAYS = (TESTED, ALLOWED, REFUSED)
 """What facts say of a release beside others, the best first."""
 _UNREAD = "unread"
-"""What a fact says that records that nobody looked: with it nobody can say, whatever others allow."""
+"""A fact that records that something was not read: with it a pair is unknown, whatever others allow."""
 
 
 class PairFact(NamedTuple):
@@ -418,20 +406,18 @@ class Partner(Value):
 
     @property
     def unknown(self) -> int:
-        """The releases of which nobody speaks."""
+        """The releases that no fact covers."""
         return self.usable & ~(self.tested | self.allowed | self.refused)
 
     def by_evidence(self, says: str) -> Iterator[tuple[str, int, list[PairFact]]]:
-        """The releases of which one thing is said by the best evidence that says it, and the facts that do."""
+        """The releases with one verdict, by the best evidence for it, with its facts."""
         left = getattr(self, says)
-        for word in words.WORDS:
+        for evidence in words.WORDS:
             # A release belongs to the first word that has it: worse evidence for the same adds nothing.
-            found = [said for said in self.facts if said.says == says and said.evidence == word]
-            mask = 0
-            for said in found:
-                mask |= said.mask & left
+            facts = [fact for fact in self.facts if fact.says == says and fact.evidence == evidence]
+            mask = union(fact.mask for fact in facts) & left
             if mask:
-                yield word, mask, [said for said in found if said.mask & mask]
+                yield evidence, mask, [fact for fact in facts if fact.mask & mask]
                 left &= ~mask
 
 
@@ -450,36 +436,33 @@ class Partners(Value):
 
 def partners_of(index: Index, component: str, requests: Sequence[Request]) -> Partners:
     """What goes with the releases of a component that some requests for it leave."""
-    ways = [RequestFacts(index, request, component) for request in requests]
+    cases = [RequestFacts(index, request, component) for request in requests]
     # A way in which the releases asked about cannot be there says nothing of what goes with them.
-    ways = [way for way in ways if way.mask]
-    mask = 0
-    for way in ways:
-        mask |= way.mask
+    cases = [case for case in cases if case.mask]
     heads = index.header["components"]
     # What is given says where a result runs: it is a condition of the question, and no answer to it.
     names = [name for name, head in heads.items() if name != component and not head["given"]]
-    found = [_merged(name, [way.partner(name) for way in ways]) for name in names]
-    needs = {tuple(names): None for way in ways for names in way.needs()}
+    partners = [_merged(name, [case.partner(name) for case in cases]) for name in names]
+    needs = {tuple(names): None for case in cases for names in case.needs()}
     return Partners(
         component=component,
-        mask=mask,
-        requests=tuple(way.request for way in ways),
-        partners=tuple(found),
+        mask=union(case.mask for case in cases),
+        requests=tuple(case.request for case in cases),
+        partners=tuple(partners),
         needs=tuple(needs),
     )
 
 
-def _merged(name: str, found: Sequence[Partner]) -> Partner:
+def _merged(name: str, partners: Sequence[Partner]) -> Partner:
     usable = tested = allowed = 0
     # Refused is what every way refuses: it begins with everything, and each way takes away from it.
     refused = -1
-    for part in found:
-        usable |= part.usable
-        tested |= part.tested
-        allowed |= part.allowed
+    for partner in partners:
+        usable |= partner.usable
+        tested |= partner.tested
+        allowed |= partner.allowed
         # What cannot be there at all is refused by no fact about the pair.
-        refused &= part.refused | ~part.usable
+        refused &= partner.refused | ~partner.usable
     allowed &= ~tested
     return Partner(
         component=name,
@@ -487,7 +470,7 @@ def _merged(name: str, found: Sequence[Partner]) -> Partner:
         tested=tested,
         allowed=allowed,
         refused=refused & usable & ~(tested | allowed),
-        facts=tuple(dict.fromkeys(said for part in found for said in part.facts)),
+        facts=tuple(dict.fromkeys(fact for partner in partners for fact in partner.facts)),
     )
 
 
@@ -508,54 +491,48 @@ class RequestFacts:
         possible = all(self.usable(name) & self.left[name] for name in given)
         self.mask = self.usable(component) & self.asked if possible else 0
 
-    def certain(self, conditions: Mapping[str, int]) -> bool:
-        """True if conditions hold whatever else is chosen; what is not reached is absent."""
-        return all(not self.left.get(name, 1) & ~mask for name, mask in conditions.items())
-
     def usable(self, component: str) -> int:
         """The releases that are out, not withdrawn, and possible where the result runs."""
-        part, at = self.index.component(component), self.request.at
-        # Bit 0 of a mask stands for a component that is absent, and no release.
-        mask = ((2 << len(part.versions)) - 2) & ~part.yanked
-        for place, date in enumerate(part.dates) if at else ():
-            # An empty date comes before every day: a release without one counts as out.
-            if date > at:
-                mask &= ~(2 << place)
+        facts, at = self.index.component(component), self.request.at
+        # Bit 0 of a mask means that the component is absent, and is no release.
+        mask = ((2 << len(facts.versions)) - 2) & ~facts.yanked
+        # An empty date comes before every day: a release without one counts as out.
+        mask &= ~sum(2 << i for i, date in enumerate(facts.dates) if at and date > at)
         given = {name for name, head in self.heads.items() if head["given"]}
-        for binding in self.hard(part):
+        for binding in self.hard(facts):
             if binding.component in given and not binding.allowed & self.left[binding.component]:
                 mask &= ~binding.mask
         for name in given:
             for binding in self.hard(self.index.component(name)):
-                # It binds where it speaks of all that the request leaves of its subject.
+                # It binds where it covers all that the request leaves of its subject.
                 if binding.component == component and not self.left[name] & ~1 & ~binding.mask:
                     mask &= binding.allowed
         return mask
 
-    def hard(self, part: ComponentFacts) -> Iterator[Binding]:
+    def hard(self, facts: ComponentFacts) -> Iterator[Binding]:
         """The hard facts of a component that name releases of others."""
-        for binding in part.bindings:
+        for binding in facts.bindings:
             known = words.rank(binding.evidence) >= self.floor
-            if binding.kind != "needs" and known and self.certain(binding.conditions):
+            if binding.kind != "needs" and known and _certain(self.left, binding.conditions):
                 yield binding
 
     def needs(self) -> Iterator[Sequence[str]]:
         """The components that the subject needs at any version, alternatives together."""
         for binding in self.index.component(self.component).bindings:
             wanted = binding.kind == "needs" and binding.mask & self.mask
-            if wanted and self.certain(binding.conditions):
+            if wanted and _certain(self.left, binding.conditions):
                 yield binding.alternatives
 
     def at(self, mask: int) -> RequestFacts:
         """The same for some releases of the component."""
-        found = copy(self)
-        found.mask = self.mask & mask
-        return found
+        narrowed = copy(self)
+        narrowed.mask = self.mask & mask
+        return narrowed
 
     def partner(self, name: str) -> Partner:
         """What is said of the releases of another component."""
         usable = self.usable(name)
-        found = [*self._own(name), *self._others(name), *self._rows(name)]
+        facts = [*self._own(name), *self._others(name), *self._rows(name)]
         tested = allowed = 0
         refused = usable
         left = self.mask
@@ -564,10 +541,10 @@ class RequestFacts:
             bit = left & -left
             left ^= bit
             masks = dict.fromkeys((*SAYS, _UNREAD), 0)
-            for said in found:
-                if said.of & bit:
-                    masks[said.says] |= said.mask
-            # Whatever else speaks for a pair, a fact that refuses it, or a list that nobody read, leaves no yes.
+            for fact in facts:
+                if fact.of & bit:
+                    masks[fact.says] |= fact.mask
+            # Whatever else allows a pair, a fact that refuses it, or a list that was not read, leaves no yes.
             free = ~masks[REFUSED] & ~masks[_UNREAD]
             tested |= masks[TESTED] & free
             allowed |= masks[ALLOWED] & free
@@ -578,7 +555,7 @@ class RequestFacts:
             tested=tested & usable,
             allowed=allowed & usable & ~tested,
             refused=refused & ~(tested | allowed),
-            facts=tuple(found),
+            facts=tuple(facts),
         )
 
     def _own(self, name: str) -> Iterator[PairFact]:
@@ -610,17 +587,17 @@ class RequestFacts:
                 if other in group.components[1:] and not group.carried:
                     yield from self._tested(group, group.components.index(other, 1), subject)
 
-    def _tested(self, group: RowGroup, place: int, subject: str) -> Iterator[PairFact]:
-        known = words.weaker(group.evidence, group.evidences[place])
-        # Rank 0 is what no fact says: a row of which nobody knows anything vouches for nothing.
-        if words.rank(known) < max(self.floor, 1) or not self.certain(group.conditions):
+    def _tested(self, group: RowGroup, position: int, subject: str) -> Iterator[PairFact]:
+        known = words.weaker(group.evidence, group.evidences[position])
+        # Rank 0 is unknown: such a row is no evidence.
+        if words.rank(known) < max(self.floor, 1) or not _certain(self.left, group.conditions):
             return
-        for own, beside, cites in zip(
-            group.subjects, group.columns[place], group.cites, strict=True
+        for own, other, cites in zip(
+            group.subjects, group.columns[position], group.cites, strict=True
         ):
-            of, mask = (own, beside) if subject == self.component else (beside, own)
+            of, mask = (own, other) if subject == self.component else (other, own)
             if of & self.mask:
-                # A row may vouch for the absence of a component, which is no release that goes with anything.
+                # A row may record the absence of a component, which is no release.
                 yield PairFact(TESTED, mask & ~1, of, known, cites, own)
 
 
@@ -628,6 +605,6 @@ def _sides(binding: Binding, inside: int, everything: int) -> tuple[tuple[str, i
     """What a fact says of the releases it admits, and of all others."""
     outside = everything & ~inside
     if binding.evidence == words.UNKNOWN:
-        # What a list that nobody read leaves out it does not refuse, and what it admits it does not promise.
+        # A list that was not read neither refuses what it leaves out nor promises what it admits.
         return ((_UNREAD, outside),)
     return (ALLOWED, inside), (REFUSED, outside)

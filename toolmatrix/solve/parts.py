@@ -49,27 +49,27 @@ class Closed(NamedTuple):
 class Statement(NamedTuple):
     """A nogood with what it says.
 
-    That is a line of the request, the fact at a place of a group about `subject`, a stipulation, releases of `subject`
-    that are closed, or the component with which the evidence does not reach.
+    That is a line of the request, a fact of a group about `subject`, a stipulation, releases of `subject` that are
+    closed, or the component with which the evidence does not reach.
     """
 
     terms: tuple[tuple[int, int], ...]
     target: str
     subject: str
-    said: Ask | BindingGroup | Stipulation | Closed | str
-    place: int
+    origin: Ask | BindingGroup | Stipulation | Closed | str
+    position: int
 
     @property
     def binding(self) -> Binding | None:
         """The fact, if it is one."""
-        return self.said.binding(self.place) if isinstance(self.said, BindingGroup) else None
+        return self.origin.binding(self.position) if isinstance(self.origin, BindingGroup) else None
 
     @property
     def component(self) -> str:
         """The component that it speaks about; a line of the request speaks about no other."""
-        if isinstance(self.said, str):
-            return self.said
-        return self.said.component if isinstance(self.said, BindingGroup) else ""
+        if isinstance(self.origin, str):
+            return self.origin
+        return self.origin.component if isinstance(self.origin, BindingGroup) else ""
 
 
 class Variable:
@@ -91,12 +91,12 @@ class Variable:
 class TestedRowGroup(SupportGroup):
     """Rows of one group of the index; they are numbered from `start` on.
 
-    `asked` is what the request leaves of their subject, `left` the same of other components.
+    `admitted` is what the request leaves of their subject, `left` the same of other components.
     """
 
     __slots__ = (
-        *("asked", "can", "cites", "columns", "evidence", "owner", "start", "subject", "subjects"),
-        *("target", "worth"),
+        *("admitted", "can", "cites", "columns", "evidence", "owner", "start"),
+        *("subject", "subjects", "target", "worth"),
     )
 
     def __init__(
@@ -104,57 +104,57 @@ class TestedRowGroup(SupportGroup):
         target: str,
         subject: str,
         group: RowGroup,
-        parts: Mapping[str, Variable],
+        variables: Mapping[str, Variable],
         count: int,
         start: int,
-        asked: int,
+        admitted: int,
         left: Mapping[str, int],
     ) -> None:
         names = group.components
         # A component that is not reached is absent, and a row says nothing of it.
-        places = [place for place, name in enumerate(names) if name in parts]
-        places.sort(key=lambda place: parts[names[place]].number)
-        numbers = [parts[names[place]].number for place in places]
+        positions = [position for position, name in enumerate(names) if name in variables]
+        positions.sort(key=lambda position: variables[names[position]].number)
+        numbers = [variables[names[position]].number for position in positions]
         # How early comes before how well known, so one number in base EVIDENCE sorts by both.
         earliness = (count - numbers[0]) * EVIDENCE
-        whole = (2 << parts[names[places[0]]].count) - 1
+        whole = (2 << variables[names[positions[0]]].count) - 1
         super().__init__(numbers, whole, earliness + words.rank(group.evidence))
-        self.worth = [earliness + words.rank(group.evidences[place]) for place in places]
+        self.worth = [earliness + words.rank(group.evidences[position]) for position in positions]
         self.evidence = group.evidence
         self.cites = group.cites
         self.target = target
         self.start = start
         self.subject = subject
-        self.owner = parts[subject].number
+        self.owner = variables[subject].number
         self.subjects = group.subjects
-        self.columns = [group.columns[place] for place in places]
-        self.asked = asked
-        self.can = left.get(names[places[0]], -1)
+        self.columns = [group.columns[position] for position in positions]
+        self.admitted = admitted
+        self.can = left.get(names[positions[0]], -1)
 
     def make(self, values: int) -> Sequence[TestedRow]:
         # Most rows are about other values of the first variable, or another release of their subject.
-        can, asked, subjects = self.can & values, self.asked, self.subjects
+        can, admitted, subjects = self.can & values, self.admitted, self.subjects
         return [
-            self._row(place)
-            for place, mask in enumerate(self.columns[0])
-            if mask & can and subjects[place] & asked
+            self._row(position)
+            for position, mask in enumerate(self.columns[0])
+            if mask & can and subjects[position] & admitted
         ]
 
-    def _row(self, place: int) -> TestedRow:
+    def _row(self, position: int) -> TestedRow:
         terms = [
-            (number, column[place], worth)
+            (number, column[position], worth)
             for number, column, worth in zip(self.variables, self.columns, self.worth, strict=True)
         ]
-        return TestedRow(self, terms, place)
+        return TestedRow(self, terms, position)
 
 
 class TestedRow(Support):
     """A support with where it came from; its terms come in the order of their variables."""
 
-    __slots__ = ("cites", "evidence", "owner", "place", "subject", "target")
+    __slots__ = ("cites", "evidence", "owner", "position", "subject", "target")
 
     def __init__(
-        self, group: TestedRowGroup, terms: list[tuple[int, int, int]], place: int
+        self, group: TestedRowGroup, terms: list[tuple[int, int, int]], position: int
     ) -> None:
         # The terms come sorted by variable, so that the constructor of `Support` is not needed.
         self.terms = terms
@@ -163,8 +163,8 @@ class TestedRow(Support):
         self.subject = group.subject
         self.owner = group.owner
         self.evidence = group.evidence
-        self.cites = group.cites[place]
-        self.place = group.start + place
+        self.cites = group.cites[position]
+        self.position = group.start + position
 
 
 def expand_rows(
@@ -177,15 +177,15 @@ def expand_rows(
         for row in group.rows(1 << values[group.variables[0]] if values else -1)
         if isinstance(row, TestedRow)
     ]
-    return sorted(rows, key=lambda row: row.place)
+    return sorted(rows, key=lambda row: row.position)
 
 
 def only_excludes(index: Index, component: str, cites: int) -> bool:
-    """True where claims only say which names do not go with something: that speaks for no other one."""
+    """True where claims only exclude names: that supports no other one."""
     return index.header["components"][component]["scheme"] == "names" and all(
-        part.startswith("!=")
+        clause.startswith("!=")
         for cite in index.cites(cites)
-        for part in index.claim(cite.record).selector.split(",")
+        for clause in index.claim(cite.record).selector.split(",")
     )
 
 
@@ -195,13 +195,13 @@ _EXACTLY = ("==", "===", "name")
 def candidate_domains(reachable: Reachable) -> list[int]:
     """The candidates of each variable, as masks."""
     request = reachable.request
-    found = [(2 << variable.count) - 1 for variable in reachable.variables]
+    domains = [(2 << variable.count) - 1 for variable in reachable.variables]
     for target, component, releases in request.policies:
         if target in request.targets:
             number = reachable.by_name[target, component][0].number
             # A policy that cannot be had leaves the component absent.
-            found[number] = 1 | reachable.mask(component, " ".join(releases))
-    return found
+            domains[number] = 1 | reachable.mask(component, " ".join(releases))
+    return domains
 
 
 def withdrawal_statements(reachable: Reachable) -> Iterator[Statement]:
@@ -209,15 +209,13 @@ def withdrawal_statements(reachable: Reachable) -> Iterator[Statement]:
     day = reachable.request.at
     done: set[int] = set()
     naming = _naming(reachable)
-    for (target, name), held in reachable.by_name.items():
-        part = reachable.component(name)
+    for (target, name), variables in reachable.by_name.items():
+        facts = reachable.component(name)
         if reachable.header["components"][name]["hidden"] and (target, name) not in reachable.asked:
             yield from _unneeded(reachable, target, name, naming)
-        later = 0
-        for place, date in enumerate(part.dates if day else ()):
-            later |= 2 << place if date > day else 0
-        withdrawn = part.yanked and part.yanked & ~_named(reachable, name, part.yanked)
-        for variable in held if later or withdrawn else ():
+        later = sum(2 << i for i, date in enumerate(facts.dates if day else ()) if date > day)
+        withdrawn = facts.yanked and facts.yanked & ~_named(reachable, name, facts.yanked)
+        for variable in variables if later or withdrawn else ():
             # An aligned variable is one on all targets.
             if variable.number in done:
                 continue
@@ -229,12 +227,12 @@ def withdrawal_statements(reachable: Reachable) -> Iterator[Statement]:
 
 
 def _naming(reachable: Reachable) -> _Naming:
-    found: _Naming = {}
+    naming: _Naming = {}
     for name in dict.fromkeys(name for _, name in reachable.by_name):
         for group in reachable.index.requirements(name):
             for other in group.named:
-                found.setdefault(other, []).append((name, group))
-    return found
+                naming.setdefault(other, []).append((name, group))
+    return naming
 
 
 def _unneeded(reachable: Reachable, target: str, name: str, naming: _Naming) -> Iterator[Statement]:
@@ -251,14 +249,14 @@ def _unneeded(reachable: Reachable, target: str, name: str, naming: _Naming) -> 
 
 
 def _named(reachable: Reachable, component: str, withdrawn: int) -> int:
-    """The withdrawn releases that the request names exactly: who does gets them, as pip does with `==` (PEP 592).
+    """The withdrawn releases that the request names exactly, which it gets, as from pip with `==` (PEP 592).
 
-    Of what is no package, who admits none but withdrawn ones, such as a series that has ended, names these.
+    Except for packages, a selector of withdrawn releases alone, such as a series that has ended, names these.
     """
-    found = 0
+    releases = 0
     for (_, name), allowed in reachable.asked.items():
         if name == component and not reachable.header["components"][name]["code"]:
-            found |= 0 if allowed & ~withdrawn & ~1 else allowed
+            releases |= 0 if allowed & ~withdrawn & ~1 else allowed
     for ask in reachable.request.asks:
         if ask.component != component:
             continue
@@ -266,17 +264,17 @@ def _named(reachable: Reachable, component: str, withdrawn: int) -> int:
         for clauses in scale.parse(ask.selector):
             for clause in clauses:
                 mask = scale.bit(clause.text) or scale.mask(((clause,),))
-                # A series stands for each release of its own: who names 2.7.18 names 2.7.
+                # A series includes its releases: 2.7.18 names 2.7.
                 if clause.operator in _EXACTLY and not mask & (mask - 1):
-                    found |= mask
-    return found & withdrawn
+                    releases |= mask
+    return releases & withdrawn
 
 
 def _withdrawn(
     reachable: Reachable, variable: Variable, withdrawn: int, naming: _Naming
 ) -> Iterator[Nogood]:
-    # By release: the variables that pin it, and where. Nobody has to find what a build brings, and pip takes what is
-    # pinned: beside these, a withdrawn release is taken as well.
+    # By release: the variables that pin it, and where. A build brings its own, and pip installs what is pinned:
+    # with these, a withdrawn release is used as well.
     pins: dict[int, dict[int, int]] = {}
     for target in (variable.target,) if variable.target else reachable.request.targets:
         for name, group in naming.get(variable.component, ()) if withdrawn else ():
@@ -288,22 +286,30 @@ def _withdrawn(
             for mask, allowed in zip(group.masks, group.alloweds, strict=True):
                 if allowed & ~withdrawn & ~1 or (allowed & allowed - 1 and not mask & brings):
                     continue
-                for bit in _bits(allowed):
+                for bit in bits_of(allowed & ~1):
                     by = pins.setdefault(bit, {})
                     by[owner.number] = by.get(owner.number, 0) | mask
     # Releases that the same pin are one nogood.
     rest = withdrawn & ~sum(pins)
     alike: dict[tuple[tuple[int, int], ...], int] = {(): rest} if rest else {}
     for bit, by in pins.items():
-        held = tuple(sorted(by.items()))
-        alike[held] = alike.get(held, 0) | bit
-    for held, bits in alike.items():
-        unpinned = [(one, (2 << reachable.variables[one].count) - 1 & ~mask) for one, mask in held]
+        pin = tuple(sorted(by.items()))
+        alike[pin] = alike.get(pin, 0) | bit
+    for pin, bits in alike.items():
+        unpinned = [(v, (2 << reachable.variables[v].count) - 1 & ~mask) for v, mask in pin]
         yield tuple(sorted([(variable.number, bits), *unpinned]))
 
 
-def _bits(mask: int) -> Iterator[int]:
-    mask &= ~1
+def union(masks: Iterable[int]) -> int:
+    """All bits that are set in any of some masks."""
+    bits = 0
+    for mask in masks:
+        bits |= mask
+    return bits
+
+
+def bits_of(mask: int) -> Iterator[int]:
+    """Each bit of a mask that is set, the lowest first."""
     while mask:
         yield mask & -mask
         mask &= mask - 1

@@ -19,7 +19,7 @@ from toolmatrix.facts.records import PURE
 from toolmatrix.solve.engine import Support
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.known import names_releases
-from toolmatrix.solve.parts import EVIDENCE, SEVERAL
+from toolmatrix.solve.parts import EVIDENCE, SEVERAL, union
 from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     """By target and wanted component its releases that are joined with so many anchors at least, as masks."""
 
 RULE = "series-of-its-time"
-_NATIVE, _FOR_IT_ALONE, _PLAIN = 6, 5, 4
+_NATIVE, _DEDICATED, _PLAIN = 6, 5, 4
 """Above what any row weighs, and below what a lock or a policy does: see `EVIDENCE`."""
 _ANCHOR, _BY_THEN, _A_YEAR_LATER = 3, 2, 1
 """Below what any row weighs, also for as many anchors as count (`MOST`)."""
@@ -56,7 +56,7 @@ class Supports:
 
     def __iter__(self) -> Iterator[Support]:
         assembly = self.assembly
-        yield from kept_releases(assembly)
+        yield from preferred_releases(assembly)
         yield from builds(assembly)
         # Without rows the newest release ranks first by itself.
         if assembly.request.prefer != "newest":
@@ -64,20 +64,20 @@ class Supports:
                 yield from assembly.support_groups(target)
             joined: Joined = {}
             for target in assembly.request.targets:
-                beside = Anchors(assembly, target)
+                anchors = Anchors(assembly, target)
                 for name in assembly.request.wanted:
-                    joined[target, name] = list(beside.ranked(name))
+                    joined[target, name] = list(anchors.ranked(name))
             yield from with_anchors(assembly, joined)
             yield from of_its_time(assembly, joined)
             yield from unneeded(assembly)
 
 
-def kept_releases(assembly: Assembly) -> Iterator[Support]:
+def preferred_releases(assembly: Assembly) -> Iterator[Support]:
     """The releases that a lock holds and a policy prefers, anchored on the target."""
     request = assembly.request
-    wanted = [(*part, 0) for part in request.keep]
+    wanted = [(*pin, 0) for pin in request.keep]
     for target, component, releases in request.policies:
-        wanted += [(target, component, release, -place) for place, release in enumerate(releases)]
+        wanted += [(target, component, release, -i) for i, release in enumerate(releases)]
     most = (len(assembly.variables) + 1) * EVIDENCE + EVIDENCE
     for target, component, version, less in wanted:
         variable = assembly.pick(target, component) if target in request.targets else None
@@ -101,14 +101,14 @@ def unneeded(assembly: Assembly) -> Iterator[Support]:
 
 def tested_partners(assembly: Assembly) -> set[str]:
     """What may be there though nothing chosen needs it: what was asked for, or tested with that, or one of several."""
-    asked = {name for _, name in assembly.asked}
-    partners = asked.union(SEVERAL)
+    requested = {name for _, name in assembly.asked}
+    partners = requested.union(SEVERAL)
     for leading in assembly.request.leading:
         for rows in assembly.component(leading).row_groups:
             partners.update(rows.components)
     for _, name in assembly.by_name:
         for group in assembly.index.requirements(name):
-            if len(group.alternatives) > 1 and asked.isdisjoint(group.alternatives):
+            if len(group.alternatives) > 1 and requested.isdisjoint(group.alternatives):
                 partners.update(group.alternatives)
     return partners
 
@@ -129,7 +129,7 @@ def builds(assembly: Assembly) -> Iterator[Support]:
         if assembly.header["components"][name]["variant_of"]:
             variable = assembly.variable(target, name)
             yield from _native(assembly, target, variable, above + _NATIVE)
-            yield from _for_it_alone(assembly, target, variable, above + _FOR_IT_ALONE)
+            yield from _dedicated(assembly, target, variable, above + _DEDICATED)
             yield from _plain(assembly, target, variable, above + _PLAIN)
 
 
@@ -137,11 +137,11 @@ def _plain(assembly: Assembly, target: str, variable: Variable, weight: int) -> 
     # A build that brings its runtime needs no image that carries one once more.
     components = assembly.header["components"]
     brings = assembly.component(variable.component).brings
-    for name, other in assembly.parts(target).items() if brings else ():
-        part = assembly.component(name)
-        if any(group.carried for group in part.row_groups):
+    for name, other in assembly.by_component(target).items() if brings else ():
+        component = assembly.component(name)
+        if any(group.carried for group in component.row_groups):
             plain = (2 << other.count) - 2
-            for group in part.binding_groups:
+            for group in component.binding_groups:
                 if group.kind == "requires" and components[group.component]["accelerators"]:
                     for mask in group.masks:
                         plain &= ~mask
@@ -154,7 +154,7 @@ def _native(assembly: Assembly, target: str, variable: Variable, weight: int) ->
         return
     # PTX runs as well, but the driver compiles it when it is first loaded.
     names = assembly.component("arch").versions
-    machine_code = sum(2 << place for place, name in enumerate(names) if not name.startswith(PTX))
+    machine_code = sum(2 << i for i, name in enumerate(names) if not name.startswith(PTX))
     native = (2 << variable.count) - 2
     for _, name in devices:
         runs = limits(assembly.index, "device", "arch", assembly.scale("device").bit(name))
@@ -168,19 +168,19 @@ def _native(assembly: Assembly, target: str, variable: Variable, weight: int) ->
     yield _support(anchor, variable, native, weight)
 
 
-def _for_it_alone(
+def _dedicated(
     assembly: Assembly, target: str, variable: Variable, weight: int
 ) -> Iterator[Support]:
     anchor = assembly.pick(target, "accelerator")
     if anchor is None:
         return
-    asked = assembly.remaining[target]["accelerator"]
-    alone = 0
+    admitted = assembly.remaining[target]["accelerator"]
+    dedicated = 0
     for when, allowed in limiting(assembly.index, variable.component, "accelerator"):
         # A build that can do more than is used, such as one for CUDA where none was asked for, is larger for nothing.
-        if allowed & ~1 == asked & (2 << anchor.count) - 2:
-            alone |= when
-    yield _support(anchor, variable, alone, weight)
+        if allowed & ~1 == admitted & (2 << anchor.count) - 2:
+            dedicated |= when
+    yield _support(anchor, variable, dedicated, weight)
 
 
 def limiting(index: Index, subject: str, about: str) -> Iterator[tuple[int, int]]:
@@ -188,18 +188,18 @@ def limiting(index: Index, subject: str, about: str) -> Iterator[tuple[int, int]
     for group in index.component(subject).binding_groups:
         if group.kind == "limits" and group.component == about:
             for mask, allowed in zip(group.masks, group.alloweds, strict=True):
-                # Of what nobody read nothing is admitted but absence; of what was read in part, what is known.
+                # Of what was not read only absence is admitted; of what was read in part, what is known.
                 if group.evidence != UNKNOWN or allowed & ~1:
                     yield mask, allowed
 
 
 def limits(index: Index, subject: str, about: str, bit: int) -> int:
     """The releases that facts limit a component to for one release of a subject, as a mask."""
-    found = -1
+    admitted = -1
     for when, allowed in limiting(index, subject, about):
         if when & bit:
-            found &= allowed
-    return found
+            admitted &= allowed
+    return admitted
 
 
 def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
@@ -211,23 +211,23 @@ def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
     if RULE not in assembly.header["rules"]:
         return
     for target in assembly.request.targets:
-        parts = assembly.parts(target)
+        variables = assembly.by_component(target)
         first = _leading(assembly)
-        if first not in parts:
+        if first not in variables:
             continue
         days: dict[str, int] = {}
         left = assembly.remaining[target][first]
-        for place, day in enumerate(assembly.component(first).dates):
-            if day and left & 2 << place:
-                days[day] = days.get(day, 0) | 2 << place
+        for position, day in enumerate(assembly.component(first).dates):
+            if day and left & 2 << position:
+                days[day] = days.get(day, 0) | 2 << position
         by_then = sorted(days.items())
         limits = (
             (_BY_THEN, by_then),
             (_A_YEAR_LATER, [(_a_year_later(day), mask) for day, mask in by_then]),
         )
-        for name, variable in parts.items():
-            part = components[name]
-            if variable.number > parts[first].number and part["scheme"] == "pep440":
+        for name, variable in variables.items():
+            head = components[name]
+            if variable.number > variables[first].number and head["scheme"] == "pep440":
                 facts = assembly.component(name)
                 wanted = name in assembly.request.wanted
                 # What nothing needs stays away.
@@ -235,12 +235,12 @@ def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
                 for weight, releases in limits:
                     for out, anchor_mask in _out_by(facts, releases):
                         yield _support(
-                            parts[first], variable, out | always, weight, Fallback, anchor_mask
+                            variables[first], variable, out | always, weight, Fallback, anchor_mask
                         )
                         for together, count in joined.get((target, name), ()):
                             both, worth = (out | always) & together, count * _ANCHOR + weight
                             yield _support(
-                                parts[first], variable, both, worth, anchor_mask=anchor_mask
+                                variables[first], variable, both, worth, anchor_mask=anchor_mask
                             )
 
 
@@ -267,39 +267,39 @@ def _declaring(index: Index, package: str, framework: str) -> int:
 
 
 def _out_by(facts: ComponentFacts, days: list[tuple[str, int]]) -> Iterator[tuple[int, int]]:
-    """The releases of a component whose series was out by some of the days, each with what these days stand for.
+    """The releases of a component whose series was out by some of the days, each with the mask of these days.
 
     The days are sorted; those by which the same series were out come as one.
     """
-    place, anchor_mask = 0, 0
+    position, anchor_mask = 0, 0
     for day, mask in days:
-        while place < len(facts.since_days) and facts.since_days[place] <= day:
-            if place and anchor_mask:
-                yield facts.since_masks[place - 1], anchor_mask
-            place, anchor_mask = place + 1, 0
+        while position < len(facts.since_days) and facts.since_days[position] <= day:
+            if position and anchor_mask:
+                yield facts.since_masks[position - 1], anchor_mask
+            position, anchor_mask = position + 1, 0
         anchor_mask |= mask
-    if place and anchor_mask:
-        yield facts.since_masks[place - 1], anchor_mask
+    if position and anchor_mask:
+        yield facts.since_masks[position - 1], anchor_mask
 
 
-def stands_on_framework(index: Index, component: str) -> bool:
-    """True if who asks for a component installs a framework with it."""
+def requires_framework(index: Index, component: str) -> bool:
+    """True if installing a component installs a framework with it."""
     components, facts = index.header["components"], index.component(component)
-    # An image holds its framework: nobody installs that.
-    held = {name for group in facts.row_groups if group.carried for name in group.components[1:]}
+    # An image carries its framework, which is not installed.
+    carried = {name for group in facts.row_groups if group.carried for name in group.components[1:]}
     return any(
         group.kind == "requires"
-        and group.component not in held
+        and group.component not in carried
         and components[group.component]["framework"]
         for group in facts.binding_groups
     )
 
 
 def _leading(assembly: Assembly) -> str:
-    """What others are taken for: the framework that was asked for, else what stands on one."""
+    """What others are chosen for: the requested framework, else what requires one."""
     components, wanted = assembly.header["components"], assembly.request.wanted
     frameworks = (name for name in wanted if components[name]["framework"])
-    standing = (name for name in wanted if stands_on_framework(assembly.index, name))
+    standing = (name for name in wanted if requires_framework(assembly.index, name))
     return next(frameworks, "") or next(standing, "")
 
 
@@ -323,7 +323,7 @@ def _support(
 _CONTEXT = (*SEVERAL, "distro")
 """Where the result runs: nothing older is wanted for it, and facts refuse what does not run there."""
 MOST = 8
-"""So many anchors are told apart: with all of them a release ranks below what any row says of chosen components."""
+"""Most anchors that count: with all of them a release ranks below what any row says of chosen components."""
 
 
 class Anchor(NamedTuple):
@@ -341,7 +341,7 @@ class Anchors:
         self.reachable = reachable
         self.target = target
         components = reachable.header["components"]
-        # Who names a release, or a range without the newest.
+        # A named release, or a range without the newest.
         self.named = [
             ask
             for ask in reachable.asks(target)
@@ -358,20 +358,20 @@ class Anchors:
         # A release that is named exactly needs no anchor.
         if self.reachable.request.prefer == "newest" or not left & left - 1:
             return []
-        found = {}
+        anchors = {}
         for ask in self.named:
             joined = self._joined(wanted, ask.component) if ask.component != wanted else 0
             if joined:
-                found[ask.component] = Anchor(ask.component, ask.text, joined)
-        return list(found.values())
+                anchors[ask.component] = Anchor(ask.component, ask.text, joined)
+        return list(anchors.values())
 
     def ranked(self, wanted: str) -> Iterator[tuple[int, int]]:
         """The releases of a wanted component that are joined to so many anchors at least, and how many these are."""
         least = [-1]
         for anchor in self.of(wanted)[:MOST]:
             least = [
-                before | (least[place - 1] & anchor.joined if place else 0)
-                for place, before in enumerate([*least, 0])
+                before | (least[count - 1] & anchor.joined if count else 0)
+                for count, before in enumerate([*least, 0])
             ]
         for count, mask in enumerate(least):
             if count and mask:
@@ -379,21 +379,21 @@ class Anchors:
 
     def _joined(self, wanted: str, other: str) -> int:
         reachable, target = self.reachable, self.target
-        beside = reachable.asked[target, other]
+        requested = reachable.asked[target, other]
         both = [group for group in self._naming(wanted) if other in group.components]
         if not both:
             return _pinned(reachable, target, wanted, other)
-        found = 0
+        joined = 0
         for group in both:
-            places = group.components.index(wanted), group.components.index(other)
-            for mask, held in zip(*map(group.columns.__getitem__, places), strict=True):
-                if held & beside:
-                    found |= mask
-        for binding in _limiting(reachable, other, wanted, beside):
-            found |= binding.allowed if _could_hold(reachable, target, binding.conditions) else 0
-        found |= _built(reachable, target, wanted, other)
+            positions = group.components.index(wanted), group.components.index(other)
+            for mask, others in zip(*map(group.columns.__getitem__, positions), strict=True):
+                if others & requested:
+                    joined |= mask
+        for binding in _limiting(reachable, other, wanted, requested):
+            joined |= binding.allowed if _could_hold(reachable, target, binding.conditions) else 0
+        joined |= _built(reachable, target, wanted, other)
         admitted, unread = _admitting(reachable, target, wanted, other)
-        return (found | admitted) & ~unread & ~1
+        return (joined | admitted) & ~unread & ~1
 
     def _naming(self, component: str) -> Sequence[RowGroup]:
         """The known rows that name a component, read when a pair is first looked at: most requests hold none."""
@@ -405,21 +405,21 @@ class Anchors:
                     if group.evidence != UNKNOWN and _could_hold(
                         reachable, target, group.conditions
                     ):
-                        for part in group.components:
-                            self._rows.setdefault(part, []).append(group)
+                        for member in group.components:
+                            self._rows.setdefault(member, []).append(group)
         return self._rows.get(component, ())
 
 
 def _pinned(reachable: Reachable, target: str, wanted: str, other: str) -> int:
     """What the release preferred of what is named requires under some condition; what always holds needs no anchor."""
-    asked = reachable.asked[target, other]
+    requested = reachable.asked[target, other]
     oldest = reachable.by_name[target, other][0].oldest
-    preferred = asked & -asked if oldest else 1 << asked.bit_length() - 1
-    found = -1
+    preferred = requested & -requested if oldest else 1 << requested.bit_length() - 1
+    required = -1
     for binding in _limiting(reachable, other, wanted, preferred):
         if binding.conditions and reachable.possible(target, binding.conditions):
-            found &= binding.allowed
-    return 0 if found == -1 else found
+            required &= binding.allowed
+    return 0 if required == -1 else required
 
 
 def _limiting(reachable: Reachable, subject: str, about: str, releases: int) -> Iterator[Binding]:
@@ -433,16 +433,16 @@ def _limiting(reachable: Reachable, subject: str, about: str, releases: int) -> 
 
 def _could_hold(reachable: Reachable, target: str, conditions: Mapping[str, int]) -> bool:
     # What the wheels of a release ask for joins a build of it as well.
-    beside = {name: mask for name, mask in conditions.items() if name != "from"}
-    return reachable.possible(target, beside)
+    rest = {name: mask for name, mask in conditions.items() if name != "from"}
+    return reachable.possible(target, rest)
 
 
 def _admitting(reachable: Reachable, target: str, subject: str, other: str) -> tuple[int, int]:
-    """The releases of a subject whose facts admit what is named, and those of which nobody read whether they do."""
-    beside, admitted, unread = reachable.asked[target, other], 0, 0
+    """The releases of a subject whose facts admit what is named, and those for which that was not read."""
+    requested, admitted, unread = reachable.asked[target, other], 0, 0
     for binding in reachable.component(subject).about(other, -1):
         if binding.kind != "needs" and _could_hold(reachable, target, binding.conditions):
-            if binding.allowed & beside:
+            if binding.allowed & requested:
                 admitted |= 0 if binding.evidence == UNKNOWN else binding.mask
             elif binding.evidence == UNKNOWN:
                 unread |= binding.mask
@@ -450,10 +450,9 @@ def _admitting(reachable: Reachable, target: str, subject: str, other: str) -> t
 
 
 def _built(reachable: Reachable, target: str, wanted: str, other: str) -> int:
-    """The releases of which some build is made for what is named."""
-    found, name = 0, reachable.index.builds_of(wanted)
-    if (target, name) in reachable.by_name:
-        builds, _ = _admitting(reachable, target, name, other)
-        for binding in reachable.component(name).about(wanted, builds):
-            found |= binding.allowed
-    return found
+    """The releases with a build for what is named."""
+    name = reachable.index.builds_of(wanted)
+    if (target, name) not in reachable.by_name:
+        return 0
+    builds, _ = _admitting(reachable, target, name, other)
+    return union(binding.allowed for binding in reachable.component(name).about(wanted, builds))

@@ -11,7 +11,7 @@ from itertools import combinations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.parts import SEVERAL
-from toolmatrix.solve.request import Ask
+from toolmatrix.solve.request import Ask, allowed_accelerators
 from toolmatrix.solve.resolve import Unsatisfiable, supported, supported_release
 from toolmatrix.value import Value
 
@@ -37,7 +37,7 @@ _OPTION_COST = {
     "target": 16,
     "with": 0,
 }
-# Who named a machine or an accelerator has it: another one is no way out, unless what was named cannot be at all.
+# A named machine or accelerator exists: another one is no repair, unless the named one cannot work at all.
 _PLACES = ("target", "accelerator")
 # Names without an order are tried one by one, each by solving. Of more than these none is nearer than another: devices
 # and base images have hundreds. A distribution is tried however many there are, since each is a different machine.
@@ -58,44 +58,42 @@ class Repair(Value):
 def repairs(index: Index, refusal: Unsatisfiable, limit: int = 4) -> tuple[Repair, ...]:
     """Up to `limit` verified repairs of a refused request, cheapest first."""
     finder = _RepairSearch(index, refusal)
-    found = [*finder.singles(finder.asks), *finder.wishes()]
+    candidates = [*finder.singles(finder.asks), *finder.wishes()]
     # Another target than the default one, then one line less, are for where no line can be said otherwise.
-    found = found or list(finder.singles(finder.targets)) or list(finder.drops())
+    candidates = candidates or list(finder.singles(finder.targets)) or list(finder.drops())
     # Each of many pairs would take many answers to judge where some evidence is asked for.
     if not refusal.request.min_evidence:
-        found = found or list(finder.pairs())
+        candidates = candidates or list(finder.pairs())
     # Of changes that are said in the same words the cheapest stays.
     best: dict[tuple[str, ...], Repair] = {}
     # What facts support comes before what only none forbids.
     for repair in sorted(
-        found, key=lambda repair: (not repair.resolution.known, repair.cost, _shown(repair))
+        candidates, key=lambda repair: (not repair.resolution.known, repair.cost, _texts(repair))
     ):
-        best.setdefault(_shown(repair), repair)
+        best.setdefault(_texts(repair), repair)
     return tuple(_following_first(refusal, [*best.values()])[:limit])
 
 
-def _following_first(refusal: Unsatisfiable, found: list[Repair]) -> list[Repair]:
+def _following_first(refusal: Unsatisfiable, candidates: list[Repair]) -> list[Repair]:
     """The repairs with the nearest release of what facts of others limit before other releases of these others.
 
     Who asks for two parts has a reason for the one that decides: the release of the other follows from it.
     """
     grounds = [line.ground for core in refusal.cores for line in core.lines if line.ground]
-    following = {part.component for part in grounds} - {part.subject for part in grounds}
-    alone = [
-        repair for repair in found if len(repair.changes) == 1 and not repair.changes[0][0].option
-    ]
+    following = {ground.component for ground in grounds} - {ground.subject for ground in grounds}
+    singles = [r for r in candidates if len(r.changes) == 1 and not r.changes[0][0].option]
     for component in sorted(following, reverse=True):
-        of_it = (one for one in alone if one.changes[0][0].component == component)
+        of_it = (repair for repair in singles if repair.changes[0][0].component == component)
         nearest = next(of_it, None)
         if nearest:
-            place = found.index(alone[0])
-            for listed, at in ((found, place), (alone, 0)):
-                listed.remove(nearest)
-                listed.insert(at, nearest)
-    return found
+            position = candidates.index(singles[0])
+            for ordered, at in ((candidates, position), (singles, 0)):
+                ordered.remove(nearest)
+                ordered.insert(at, nearest)
+    return candidates
 
 
-def _shown(repair: Repair) -> tuple[str, ...]:
+def _texts(repair: Repair) -> tuple[str, ...]:
     return tuple(new.text if new else "" for _, new in repair.changes) + tuple(
         old.text for old, _ in repair.changes
     )
@@ -152,24 +150,24 @@ class _RepairSearch:
     def wishes(self) -> Iterator[Repair]:
         """Less evidence, the nearest that is enough; or one component that need not be the same everywhere."""
         least = self.request.min_evidence
-        for number in range(words.rank(least) - 1 if least else 0, 0, -1):
-            less = _wish("min-evidence", words.word(number))
-            found = list(self.verified(((_wish("min-evidence", least), less),)))
-            yield from found
-            if found:
+        for rank in range(words.rank(least) - 1 if least else 0, 0, -1):
+            less = _wish("min-evidence", words.word(rank))
+            weaker = list(self.verified(((_wish("min-evidence", least), less),)))
+            yield from weaker
+            if weaker:
                 break
         for name in self.request.align:
             yield from self.verified(((_wish("align", name), None),))
 
     def pairs(self) -> Iterator[Repair]:
         """Change one line, then the nearest change of another; the number of lines in cores is small."""
-        for one, other in combinations(self.asks, 2):
+        for first, other in combinations(self.asks, 2):
             # A default that is dropped would come back.
             drops: list[None] = [] if self.components[other.component]["given"] else [None]
-            for new in self.alternatives(one, self.changed(((other, None),))):
-                seconds = self.alternatives(other, self.changed(((one, new),)))
+            for new in self.alternatives(first, self.changed(((other, None),))):
+                seconds = self.alternatives(other, self.changed(((first, new),)))
                 for second in (*seconds, *drops):
-                    yield from self.verified(((one, new), (other, second)))
+                    yield from self.verified(((first, new), (other, second)))
 
     def verified(self, changes: tuple[tuple[Ask, Ask | None], ...]) -> Iterator[Repair]:
         request = self.changed(changes)
@@ -213,10 +211,7 @@ class _RepairSearch:
         """The request on another target, which brings its own context and accelerator."""
         head = self.index.header["targets"][new.selector]
         context = head["context"]
-        bit = self.index.scale("target").bit(new.selector)
-        can = self.index.scale("accelerator").select("*")
-        for binding in self.index.component("target").about("accelerator", bit):
-            can &= binding.allowed
+        able = allowed_accelerators(self.index, new.selector)
         asks = []
         for ask in request.asks:
             # Only a request with one target moves: each line that names a target names that one.
@@ -227,7 +222,7 @@ class _RepairSearch:
                 elif ask.option == "accelerator" and ask.implied:
                     # Devices keep their accelerator where the target can have it.
                     own = request.devices and self.index.scale("accelerator").bit(ask.selector)
-                    accelerator = ask.selector if own and own & can else head["accelerator"]
+                    accelerator = ask.selector if own and own & able else head["accelerator"]
                     ask = ask.replace(selector=accelerator, text=f"--accelerator {accelerator}")
             asks.append(ask)
         return request.replace(asks=tuple(dict.fromkeys(asks)), targets=(new.selector,))
@@ -238,21 +233,21 @@ class _RepairSearch:
             yield from self.archs(ask)
         elif ask.option == "target":
             if ask.component == "target" and len(request.targets) == 1:
-                yield from self.words(ask)
+                yield from self.names(ask)
         elif self.components[ask.component]["scheme"] == "names":
-            yield from self.words(ask)
+            yield from self.names(ask)
         else:
             yield from self.versions(ask, request)
 
-    def words(self, ask: Ask) -> Iterator[Ask]:
+    def names(self, ask: Ask) -> Iterator[Ask]:
         names = self.index.component(ask.component).versions
         if len(names) > _MOST_NAMES and ask.option != "distro":
             return
         # Of names the last one comes first, as in the search.
         for name in reversed(names):
             if name != ask.selector:
-                said = ask.option not in ("", "with")
-                text = f"--{ask.option} {name}" if said else f"{ask.component}=={name}"
+                by_option = ask.option not in ("", "with")
+                text = f"--{ask.option} {name}" if by_option else f"{ask.component}=={name}"
                 yield ask.replace(selector=name, text=text, implied=False)
 
     def archs(self, ask: Ask) -> Iterator[Ask]:
@@ -261,8 +256,8 @@ class _RepairSearch:
         if not device:
             return
         # The solver picks the code itself, when the device is asked for in the place of the arch.
-        kept = tuple(name for name in self.request.archs if name != ask.selector)
-        trial = self.request.replace(archs=kept, devices=(*self.request.devices, device))
+        others = tuple(name for name in self.request.archs if name != ask.selector)
+        trial = self.request.replace(archs=others, devices=(*self.request.devices, device))
         resolution = supported(self.index, trial)
         if resolution is None:
             return
@@ -285,7 +280,7 @@ class _RepairSearch:
                 continue
             oldest = sign == ">="
             wide = ask.replace(selector=f"{sign}{ends[0]}")
-            asks = tuple(wide if part == ask else part for part in request.asks)
+            asks = tuple(wide if line == ask else line for line in request.asks)
             rising = (*request.oldest, ask.component) if oldest else request.oldest
             nearest = request.replace(asks=asks, oldest=rising, prefer="newest")
             if version := supported_release(self.index, nearest, ask.component):
@@ -306,15 +301,15 @@ class _RepairSearch:
         """The releases between a version and the nearer end of a range, weighted by the first number that differs."""
         scale = self.index.scale(old.component)
         mask = scale.select(old.selector)
-        place = scale.select(new.selector).bit_length() - 2
+        position = scale.select(new.selector).bit_length() - 2
         costs = []
         for end in (mask.bit_length() - 2, (mask & -mask).bit_length() - 2):
-            ours, theirs = scale.versions[end].split("."), scale.versions[place].split(".")
-            parts = list(zip(ours, theirs, strict=False))
+            ours, theirs = scale.versions[end].split("."), scale.versions[position].split(".")
+            numbers = list(zip(ours, theirs, strict=False))
             level = next(
-                (level for level, (one, two) in enumerate(parts) if one != two), len(parts)
+                (level for level, (our, their) in enumerate(numbers) if our != their), len(numbers)
             )
-            costs.append(abs(end - place) + _STEP_COST[min(level, len(_STEP_COST) - 1)])
+            costs.append(abs(end - position) + _STEP_COST[min(level, len(_STEP_COST) - 1)])
         return min(costs)
 
 
@@ -322,8 +317,8 @@ def device_of(index: Index, arch: str) -> str:
     """The first device that runs code made for an arch, or nothing."""
     bit = index.scale("arch").bit(arch)
     devices = index.component("device")
-    for place, name in enumerate(devices.versions):
-        for binding in devices.about("arch", 2 << place):
+    for position, name in enumerate(devices.versions):
+        for binding in devices.about("arch", 2 << position):
             if binding.kind == "limits" and binding.allowed & bit:
                 return name
     return ""
@@ -341,8 +336,6 @@ def _recoded(request: Request, old: Ask, new: Ask | None) -> Request:
     instead = () if new is None else (new.selector,)
     names = request.archs if old.option == "arch" else request.devices
     changed = tuple(
-        kept for name in names for kept in (instead if name == old.selector else (name,))
+        new_name for name in names for new_name in (instead if name == old.selector else (name,))
     )
-    if old.option == "arch":
-        return request.replace(archs=changed)
-    return request.replace(devices=changed)
+    return request.replace(**{f"{old.option}s": changed})

@@ -1,4 +1,4 @@
-"""A request: wanted and held components, targets and devices, and how to choose. No wording, no I/O.
+"""A request: wanted and given components, targets and devices, and how to choose. No wording, no I/O.
 
 The default accelerator is part of the search: where none gives no answer, one that the target can have may.
 """
@@ -57,7 +57,7 @@ class Stipulation(Value):
 class Request(Value):
     """A whole request, one or several targets solved together.
 
-    `recipe` is what the answer is built by, which sets the `stipulations`; empty where nobody said.
+    `recipe` is what the answer is built by, which sets the `stipulations`; empty where none is named.
     `oldest` are components whose older releases are preferred. `apart` are (target, codegen arch or device)
     that mean another of several targets. `products` are (device, product) of devices that were named by a product.
     `lone` were to be aligned, and at most one target can have them.
@@ -99,65 +99,65 @@ class Request(Value):
         return dict(self.products).get(device, device)
 
     def words(self) -> tuple[str, ...]:
-        """The words that ask the same again: read where nothing else is set, they make this request.
+        """The arguments that repeat the request: read where nothing else is set, they make the same one.
 
-        Defaults are left out, so that they are found anew; so is `keep`, which no words say.
+        Defaults are left out, to be chosen again; so is `keep`, which has no argument.
         """
         # A build that is named is two lines of one text, and a component may be asked for on each of several targets.
-        found = [*dict.fromkeys(ask.text for ask in self.asks if not ask.option)]
+        arguments = [*dict.fromkeys(ask.text for ask in self.asks if not ask.option)]
         for text in dict.fromkeys(ask.text for ask in self.asks if ask.option == "with"):
-            found += "--with", text
+            arguments += "--with", text
         # What is a default is left out: a repair may change it.
-        said = {ask.option: ask for ask in self.asks if ask.option and not ask.implied}
-        if "target" in said:
-            found += "--target", ",".join(self.targets)
+        by_option = {ask.option: ask for ask in self.asks if ask.option and not ask.implied}
+        if "target" in by_option:
+            arguments += "--target", ",".join(self.targets)
         for option in ("from", "accelerator", "distro"):
-            if option in said:
-                found += f"--{option}", said[option].text.removeprefix(f"--{option} ")
+            if option in by_option:
+                arguments += f"--{option}", by_option[option].text.removeprefix(f"--{option} ")
         # What could not be aligned was asked to be.
         devices = tuple(map(self.named, self.devices))
-        listed = {"arch": self.archs, "device": devices, "align": (*self.align, *self.lone)}
+        lists = {"arch": self.archs, "device": devices, "align": (*self.align, *self.lone)}
         prefer = "" if self.prefer == BEST_EVIDENCE else self.prefer
-        options = {option: ",".join(names) for option, names in listed.items()}
+        options = {option: ",".join(names) for option, names in lists.items()}
         options |= {"cpu": self.cpu, "prefer": prefer, "min-evidence": self.min_evidence}
         options |= {"at": self.at, "recipe": self.recipe}
         for option, value in options.items():
             if value:
-                found += f"--{option}", value
-        return tuple(found)
+                arguments += f"--{option}", value
+        return tuple(arguments)
 
 
 _NONE = "none"
 
 
 def with_default_accelerators(index: Index, request: Request) -> Iterator[Request]:
-    """The request, then the same with accelerators on targets for which nobody named one, the fewest first.
+    """The request, then the same with accelerators on targets without a named one, the fewest first.
 
-    An accelerator is never left out by itself: who gets no answer with it has to ask for none.
+    A named accelerator is never dropped: `--accelerator none` has to be requested.
     """
     yield request
-    ways = [(ask, *_others(index, ask)) for ask in request.asks]
+    alternatives = [(ask, *_others(index, ask)) for ask in request.asks]
     # Most requests have one way, and what combines several takes longer to import than these to read.
-    if all(len(way) == 1 for way in ways):
+    if all(len(choices) == 1 for choices in alternatives):
         return
     from itertools import product
 
     changed = sorted(
-        list(product(*ways))[1:],
-        key=lambda asks: sum(one != other for one, other in zip(asks, request.asks, strict=True)),
+        list(product(*alternatives))[1:],
+        key=lambda asks: sum(new != other for new, other in zip(asks, request.asks, strict=True)),
     )
     for asks in changed:
         moved = {
             ask.target: ask.selector
-            for one, ask in zip(request.asks, asks, strict=True)
-            if one is not ask
+            for old, ask in zip(request.asks, asks, strict=True)
+            if old is not ask
         }
-        found = request.replace(asks=(*asks, *_having(index, asks, moved)))
+        variant = request.replace(asks=(*asks, *_having(index, asks, moved)))
         # By default such a target computed on nothing, and a codegen arch or device was meant for others.
-        there = tuple(place for place in request.apart if place[0] not in moved)
+        there = tuple(pair for pair in request.apart if pair[0] not in moved)
         if there != request.apart:
-            yield found.replace(apart=there)
-        yield found
+            yield variant.replace(apart=there)
+        yield variant
 
 
 def _having(index: Index, asks: Sequence[Ask], accelerators: Mapping[str, str]) -> Iterator[Ask]:
@@ -170,16 +170,19 @@ def _having(index: Index, asks: Sequence[Ask], accelerators: Mapping[str, str]) 
                 yield here
 
 
+def allowed_accelerators(index: Index, target: str) -> int:
+    """The accelerators that a target can have, as a mask."""
+    allowed, bit = -1, index.scale("target").bit(target)
+    for binding in index.component("target").about("accelerator", bit):
+        allowed &= binding.allowed
+    return allowed
+
+
 def _others(index: Index, ask: Ask) -> Iterator[Ask]:
     if ask.component != "accelerator" or not ask.implied or ask.selector != _NONE:
         return
     # What the target cannot have would only be refused once more.
-    names = index.scale("accelerator")
-    able = -1
-    for binding in index.component("target").about(
-        "accelerator", index.scale("target").bit(ask.target)
-    ):
-        able &= binding.allowed
+    names, able = index.scale("accelerator"), allowed_accelerators(index, ask.target)
     for name in names.versions:
         if name != _NONE and able & names.bit(name):
             yield ask.replace(selector=name, text=f"--accelerator {name}")

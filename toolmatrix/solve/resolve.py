@@ -1,6 +1,6 @@
-"""Solves a request and says of every chosen version how well it is known and which facts speak for it.
+"""Solves a request and rates how well each chosen version is known, with the facts that support it.
 
-Deaf and mute: what comes out are values and numbers of records in the index; wording is made in `report`.
+Pure computation: results are values and record numbers of the index; `report` writes the sentences.
 """
 
 from __future__ import annotations
@@ -9,14 +9,7 @@ from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import MINIMUM
 from toolmatrix.solve.assemble import Assembly, assembled
 from toolmatrix.solve.engine import Conflict, settle, solve
-from toolmatrix.solve.known import (
-    BOUND,
-    UNJOINED,
-    Relations,
-    closure,
-    joined_variables,
-    roots,
-)
+from toolmatrix.solve.known import BOUND, UNJOINED, Relations, closure, joined_variables, roots
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, Statement, expand_rows, only_excludes
 from toolmatrix.solve.request import with_default_accelerators
 from toolmatrix.value import NamedTuple, Value
@@ -39,7 +32,7 @@ if TYPE_CHECKING:
     """A problem, and the candidates of its solution."""
 
 _TRIES = 8
-"""Answers of a changed request that are judged where some evidence is asked for."""
+"""Answers of a changed request that are tried where some evidence is demanded."""
 
 
 class Cite(NamedTuple):
@@ -51,7 +44,7 @@ class Cite(NamedTuple):
 
 
 class Rival(NamedTuple):
-    """A claim that says otherwise, its evidence, and the claim that decided: both by their records."""
+    """A contradicting claim, its evidence, and the claim that decided: both by their records."""
 
     rival: int
     evidence: str
@@ -59,7 +52,7 @@ class Rival(NamedTuple):
 
 
 class Choice(Value):
-    """One component of an answer; `disputed` are claims that say otherwise."""
+    """One component of an answer; `disputed` are claims that contradict it."""
 
     target: str
     component: str
@@ -97,10 +90,10 @@ class Resolution(Value):
 
     def chosen(self, target: str) -> dict[str, str]:
         """Component to version of one target (the first instance of codegen archs and devices)."""
-        found: dict[str, str] = {}
+        releases: dict[str, str] = {}
         for choice in self.targets[target]:
-            found.setdefault(choice.component, choice.version)
-        return found
+            releases.setdefault(choice.component, choice.version)
+        return releases
 
 
 class Unsatisfiable(Value):
@@ -117,18 +110,18 @@ class Unsatisfiable(Value):
 
 def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
     """The best answer, or why there is none."""
-    found = attempt(index, request)
-    if isinstance(found, Resolution):
-        return found
+    outcome = attempt(index, request)
+    if isinstance(outcome, Resolution):
+        return outcome
     from toolmatrix.solve import grounds, worlds
     from toolmatrix.solve.engine import conflict
 
-    cores = conflict.cores(found.problem(), found.asked_nogoods)
+    cores = conflict.cores(outcome.problem(), outcome.asked_nogoods)
     return Unsatisfiable(
         index=index,
         request=request,
-        cores=grounds.apart(index, [grounds.core(found, core) for core in cores]),
-        outside=worlds.outside(found, cores),
+        cores=grounds.independent(index, [grounds.core(outcome, core) for core in cores]),
+        outside=worlds.outside(outcome, cores),
     )
 
 
@@ -140,11 +133,11 @@ def attempt(index: Index, request: Request) -> Resolution | Assembly:
     """
     first, *others = with_default_accelerators(index, request)
     refused = _attempt(index, first)
-    # Where no accelerator helps, the reasons are those of the default: the others would speak of what nobody named.
+    # Where no accelerator helps, explain the default: the others would blame accelerators that the request never named.
     for other in others if isinstance(refused, Assembly) else ():
-        found = _attempt(index, other)
-        if isinstance(found, Resolution):
-            return found
+        answer = _attempt(index, other)
+        if isinstance(answer, Resolution):
+            return answer
     return refused
 
 
@@ -155,18 +148,18 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
         if request.min_evidence:
             known = _known(assembly)
             if not isinstance(known, Assembly):
-                return judge(*known)
+                return attach_evidence(*known)
             if whole:
                 return known
             continue
-        unread, found = _without_unread(assembly)
-        if not isinstance(found, Conflict):
+        unread, solution = _without_unread(assembly)
+        if not isinstance(solution, Conflict):
             break
     else:
         return assembly.without(unread)
     if unread:
-        found = settle(assembly.problem(), unread, _anchors(assembly), found)
-    return _joined(assembly, judge(assembly, found.values))
+        solution = settle(assembly.problem(), unread, _anchors(assembly), solution)
+    return _joined(assembly, attach_evidence(assembly, solution.values))
 
 
 def _without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]:
@@ -174,9 +167,9 @@ def _without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]
     # A release without a known build, or what no known archive has, is taken where no other will do.
     last = assembly.last
     unread = [number for number in assembly.unread if number not in last]
-    while isinstance(found := solve((left := assembly.without(unread)).problem()), Conflict):
-        core = [left.statements[number] for number in found.core]
-        # Targets are independent: what has to be let go on one may be kept on the others.
+    while isinstance(solution := solve((left := assembly.without(unread)).problem()), Conflict):
+        core = [left.statements[number] for number in solution.core]
+        # Targets are independent: what has to be dropped on one may stay on the others.
         clashing = {statement.target for statement in core}
         more = {
             number
@@ -184,10 +177,10 @@ def _without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]
             if assembly.statements[number].target in clashing
         }
         unread = [number for number in assembly.unread if number in more.union(unread)]
-        # A conflict without any of them stays one when they are let go.
+        # A conflict without any of them stays one when they are dropped.
         if not any(assembly.statements[number] in core for number in more):
             break
-    return unread, found
+    return unread, solution
 
 
 def _joined(assembly: Assembly, answer: Resolution) -> Resolution:
@@ -207,7 +200,7 @@ def _joined(assembly: Assembly, answer: Resolution) -> Resolution:
             for number in _anchors(assembly)
         ]
         known = _supported(assembly.stating(anchored), answer.values, broken, target)
-        answer = judge(*known) if known else answer
+        answer = attach_evidence(*known) if known else answer
     return answer
 
 
@@ -217,14 +210,14 @@ def _known(assembly: Assembly, rounds: int = -1) -> _Solved | Assembly:
 
     # Each answer that is known too little becomes reasons, which also refuse others: mostly a few rounds are enough.
     demand = Demand(assembly)
-    while not isinstance(found := solve(assembly.problem()), Conflict):
-        judged = targets_of(assembly, found.values).values()
-        weak = [statement for one in judged for statement in demand.refused(one)]
-        touching = (pair for one in judged for pair in one.touching() if pair.decides)
-        weak += _apart(assembly, found.values, touching)
+    while not isinstance(solution := solve(assembly.problem()), Conflict):
+        answers = targets_of(assembly, solution.values).values()
+        weak = [statement for answer in answers for statement in demand.refused(answer)]
+        touching = (pair for answer in answers for pair in answer.touching() if pair.decides)
+        weak += _touching_nogoods(assembly, solution.values, touching)
         if not weak:
-            return assembly, found.values
-        # Who tries a change offers what is soon known to be good, and nothing else.
+            return assembly, solution.values
+        # A trial of a change gives up early: only a change that is quickly confirmed is offered.
         rounds -= 1
         if not rounds:
             break
@@ -243,33 +236,33 @@ def _anchors(assembly: Assembly) -> list[int]:
         head = components[name]
         if not head["code"] and (head["major"] or head["under"] or head["scheme"] == "series"):
             loose.add(name)
-    named = [part for part in assembly.variables if part.component in leading]
+    named = [variable for variable in assembly.variables if variable.component in leading]
     return [
-        part.number
-        for part in named
-        if part.component == named[0].component or part.component not in loose
+        variable.number
+        for variable in named
+        if variable.component == named[0].component or variable.component not in loose
     ]
 
 
 def possible(index: Index, request: Request) -> Resolution | None:
     """The best answer of those that rest on nothing unread, without looking for a reason where there is none."""
-    return next((judge(*found) for found in _solved(index, request)), None)
+    return next((attach_evidence(*solved) for solved in _solved(index, request)), None)
 
 
 def supported(index: Index, request: Request) -> Resolution | None:
     """The best answer that facts support, or that of `possible` where the first few pairs that touch lead to none."""
-    found = _best_supported(index, request)
-    return None if found is None else judge(*found)
+    solved = _best_supported(index, request)
+    return None if solved is None else attach_evidence(*solved)
 
 
 def supported_release(index: Index, request: Request, component: str) -> str:
     """The release of a component in the answer of `supported`; nothing where there is none, or none in it."""
-    found = _best_supported(index, request)
-    if found is None:
+    solved = _best_supported(index, request)
+    if solved is None:
         return ""
-    assembly, values = found
-    parts = (assembly.pick(target, component) for target in request.targets)
-    releases = (assembly.version(part, values[part.number]) for part in parts if part)
+    assembly, values = solved
+    picked = (assembly.pick(target, component) for target in request.targets)
+    releases = (assembly.version(v, values[v.number]) for v in picked if v)
     return next(filter(None, releases), "")
 
 
@@ -284,14 +277,14 @@ def _best_supported(index: Index, request: Request) -> _Solved | None:
 
 def _solved(index: Index, request: Request) -> Iterator[_Solved]:
     """The best answer that rests on nothing unread, by default accelerator, each with its problem."""
-    for one in with_default_accelerators(index, request):
-        assembly = Assembly(index, one)
-        if one.min_evidence:
+    for variant in with_default_accelerators(index, request):
+        assembly = Assembly(index, variant)
+        if variant.min_evidence:
             known = _known(assembly, _TRIES)
             if not isinstance(known, Assembly):
                 yield known
-        elif not isinstance(found := solve(assembly.problem()), Conflict):
-            yield assembly, found.values
+        elif not isinstance(solution := solve(assembly.problem()), Conflict):
+            yield assembly, solution.values
 
 
 def _supported(
@@ -304,54 +297,54 @@ def _supported(
     for _ in range(_TRIES):
         touching = [
             pair
-            for one in targets_of(assembly, values).values()
-            for pair in one.touching()
+            for answer in targets_of(assembly, values).values()
+            for pair in answer.touching()
             if pair.decides and target in ("", pair.target)
         ]
         if not touching:
             return assembly, values
-        assembly = assembly.stating(_apart(assembly, values, touching))
-        found = solve(assembly.without(unread).problem())
-        if isinstance(found, Conflict):
+        assembly = assembly.stating(_touching_nogoods(assembly, values, touching))
+        solution = solve(assembly.without(unread).problem())
+        if isinstance(solution, Conflict):
             break
-        values = found.values
+        values = solution.values
     return None
 
 
-def _apart(
+def _touching_nogoods(
     assembly: Assembly, values: tuple[int, ...], touching: Iterable[Touching]
 ) -> list[Statement]:
-    """Nogoods of the pairs of releases of which nobody can say that they go together."""
+    """Nogoods for the pairs of releases that are not known to work together."""
     stated = []
     of_target: dict[str, Relations] = {}
     for pair in touching:
-        one = assembly.variable(pair.target, pair.one)
-        terms = [(one.number, 1 << values[one.number])]
+        first = assembly.variable(pair.target, pair.one)
+        terms = [(first.number, 1 << values[first.number])]
         # Devices are given, each by itself.
         if other := assembly.pick(pair.target, pair.other):
             if pair.target not in of_target:
                 of_target[pair.target] = Relations(assembly, pair.target, values, {}, ())
             relations = of_target[pair.target]
             # Where rows name others, none but these will do.
-            beside = ~pair.tested & ~1 if pair.tested else 1 << values[other.number]
+            excluded = ~pair.tested & ~1 if pair.tested else 1 << values[other.number]
             if pair.reason == BOUND:
                 # An extension of a framework may be joined with the toolkit by another release of that.
                 between = [
-                    (part.number, 1 << values[part.number])
-                    for part in relations.between_them(pair.one, pair.other)
+                    (variable.number, 1 << values[variable.number])
+                    for variable in relations.between_them(pair.one, pair.other)
                 ]
                 terms += between
                 if all(mask == 1 for _, mask in between):
                     # Then facts of the two alone join them, whichever their releases.
                     for joined, releases in relations.joinable(pair.one, pair.other).items():
-                        apart = [(one.number, releases), (other.number, ~joined & ~1)]
-                        stated.append(_not_all([*apart, *between], pair))
+                        unjoined = [(first.number, releases), (other.number, ~joined & ~1)]
+                        stated.append(_not_all([*unjoined, *between], pair))
             elif pair.reason == UNJOINED and not relations.declares(pair.one, pair.other):
                 # Then no other release of that is independent of this one: none will do but what some fact joins.
                 for joined, releases in relations.joinable(pair.one, pair.other).items():
-                    if releases >> values[one.number] & 1:
-                        beside |= ~joined & ~1
-            terms.append((other.number, beside))
+                    if releases >> values[first.number] & 1:
+                        excluded |= ~joined & ~1
+            terms.append((other.number, excluded))
         stated.append(_not_all(terms, pair))
     return stated
 
@@ -360,24 +353,24 @@ def _not_all(terms: list[tuple[int, int]], pair: Touching) -> Statement:
     return Statement(tuple(sorted(terms)), pair.target, pair.one, pair.other, 0)
 
 
-def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
+def attach_evidence(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
     """Attach evidence, facts and disputes to a solution."""
-    judged = targets_of(assembly, values)
-    targets = {target: one.choices() for target, one in judged.items()}
-    touching = [pair for one in judged.values() for pair in one.touching()]
-    weakest = words.weakest(choice.evidence for held in targets.values() for choice in held)
+    answers = targets_of(assembly, values)
+    targets = {target: answer.choices() for target, answer in answers.items()}
+    touching = [pair for answer in answers.values() for pair in answer.touching()]
+    weakest = words.weakest(choice.evidence for choices in targets.values() for choice in choices)
     unread = assembly.broken(values)
     hidden = tuple(_hidden(assembly, values))
     grounds: tuple[Incompatibility, ...] = ()
     if unread:
         from toolmatrix.solve import grounds as reading
 
-        held = [
+        pins = [
             Pin(target, choice.component, choice.version)
             for target, choices in targets.items()
             for choice in choices
         ]
-        grounds = reading.grounds(assembly, unread, [*held, *hidden])
+        grounds = reading.grounds(assembly, unread, [*pins, *hidden])
     return Resolution(
         index=assembly.index,
         request=assembly.request,
@@ -392,49 +385,36 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
     )
 
 
-def targets_of(assembly: Assembly, values: tuple[int, ...]) -> dict[str, JudgedTarget]:
+def targets_of(assembly: Assembly, values: tuple[int, ...]) -> dict[str, TargetAnswer]:
     """A solution, target by target."""
-    chosen = {
-        part.number: assembly.version(part, values[part.number]) for part in assembly.variables
-    }
-    return {
-        target: JudgedTarget(assembly, target, values, chosen)
-        for target in assembly.request.targets
-    }
+    return {target: TargetAnswer(assembly, target, values) for target in assembly.request.targets}
 
 
 def _hidden(assembly: Assembly, values: tuple[int, ...]) -> Iterator[Pin]:
-    for (target, name), held in assembly.by_name.items():
-        release = assembly.version(held[0], values[held[0].number])
+    for (target, name), variables in assembly.by_name.items():
+        release = assembly.version(variables[0], values[variables[0].number])
         if release is not None and assembly.header["components"][name]["hidden"]:
             yield Pin(target, name, release)
 
 
-class JudgedTarget:
-    """One target of an answer, judged: one pass over the facts of what was chosen, then each choice by itself."""
+class TargetAnswer:
+    """One target of an answer with its evidence: one pass over the facts, then each choice by itself."""
 
-    def __init__(
-        self,
-        assembly: Assembly,
-        target: str,
-        values: tuple[int, ...],
-        chosen: Mapping[int, str | None],
-    ) -> None:
+    def __init__(self, assembly: Assembly, target: str, values: tuple[int, ...]) -> None:
         self.assembly = assembly
         self.index = assembly.index
         self.components = assembly.header["components"]
         self.target = target
         self.wanted = assembly.request.wanted
         self.values = values
-        self.chosen = chosen
+        named = assembly.by_name
         self.variables = [
-            part
-            for part in assembly.variables
-            if part in assembly.by_name.get((target, part.component), ())
+            v for v in assembly.variables if v in named.get((target, v.component), ())
         ]
-        self.bits = {variable.number: 1 << values[variable.number] for variable in self.variables}
+        self.chosen = {v.number: assembly.version(v, values[v.number]) for v in self.variables}
+        self.bits = {v.number: 1 << values[v.number] for v in self.variables}
         # By instance: most targets have the one of number 0 alone.
-        self._held: dict[int, dict[str, int]] = {}
+        self._bits_by_name: dict[int, dict[str, int]] = {}
         self.claims: dict[int, list[tuple[Variable, Binding]]] = {}
         self.disputes: dict[int, list[Dispute]] = {}
         self.rows = expand_rows(assembly.support_groups(target), values)
@@ -445,7 +425,7 @@ class JudgedTarget:
                 if mask >> values[number] & 1:
                     self._naming.setdefault(number, []).append(row)
         for variable in self.variables:
-            if chosen[variable.number] is not None:
+            if self.chosen[variable.number] is not None:
                 self.gather(variable)
         self.edges = joined_variables(assembly, target, self.claims, self.rows, values)
         # The variables whose releases facts tie to the request.
@@ -454,24 +434,24 @@ class JudgedTarget:
     def gather(self, owner: Variable) -> None:
         """The bindings and disputes of a chosen subject that hold here, by the variable they speak about."""
         bit = self.bits[owner.number]
-        part = self.assembly.component(owner.component)
-        parts = self.assembly.parts(self.target, owner.instance)
-        for group in part.binding_groups:
+        component = self.assembly.component(owner.component)
+        variables = self.assembly.by_component(self.target, owner.instance)
+        for group in component.binding_groups:
             if not group.releases & bit:
                 continue
             if group.conditions and not self.holds(group.conditions, owner.instance):
                 continue
-            held = [(owner, binding) for binding in group.of(bit)]
+            claims = [(owner, binding) for binding in group.of(bit)]
             for name in group.named:
                 of_its_own = name not in SEVERAL or owner.component in SEVERAL
-                if of_its_own and name in parts:
-                    self.claims.setdefault(parts[name].number, []).extend(held)
+                if of_its_own and name in variables:
+                    self.claims.setdefault(variables[name].number, []).extend(claims)
                 # What a component says of codegen archs or devices it says of each of them.
                 elif name in SEVERAL:
                     for several in self.assembly.by_name.get((self.target, name), ()):
-                        self.claims.setdefault(several.number, []).extend(held)
-        for dispute in part.disputes:
-            about = parts.get(dispute.component)
+                        self.claims.setdefault(several.number, []).extend(claims)
+        for dispute in component.disputes:
+            about = variables.get(dispute.component)
             if (
                 dispute.mask & bit
                 and about is not None
@@ -483,12 +463,12 @@ class JudgedTarget:
         """True if conditions hold of what was chosen, of several instances the given one."""
         if not conditions:
             return True
-        if instance not in self._held:
-            parts = self.assembly.parts(self.target, instance)
-            self._held[instance] = {name: self.bits[part.number] for name, part in parts.items()}
-        held = self._held[instance]
+        if instance not in self._bits_by_name:
+            named = self.assembly.by_component(self.target, instance)
+            self._bits_by_name[instance] = {name: self.bits[v.number] for name, v in named.items()}
+        bits = self._bits_by_name[instance]
         # What is not reached is absent.
-        return all(held.get(component, 1) & mask for component, mask in conditions.items())
+        return all(bits.get(component, 1) & mask for component, mask in conditions.items())
 
     def touching(self) -> Iterator[Touching]:
         """The pairs of parts that touch, without a fact that joins them."""
@@ -497,9 +477,9 @@ class JudgedTarget:
 
     def choices(self) -> tuple[Choice, ...]:
         """The choices that an answer shows."""
-        return tuple(map(self.choice, self.shown()))
+        return tuple(map(self.choice, self.visible()))
 
-    def shown(self) -> list[Variable]:
+    def visible(self) -> list[Variable]:
         """The variables of these choices."""
         return [
             variable
@@ -509,7 +489,7 @@ class JudgedTarget:
             and not self.components[variable.component]["hidden"]
         ]
 
-    def heard(self, variable: Variable) -> list[Claim]:
+    def claims_of_others(self, variable: Variable) -> list[Claim]:
         """The claims of others about a choice."""
         return [
             (owner, binding)
@@ -521,8 +501,8 @@ class JudgedTarget:
         ]
 
     def choice(self, variable: Variable) -> Choice:
-        heard = self.heard(variable)
-        cites, evidence = self.known(variable, heard)
+        claims = self.claims_of_others(variable)
+        cites, evidence = self.known(variable, claims)
         return Choice(
             target=self.target,
             component=variable.component,
@@ -531,32 +511,32 @@ class JudgedTarget:
             evidence=evidence,
             cites=tuple(dict.fromkeys([*cites, *self.offers(variable)])),
             disputed=self.disputed(variable),
-            parent=next((owner.component for owner, part in heard if part.kind != "limits"), ""),
+            parent=next((owner.component for owner, fact in claims if fact.kind != "limits"), ""),
         )
 
-    def known(self, variable: Variable, heard: Sequence[Claim]) -> tuple[list[Cite], str]:
-        """The facts that speak for a choice, and how well it is known by them."""
-        part = self.components[variable.component]
-        if part["variant_of"]:
+    def known(self, variable: Variable, claims: Sequence[Claim]) -> tuple[list[Cite], str]:
+        """The facts that support a choice, and the evidence that they give it."""
+        head = self.components[variable.component]
+        if head["variant_of"]:
             return self.released(variable)
-        if variable.number not in self.tied and not part["flag"]:
-            # No fact ties it to the request: any other release would do as well, as far as anybody knows.
+        if variable.number not in self.tied and not head["flag"]:
+            # No fact ties it to the request: as far as is known, any other release would do as well.
             return [Cite(self.release(variable), words.UNKNOWN, ())], words.UNKNOWN
         # What was asked for first is there for that reason, and for no fact.
         if variable.component in self.wanted[:1]:
             return self.released(variable)
         if variable.component == "arch":
             # What a build holds is what it is: no row about other builds makes it better known.
-            held = [
+            carried = [
                 cite
-                for owner, binding in heard
+                for owner, binding in claims
                 if self.components[owner.component]["variant_of"]
                 for cite in self.cites(binding.cites, self.bits[owner.number], variable)
             ]
-            if held:
-                return held, _best(held)
-        # A subject chosen later, such as an image that carries the toolkit, was chosen to fit: it does not speak.
-        before = [(owner, part) for owner, part in heard if owner.number < variable.number]
+            if carried:
+                return carried, _best(carried)
+        # A subject chosen later, such as an image that carries the toolkit, was chosen to fit: it is no evidence.
+        before = [(owner, binding) for owner, binding in claims if owner.number < variable.number]
         required = [
             cite
             for owner, binding in before
@@ -575,55 +555,55 @@ class JudgedTarget:
         decisive: list[Cite] = []
         bit, floor = self.bits[variable.number], self.components[variable.component]["floor"]
         for owner, binding in before:
-            # What does not admit the release was let go, as nobody knows it, and does not speak for it.
+            # A limit that does not admit the release was dropped as unknown, and does not support it.
             if binding.kind == "limits" and binding.allowed & bit:
                 if only_excludes(self.index, variable.component, binding.cites):
                     continue
-                found = self.cites(binding.cites, self.bits[owner.number], variable)
-                limited += found
-                # Of several floors, that one speaks on which the release stands.
+                cites = self.cites(binding.cites, self.bits[owner.number], variable)
+                limited += cites
+                # Of several floors the one at the chosen release decides.
                 if floor and not binding.allowed & (bit - 1) & ~1:
-                    decisive += found
+                    decisive += cites
         return decisive or limited
 
     def offers(self, variable: Variable) -> list[Cite]:
         """The offers that hold the chosen release, of what was chosen after it: they rank nothing."""
-        found = []
+        cites = []
         for owner, binding in self.claims.get(variable.number, ()):
             if binding.kind == "limits" and owner.number > variable.number:
-                found += [
+                cites += [
                     cite
                     for cite in self.cites(binding.cites, self.bits[owner.number], variable)
                     if self.index.record(cite.record).kind == "offers"
                 ]
-        return found
+        return cites
 
     def own(self, variable: Variable) -> list[Cite]:
         """Claims of the chosen release about what was chosen before it."""
-        found = []
+        cites = []
         bit = self.bits[variable.number]
         flag = self.components[variable.component]["flag"]
-        parts = self.assembly.parts(self.target, variable.instance)
+        variables = self.assembly.by_component(self.target, variable.instance)
         for group in self.assembly.component(variable.component).binding_groups:
-            about = parts.get(group.component)
+            about = variables.get(group.component)
             if not group.releases & bit or about is None or self.chosen[about.number] is None:
                 continue
-            part = self.components[group.component]
-            if part["hidden"] or group.kind == "needs" or (part["given"] and not flag):
+            head = self.components[group.component]
+            if head["hidden"] or group.kind == "needs" or (head["given"] and not flag):
                 continue
             # What is tied to nothing was chosen for no reason, and is none itself.
             if about.number in self.tied and self.holds(group.conditions, variable.instance):
                 for binding in group.of(bit):
-                    found += self.cites(binding.cites, bit, about)
-        return found
+                    cites += self.cites(binding.cites, bit, about)
+        return cites
 
     def cites(self, record: int, bit: int, about: Variable | None = None) -> list[Cite]:
-        """The claims behind a binding or row that speak of a subject release; of offers those that hold `about`."""
-        place = bit.bit_length() - 1
+        """The claims behind a binding or row that cover a subject release; of offers those that admit `about`."""
+        candidate = bit.bit_length() - 1
         return [
             Cite(cited.record, cited.evidence, tuple(cited.rules))
             for cited in self.index.cites(record)
-            if cited.covers(place)
+            if cited.covers(candidate)
             # What a minimum leaves unread says nothing of what it admits.
             and MINIMUM not in cited.rules
             and (about is None or self.offered(cited.record, about))
@@ -647,34 +627,34 @@ class JudgedTarget:
                 if level > best:
                     best, rows = level, []
                 rows.append(row)
-        found = []
+        cites = []
         for row in rows:
-            # A row about this component speaks of all that it names, any other row here of this one alone.
+            # A row about this component is cited for all that it names, any other row here for this one alone.
             spoken = {variable.component}
             if row.subject == variable.component:
-                spoken |= {self.assembly.variables[part[0]].component for part in row.terms}
-            found += [
+                spoken |= {self.assembly.variables[term[0]].component for term in row.terms}
+            cites += [
                 cite
                 for cite in self.cites(row.cites, self.bits[row.owner])
                 if self.index.claim(cite.record).component in spoken
             ]
-        return found, words.word(best[1] % EVIDENCE)
+        return cites, words.word(best[1] % EVIDENCE)
 
     def release(self, variable: Variable) -> int:
         """The record of the chosen release."""
-        part = self.assembly.component(variable.component)
-        return part.releases[self.bits[variable.number].bit_length() - 2]
+        component = self.assembly.component(variable.component)
+        return component.releases[self.bits[variable.number].bit_length() - 2]
 
     def released(self, variable: Variable) -> tuple[list[Cite], str]:
         """No fact joins it to the rest: its release is enough for a flag or what was asked for, else it is unknown."""
         record = self.release(variable)
-        asked = (
+        requested = (
             variable.component in self.wanted
             or (self.target, variable.component) in self.assembly.asked
             or self.components[variable.component]["flag"]
             or self.components[variable.component]["variant_of"]
         )
-        evidence = self.index.record(record).evidence if asked else words.UNKNOWN
+        evidence = self.index.record(record).evidence if requested else words.UNKNOWN
         return [Cite(record, evidence, ())], evidence
 
     def disputed(self, variable: Variable) -> tuple[Rival, ...]:

@@ -6,9 +6,9 @@ another one holds already.
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import chain, product
 
-from toolmatrix.solve.parts import SEVERAL, Statement
+from toolmatrix.solve.parts import Statement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.assemble import Reachable
+    from toolmatrix.solve.parts import Variable
     from toolmatrix.solve.request import Stipulation
 
     Terms = Mapping[int, int]
@@ -28,15 +29,15 @@ def statements(reachable: Reachable) -> Iterator[Statement]:
     """The nogoods of the stipulations of a request, for each of its targets."""
     for target in reachable.request.targets:
         builds = _builds(reachable, target)
-        for part in reachable.request.stipulations:
-            for terms in _nogoods(reachable, target, part, builds):
-                yield Statement(tuple(sorted(terms.items())), target, part.subject, part, 0)
+        for rule in reachable.request.stipulations:
+            for terms in _nogoods(reachable, target, rule, builds):
+                yield Statement(tuple(sorted(terms.items())), target, rule.subject, rule, 0)
 
 
 def inside(index: Index, variant: str, wanted: int = -1) -> dict[str, int]:
     """By component of the toolkit: the builds among the wanted that bring it, inside them or as packages."""
     components = index.header["components"]
-    found: dict[str, int] = {}
+    builds: dict[str, int] = {}
     for binding in index.component(variant).bindings:
         about = components[binding.component] if binding.component else None
         if binding.kind != "requires" or not about or not binding.mask & wanted:
@@ -46,100 +47,92 @@ def inside(index: Index, variant: str, wanted: int = -1) -> dict[str, int]:
             continue
         for cite in index.cites(binding.cites):
             if not index.claim(cite.record).beside:
-                covered = found.get(binding.component, 0) | cite.mask & binding.mask
-                found[binding.component] = covered
-    return found
+                covered = builds.get(binding.component, 0) | cite.mask & binding.mask
+                builds[binding.component] = covered
+    return builds
 
 
 def _nogoods(
-    reachable: Reachable, target: str, part: Stipulation, builds: Mapping[str, Sequence[Terms]]
+    reachable: Reachable, target: str, rule: Stipulation, builds: Mapping[str, Sequence[Terms]]
 ) -> Iterable[Terms]:
     # Most are about a component that the question does not come to: it is absent, and nothing is asked of it.
-    if any(not reachable.possible(target, _masks(reachable, [one])) for one in part.when):
-        return ()
-    ways = [_ways_to_meet(reachable, target, one) for one in part.when]
-    found = [terms for way in product(*ways) if (terms := _together(way)) is not None]
-    for conditions in part.one_of:
-        found = _less(
-            [terms for way in conditions for terms in _broken(reachable, target, way)], found
-        )
-    for terms in builds.get(part.subject, ()) if part.brought else ():
-        found = _less([terms], found)
-    return found
+    for component, selector in rule.when:
+        if not reachable.possible(target, {component: reachable.mask(component, selector)}):
+            return ()
+    nogoods = _conjunctions(_meeting(reachable, target, condition) for condition in rule.when)
+    for conditions in rule.one_of:
+        broken = (_breaking(reachable, target, condition) for condition in conditions)
+        nogoods = _extended(nogoods, chain.from_iterable(broken))
+    for terms in builds.get(rule.subject, ()) if rule.brought else ():
+        nogoods = _extended(nogoods, [terms])
+    return nogoods
 
 
-def _less(broken: Iterable[Terms], found: Iterable[Terms]) -> list[Terms]:
+def _extended(nogoods: Iterable[Terms], broken: Iterable[Terms]) -> list[Terms]:
     # Each nogood so far, and one of the ways to break the next alternative; what is within another says nothing new.
-    both = [terms for way in product(found, [*broken]) if (terms := _together(way)) is not None]
-    kept: list[Terms] = []
-    for terms in sorted(both, key=len):
-        if not any(_within(terms, other) for other in kept):
-            kept = [other for other in kept if not _within(other, terms)] + [terms]
-    return kept
+    minimal: list[Terms] = []
+    for terms in sorted(_conjunctions((nogoods, broken)), key=len):
+        if not any(_within(terms, other) for other in minimal):
+            minimal = [other for other in minimal if not _within(other, terms)] + [terms]
+    return minimal
 
 
 def _within(terms: Terms, other: Terms) -> bool:
     return all(not terms.get(number, -1) & ~mask for number, mask in other.items())
 
 
-def _together(way: Iterable[Terms]) -> Terms | None:
+def _conjunctions(alternatives: Iterable[Iterable[Terms]]) -> list[Terms]:
+    """Each combination of one of each alternative whose terms can all hold."""
+    return [terms for each in product(*alternatives) if (terms := _conjunction(each)) is not None]
+
+
+def _conjunction(combination: Iterable[Terms]) -> Terms | None:
     # None where they cannot all hold.
-    found: dict[int, int] = {}
-    for terms in way:
+    masks: dict[int, int] = {}
+    for terms in combination:
         for number, mask in terms.items():
-            found[number] = found.get(number, -1) & mask
-            if not found[number]:
+            masks[number] = masks.get(number, -1) & mask
+            if not masks[number]:
                 return None
-    return found
+    return masks
 
 
-def _masks(reachable: Reachable, conditions: Iterable[tuple[str, str]]) -> dict[str, int]:
-    return {component: reachable.mask(component, selector) for component, selector in conditions}
-
-
-def _ways_to_meet(reachable: Reachable, target: str, condition: tuple[str, str]) -> Literal:
+def _meeting(reachable: Reachable, target: str, condition: tuple[str, str]) -> Literal:
     """The ways in which a condition holds: one for each of several archs or devices."""
-    component, selector = condition
-    mask = reachable.mask(component, selector)
-    several = _several(reachable, target, component)
-    if several:
-        return tuple({number: mask & ~1} for number in several if mask & ~1)
-    variable = reachable.pick(target, component)
-    if variable is None:
+    mask, variables = _terms(reachable, target, condition)
+    if not variables:
         return ({},) if mask & 1 else ()
-    return ({variable.number: mask & (2 << variable.count) - 1},)
+    return tuple({v.number: mask & (2 << v.count) - 1} for v in variables)
 
 
-def _broken(reachable: Reachable, target: str, condition: tuple[str, str]) -> Literal:
+def _breaking(reachable: Reachable, target: str, condition: tuple[str, str]) -> Literal:
     """The ways in which a condition does not hold."""
+    mask, variables = _terms(reachable, target, condition)
+    if not variables:
+        return () if mask & 1 else ({},)
+    return ({v.number: (2 << v.count) - 1 & ~mask for v in variables},)
+
+
+def _terms(
+    reachable: Reachable, target: str, condition: tuple[str, str]
+) -> tuple[int, list[Variable]]:
+    """What a condition admits, and the variables that it is about, none where they are absent."""
     component, selector = condition
     mask = reachable.mask(component, selector)
-    several = _several(reachable, target, component)
-    if several:
-        held = reachable.variables
-        return ({number: (2 << held[number].count) - 1 & ~(mask & ~1) for number in several},)
-    variable = reachable.pick(target, component)
-    if variable is None:
-        return () if mask & 1 else ({},)
-    rest = (2 << variable.count) - 1 & ~mask
-    return ({variable.number: rest},) if rest else ()
-
-
-def _several(reachable: Reachable, target: str, component: str) -> list[int]:
     # Codegen archs and devices that are asked for are never absent, and a condition holds where one of them meets it.
-    if component not in SEVERAL:
-        return []
-    numbers = reachable.multi_instance[target].get(component, ())
-    return [reachable.instance(target, component, number).number for number in sorted(numbers)]
+    if numbers := reachable.multi_instance[target].get(component):
+        return mask & ~1, [reachable.instance(target, component, n) for n in sorted(numbers)]
+    variable = reachable.pick(target, component)
+    return mask, [] if variable is None else [variable]
 
 
 def _builds(reachable: Reachable, target: str) -> dict[str, list[Terms]]:
     """By component: for each framework that may bring it the builds, or the lack of one, that do not."""
-    found: dict[str, list[Terms]] = {}
+    lacking: dict[str, list[Terms]] = {}
     for owner, name in reachable.by_name:
         if owner == target and reachable.header["components"][name]["variant_of"]:
             variable = reachable.variable(target, name)
             whole = (2 << variable.count) - 1
             for about, mask in inside(reachable.index, name).items():
-                found.setdefault(about, []).append({variable.number: whole & ~mask})
-    return found
+                lacking.setdefault(about, []).append({variable.number: whole & ~mask})
+    return lacking

@@ -1,4 +1,4 @@
-"""Soft reasons: pairs of what was asked for that rows speak about, but never together: nobody tested them."""
+"""Soft reasons: pairs of requested components that have tested rows, but none for these releases together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Untested(Value):
 
 
 def untested(index: Index, request: Request) -> list[Untested]:
-    """The pairs of asked components for which rows exist, none of which holds for both."""
+    """The pairs of requested components that have rows, but none that holds for both."""
     named = {ask.component for ask in request.asks}.union(SEVERAL)
     # Rows of most components name none of the others: these need not be put together.
     if not any(
@@ -42,70 +42,69 @@ def untested(index: Index, request: Request) -> list[Untested]:
     for row in assembly.every_row():
         masks = {number: mask for number, mask, _ in row.terms}
         rows.setdefault(row.owner, []).append((row, masks))
-    found = []
+    pairs = []
     for target in assembly.request.targets:
-        asked = _requested(assembly, target)
-        for one in asked:
-            wanted = _wanted(assembly, target, one)
+        variables = _requested(assembly, target)
+        for variable in variables:
+            wanted = _wanted(assembly, target, variable)
             about = [
                 (row, masks)
-                for row, masks in rows.get(one.number, ())
-                if row.target == target and masks[one.number] & wanted
+                for row, masks in rows.get(variable.number, ())
+                if row.target == target and masks[variable.number] & wanted
             ]
-            for other in asked if about else ():
+            for other in variables if about else ():
                 both = [(row, masks[other.number]) for row, masks in about if other.number in masks]
-                # Who tested both tested other releases of them; where no row names both there is nothing to compare.
+                # Rows that name both name other releases of them; where no row names both there is nothing to compare.
                 met = _wanted(assembly, target, other)
-                if other is not one and both and not any(mask & met for _, mask in both):
-                    cites = _cites(assembly, [row for row, _ in both], target, one, other)
-                    found.append(
+                if other is not variable and both and not any(mask & met for _, mask in both):
+                    cites = _cites(assembly, [row for row, _ in both], target, variable, other)
+                    pairs.append(
                         Untested(
                             target=target,
-                            subject=one.component,
+                            subject=variable.component,
                             component=other.component,
                             cites=tuple(cites),
                         )
                     )
-    return found
+    return pairs
 
 
 def _cites(
-    assembly: Assembly, rows: Sequence[TestedRow], target: str, one: Variable, other: Variable
+    assembly: Assembly, rows: Sequence[TestedRow], target: str, variable: Variable, other: Variable
 ) -> Iterator[CitedClaim]:
-    asked = assembly.asked.get((target, one.component), -1)
+    admitted = assembly.asked.get((target, variable.component), -1)
     for row in rows:
         for cite in assembly.index.cites(row.cites):
             claim = assembly.index.claim(cite.record)
             # A row has a claim for each of its columns.
-            if cite.touches(asked) and claim.component == other.component:
+            if cite.touches(admitted) and claim.component == other.component:
                 yield cite
 
 
 def _requested(assembly: Assembly, target: str) -> list[Variable]:
     """What was asked for that is no context."""
     components = assembly.header["components"]
-    asked: list[Variable] = []
+    requested: list[Variable] = []
     for ask in assembly.asks(target):
         variable = assembly.pick(target, ask.component)
         if (
             variable is not None
-            and variable not in asked
+            and variable not in requested
             and not components[ask.component]["given"]
-            # What a recipe needs nobody asked for.
+            # What a recipe needs was not requested.
             and ask.option != "recipe"
         ):
-            asked.append(variable)
+            requested.append(variable)
     for name in SEVERAL:
-        asked += [
-            assembly.instance(target, name, number) for number, _ in assembly.named(target, name)
-        ]
-    return asked
+        instances = assembly.named(target, name)
+        requested += [assembly.instance(target, name, number) for number, _ in instances]
+    return requested
 
 
 def _wanted(assembly: Assembly, target: str, variable: Variable) -> int:
     """The candidates of a component that the request names; all releases where it names none."""
-    asked = assembly.asked.get((target, variable.component), -2)
+    admitted = assembly.asked.get((target, variable.component), -2)
     if variable.component in SEVERAL:
         named = dict(assembly.named(target, variable.component)).get(variable.instance)
-        asked = assembly.mask(variable.component, named) if named else -2
-    return asked & (2 << variable.count) - 1
+        admitted = assembly.mask(variable.component, named) if named else -2
+    return admitted & (2 << variable.count) - 1

@@ -1,11 +1,12 @@
-"""Worlds: what a refusal cannot rule out, as it speaks of known releases alone and earlier ones exist.
+"""Worlds: what a refusal cannot rule out, as it covers known releases alone and earlier ones exist.
 
 A list of releases that was read whole is closed by that, and so is the time after the day on which it was read. Where
-an index lists more releases than are known there are others before the first: nobody read them, and nothing is said.
+an index lists more releases than are known there are others before the first, which were not read.
 """
 
 from __future__ import annotations
 
+from toolmatrix.facts import lookups
 from toolmatrix.facts.versions import Scale, key, order
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask, Stipulation
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import Statement
 
-_LISTED = "published"
+_RELEASE_COUNTS = "published"
 """The table of how many releases an index of packages lists of each component."""
 _HIGH = ".9999"
 
 
 class Outside(Value):
-    """A component of which releases before the first known one may satisfy a request."""
+    """A component whose releases before the first known one may satisfy a request."""
 
     component: str
     first: str
@@ -35,23 +36,23 @@ class Outside(Value):
 def outside(assembly: Assembly, cores: Sequence[Sequence[int]]) -> tuple[Outside, ...]:
     """The components whose earlier releases may satisfy a request; none where a core is closed."""
     reasons = [[assembly.statements[number] for number in core] for core in cores]
-    ways = [next(_ways(assembly, reason), None) for reason in reasons]
-    found = dict.fromkeys(way for way in ways if way is not None)
-    for way, reason in zip(ways, reasons, strict=True):
-        if way is None and not any(_escapes(assembly, reason, one.component) for one in found):
+    openings = [next(_open_components(assembly, reason), None) for reason in reasons]
+    distinct = dict.fromkeys(opening for opening in openings if opening)
+    for opening, reason in zip(openings, reasons, strict=True):
+        if not opening and not any(_escapes(assembly, reason, o.component) for o in distinct):
             return ()
-    return tuple(found)
+    return tuple(distinct)
 
 
 def _escapes(assembly: Assembly, statements: Sequence[Statement], component: str) -> bool:
     """True if a reason rests on known releases or builds of a component, so that earlier ones are not bound by it."""
     own = assembly.index.with_builds(component)
-    return _is_open(statements) and any(part.binding and part.subject in own for part in statements)
+    return _is_open(statements) and any(s.binding and s.subject in own for s in statements)
 
 
 def _is_open(statements: Sequence[Statement]) -> bool:
     # What a recipe or a minimum of evidence refuses, it refuses of any release.
-    return not any(isinstance(part.said, (str, Stipulation)) for part in statements)
+    return not any(isinstance(statement.origin, (str, Stipulation)) for statement in statements)
 
 
 def _runs_there(assembly: Assembly, component: str, release: str) -> bool:
@@ -59,15 +60,16 @@ def _runs_there(assembly: Assembly, component: str, release: str) -> bool:
     from toolmatrix.solve.resolve import Resolution, attempt
 
     components, request = assembly.header["components"], assembly.request
-    # Nobody asked for a default accelerator, but a device needs its own.
+    # A default accelerator was not requested, but a device needs its own.
     left_out = set() if request.devices or request.archs else {"accelerator"}
-    places = [
+    context = [
         ask
         for ask in request.asks
         if components[ask.component]["given"] and not (ask.implied and ask.component in left_out)
     ]
     wanted = Ask(component=component, selector=f"=={release}", text=f"{component}=={release}")
-    alone = request.replace(asks=(wanted, *places), align=(), keep=(), policies=(), stipulations=())
+    asks = (wanted, *context)
+    alone = request.replace(asks=asks, align=(), keep=(), policies=(), stipulations=())
     return isinstance(attempt(assembly.index, alone), Resolution)
 
 
@@ -75,13 +77,11 @@ def begins_later(index: Index, component: str) -> bool:
     """True if the index of packages lists more releases of a component than are known."""
     known = len(index.component(component).versions)
     number = 1
-    listed = 0
-    while row := index.find(f"{_LISTED}/{number}"):
-        cells = dict(index.row(index.number(row.id)).cells)
-        if cells["component"] == component:
-            listed = max(listed, int(cells["releases"]))
+    while cells := lookups.row(index, f"{_RELEASE_COUNTS}/{number}")[1]:
+        if cells["component"] == component and int(cells["releases"]) > known:
+            return True
         number += 1
-    return listed > known
+    return False
 
 
 def earlier(index: Index, component: str, selectors: Iterable[str]) -> bool:
@@ -101,30 +101,30 @@ def _admitted(index: Index, component: str, selectors: Iterable[str], *, newer: 
     end = scale.versions[-1 if newer else 0]
     parsed = [scale.parse(selector) for selector in selectors]
     # Bounds that leave room beyond the end leave it at one of them, just above one, or next to the end.
-    tried = {_numbers(key(end)) + _HIGH} if newer else {"0", _below(end)}
-    for clause in (one for selector in parsed for part in selector for one in part):
+    tried = {_dotted(key(end)) + _HIGH} if newer else {"0", _below(end)}
+    for clause in (clause for selector in parsed for clauses in selector for clause in clauses):
         if clause.version is not None:
-            release = _numbers(clause.version)
+            release = _dotted(clause.version)
             tried |= {release, release + _HIGH}
     bound = order(key(end))
     # What would be several majors away is a slip of the fingers.
     highest = key(end)[0][0] + 1
     beyond = sorted(
-        one
-        for one in tried
+        version
+        for version in tried
         if (
-            order(key(one)) > bound and key(one)[0][0] <= highest
+            order(key(version)) > bound and key(version)[0][0] <= highest
             if newer
-            else order(key(one)) < bound
+            else order(key(version)) < bound
         )
     )
     left = (2 << len(beyond)) - 2
-    for part in parsed:
-        left &= Scale("pep440", beyond).mask(part)
+    for clauses in parsed:
+        left &= Scale("pep440", beyond).mask(clauses)
     return bool(left)
 
 
-def _numbers(version: Key) -> str:
+def _dotted(version: Key) -> str:
     return ".".join(map(str, version[0]))
 
 
@@ -139,21 +139,21 @@ def _below(version: str) -> str:
     return ".".join(map(str, numbers)) + _HIGH
 
 
-def _ways(assembly: Assembly, statements: Sequence[Statement]) -> Iterator[Outside]:
-    """The components of a core whose earlier releases nothing in it speaks of."""
+def _open_components(assembly: Assembly, statements: Sequence[Statement]) -> Iterator[Outside]:
+    """The components of a core whose earlier releases nothing in it covers."""
     index, components = assembly.index, assembly.header["components"]
-    asked = {part.said.component for part in statements if isinstance(part.said, Ask)}
-    subjects = {part.subject for part in statements if part.binding}
-    about = {part.component for part in statements if part.binding}
-    for name in sorted(subjects & (asked | about)) if _is_open(statements) else ():
+    requested = {s.origin.component for s in statements if isinstance(s.origin, Ask)}
+    subjects = {s.subject for s in statements if s.binding}
+    about = {s.component for s in statements if s.binding}
+    for name in sorted(subjects & (requested | about)) if _is_open(statements) else ():
         if components[name]["scheme"] == "names" or not earlier(
             index, name, _selectors(assembly, statements, name)
         ):
             continue
         first, day = index.component(name).versions[0], index.component(name).dates[0]
-        others = [one for one in asked - {name, *SEVERAL} if not components[one]["given"]]
+        others = [other for other in requested - {name, *SEVERAL} if not components[other]["given"]]
         if (
-            all(_by(assembly, statements, one, day) for one in others)
+            all(_by(assembly, statements, other, day) for other in others)
             and begins_later(index, name)
             # Where not even the first known release runs, earlier ones do not know better.
             and _runs_there(assembly, name, first)
@@ -164,11 +164,11 @@ def _ways(assembly: Assembly, statements: Sequence[Statement]) -> Iterator[Outsi
 def _selectors(
     assembly: Assembly, statements: Sequence[Statement], component: str
 ) -> Iterator[str]:
-    for part in statements:
-        if isinstance(part.said, Ask):
-            if part.said.component == component:
-                yield part.said.selector
-        elif (fact := part.binding) and fact.component == component and fact.kind != "needs":
+    for statement in statements:
+        if isinstance(statement.origin, Ask):
+            if statement.origin.component == component:
+                yield statement.origin.selector
+        elif (fact := statement.binding) and fact.component == component and fact.kind != "needs":
             for cite in assembly.index.cites(fact.cites):
                 yield assembly.index.claim(cite.record).selector
 
@@ -176,9 +176,9 @@ def _selectors(
 def _by(assembly: Assembly, statements: Sequence[Statement], component: str, day: str) -> bool:
     """True if a release that is asked for may have been out on a day: earlier releases of another can know it."""
     allowed = -1
-    for part in statements:
-        if isinstance(part.said, Ask) and part.said.component == component:
-            allowed &= assembly.mask(component, part.said.selector)
+    for statement in statements:
+        if isinstance(statement.origin, Ask) and statement.origin.component == component:
+            allowed &= assembly.mask(component, statement.origin.selector)
     dates = assembly.component(component).dates
-    held = [date for place, date in enumerate(dates) if allowed >> place + 1 & 1]
-    return bool(day) and any(date <= day for date in held)
+    admitted = [date for position, date in enumerate(dates) if allowed >> position + 1 & 1]
+    return bool(day) and any(date <= day for date in admitted)

@@ -6,58 +6,53 @@ Problem
     not all be true. What a user asks for is a nogood of one term: the mask of everything else.
 
 Best
-    Variables are decided in index order. A support row speaks for candidate ``x`` of variable
-    ``c`` if its term on ``c`` holds ``x``, it has terms on variables before ``c``, and the first
-    of them holds the value chosen there, and unless its owner is before ``c`` and absent (candidate
-    0): of what is not there nothing was tested. It does so at the level ``(agrees, weight)``: ``agrees``
-    is 1 if all its terms on earlier variables hold and it is not partial, ``weight`` the smaller of the row's and the
-    term's (neither is negative). The rank of ``x`` is the highest level of a row that speaks for
-    it, else ``(0, 0)``. Candidates are taken by rank, then by index: higher first, or lower first
-    for the variables in ``Problem.oldest``; for those in ``Problem.optional`` candidate 0 comes
-    before all others. The best solution takes, variable by variable, the first candidate that
-    still extends to a solution. Later variables never influence a rank. ``order="index"`` ignores
-    ranks; ``order="reverse"`` too, and takes the candidate that comes last by its index.
+    Variables are decided in index order. A support row speaks for candidate ``x`` of variable ``c`` if its term on
+    ``c`` holds ``x``, it has terms on variables before ``c``, and the first of them holds the value chosen there, and
+    unless its owner is before ``c`` and absent (candidate 0): of what is not there nothing was tested. It does so at
+    the level ``(agrees, weight)``: ``agrees`` is 1 if all its terms on earlier variables hold and it is not partial,
+    ``weight`` the smaller of the row's and the term's (neither is negative). The rank of ``x`` is the highest level of
+    a row that speaks for it, else ``(0, 0)``. Candidates are taken by rank, then by index: higher first, or lower first
+    for the variables in ``Problem.oldest``; for those in ``Problem.optional`` candidate 0 comes before all others. The
+    best solution takes, variable by variable, the first candidate that still extends to a solution. Later variables
+    never influence a rank. ``order="index"`` ignores ranks; ``order="reverse"`` too, and takes the candidate that comes
+    last by its index.
 
 Search
-    A domain is a mask that shrinks by *events*. Each removed candidate belongs to one event, and
-    an event knows its reason (nogoods) and its *dependencies*: the set of decisions it rests on.
-    Unit propagation removes a term's mask where every other term of a nogood is true. Binary
-    nogoods lie in one list per variable and are applied one neighbour at a time; longer ones have
-    two watched terms.
+    A domain is a mask that shrinks by *events*. Each removed candidate belongs to one event, and an event knows its
+    reason (nogoods) and its *dependencies*: the set of decisions it rests on. Unit propagation removes a term's mask
+    where every other term of a nogood is true. Binary nogoods lie in one list per variable and are applied one
+    neighbour at a time; longer ones have two watched terms.
 
-    The level of an event is its latest decision, by variable index and not by time. A conflict is
-    resolved, latest event first, until one term of its level is left (first unique implication
-    point), which gives a learned nogood: if ``A and v in m`` and ``B and v in r`` are forbidden,
-    so is ``A and B and v in m|r``. Then *only* that level's decision and the events that depend on
-    it are taken back; later decisions stay where they are, so a conflict costs what it touches and
-    not everything decided since. A variable is decided again if its domain grew or a row that
-    ranks it changed. Its candidates are those which earlier decisions leave; if a later decision
-    stands in the way, the later one is taken back.
+    The level of an event is its latest decision, by variable index and not by time. A conflict is resolved, latest
+    event first, until one term of its level is left (first unique implication point), which gives a learned nogood: if
+    ``A and v in m`` and ``B and v in r`` are forbidden, so is ``A and B and v in m|r``. Then *only* that level's
+    decision and the events that depend on it are taken back; later decisions stay where they are, so a conflict costs
+    what it touches and not everything decided since. A variable is decided again if its domain grew or a row that ranks
+    it changed. Its candidates are those which earlier decisions leave; if a later decision stands in the way, the later
+    one is taken back.
 
-    That serves ordinary problems, which have fewer conflicts than variables. After more of them the
-    same search goes on as a *free* one, which keeps what was learned. Decisions are then levels in
-    order of time, on the variable with most conflicts for each candidate left; a conflict takes
-    back its level and all later ones, and after a number of conflicts all decisions are taken back.
-    The best solution is reached by questions: after any solution, and with the variables before
-    ``c`` fixed at their best, is there one with a candidate that ranks above the one found for
-    ``c``? At each restart *counting* looks for what learning cannot see in reasonable time: more
-    choices than there are groups of literals which allow one choice each, as in nine pigeons for
-    eight holes. Its finding is a nogood implied by those of the choices and groups, and a conflict
-    like any other.
+    That serves ordinary problems, which have fewer conflicts than variables. After more of them the same search goes on
+    as a *free* one, which keeps what was learned. Decisions are then levels in order of time, on the variable with most
+    conflicts for each candidate left; a conflict takes back its level and all later ones, and after a number of
+    conflicts all decisions are taken back. The best solution is reached by questions: after any solution, and with the
+    variables before ``c`` fixed at their best, is there one with a candidate that ranks above the one found for ``c``?
+    At each restart *counting* looks for what learning cannot see in reasonable time: more choices than there are groups
+    of literals which allow one choice each, as in nine pigeons for eight holes. Its finding is a nogood implied by
+    those of the choices and groups, and a conflict like any other.
 
-    The result is the best solution: whatever ranks better than a chosen candidate was removed by
-    events that rest on earlier decisions alone, or on earlier variables fixed at their best. The
-    search ends: once the variables before ``c`` are settled for good, what they exclude from ``c``
-    only grows, and each conflict of level ``c`` adds to it; a free search waits longer before each
-    restart. The worst case is exponential, as for every complete solver.
+    The result is the best solution: whatever ranks better than a chosen candidate was removed by events that rest on
+    earlier decisions alone, or on earlier variables fixed at their best. The search ends: once the variables before
+    ``c`` are settled for good, what they exclude from ``c`` only grows, and each conflict of level ``c`` adds to it; a
+    free search waits longer before each restart. The worst case is exponential, as for every complete solver.
 
 Determinism
-    A solution is defined by the problem alone, whatever the order of nogoods and rows. A conflict
-    core is deterministic for the same input; it is neither irreducible nor short: see
-    ``conflict``.
+    A solution is defined by the problem alone, whatever the order of nogoods and rows. A conflict core is deterministic
+    for the same input; it is neither irreducible nor short: see ``conflict``.
 """
 
 from __future__ import annotations
+
+from toolmatrix.value import NamedTuple
 
 from .search import Search
 
@@ -124,13 +119,13 @@ class Support:
 class SupportGroup(Support):
     """Rows that join the same variables, made for those values of the first that are chosen; it has no terms itself."""
 
-    __slots__ = ("_anchor_mask", "_made", "_variables")
+    __slots__ = ("_anchor_mask", "_rows", "_variables")
 
     def __init__(self, variables: Sequence[int], anchor_mask: int, weight: int) -> None:
         self.weight = weight
         self._anchor_mask = anchor_mask
         self._variables = variables
-        self._made: dict[int, Sequence[Support]] = {}
+        self._rows: dict[int, Sequence[Support]] = {}
 
     @property
     def variables(self) -> Sequence[int]:
@@ -141,9 +136,9 @@ class SupportGroup(Support):
         return self._anchor_mask
 
     def rows(self, values: int) -> Sequence[Support]:
-        if values not in self._made:
-            self._made[values] = self.make(values)
-        return self._made[values]
+        if values not in self._rows:
+            self._rows[values] = self.make(values)
+        return self._rows[values]
 
     def make(self, values: int) -> Sequence[Support]:
         """The rows of some values, for the first time."""
@@ -189,13 +184,13 @@ class Problem:
 
     def renumbered(self, order: Sequence[int], pool: Iterable[int]) -> dict[int, Nogood]:
         """Some nogoods, with the variables numbered in an order; each is made once for each order."""
-        made = self._renumbered.setdefault(tuple(order), {})
-        places = {variable: place for place, variable in enumerate(order)}
+        numbered = self._renumbered.setdefault(tuple(order), {})
+        positions = {variable: position for position, variable in enumerate(order)}
         for index in pool:
-            if index not in made:
+            if index not in numbered:
                 terms = self.nogoods[index]
-                made[index] = tuple([(places[variable], mask) for variable, mask in terms])
-        return {index: made[index] for index in pool}
+                numbered[index] = tuple([(positions[variable], mask) for variable, mask in terms])
+        return {index: numbered[index] for index in pool}
 
     def forbidding(self, nogoods: Sequence[Nogood]) -> Problem:
         """The same variables with other nogoods, and nothing that ranks."""
@@ -213,7 +208,7 @@ class Problem:
         """These variables alone and in this order, with nothing forbidden and nothing that ranks."""
 
         def moved(bits: int) -> int:
-            return sum(1 << place for place, v in enumerate(variables) if bits >> v & 1)
+            return sum(1 << position for position, v in enumerate(variables) if bits >> v & 1)
 
         return Problem(
             [self.sizes[variable] for variable in variables],
@@ -249,16 +244,16 @@ class Ranking:
         joined: Sequence[int] = ()
         for support in supports:
             variables, owner, anchor_mask = support.variables, support.owner, support.anchor_mask
-            for place in range(1, len(variables)):
-                variable = variables[place]
+            for position in range(1, len(variables)):
+                variable = variables[position]
                 before = owner if owner < variable else -1
-                self.rows[variable].append((support, place, variables[0], anchor_mask, before))
+                self.rows[variable].append((support, position, variables[0], anchor_mask, before))
             # Many rows join the same variables: followers are those that come behind one.
             if variables is not joined:
                 joined, later = variables, 0
-                for place in range(len(variables) - 1, 0, -1):
-                    later |= 1 << variables[place]
-                    self.followers[variables[place - 1]] |= later
+                for position in range(len(variables) - 1, 0, -1):
+                    later |= 1 << variables[position]
+                    self.followers[variables[position - 1]] |= later
 
     def prefer(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the bit of the best candidate in ``mask``; earlier domains are single bits."""
@@ -281,17 +276,17 @@ class Ranking:
     def _tested(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the candidates of highest rank: all of ``mask`` where no row speaks."""
         best, top = mask, (0, 0)
-        for support, place, first, anchor_mask, owner in self.rows[variable]:
+        for support, position, first, anchor_mask, owner in self.rows[variable]:
             values = domains[first]
             if not anchor_mask & values or (owner >= 0 and domains[owner] == 1):
                 continue
             for row in support.rows(values):
                 terms = row.terms
-                _, tested, weight = terms[place]
+                _, tested, weight = terms[position]
                 if not tested & mask:
                     continue
                 agrees = not row.partial and all(
-                    terms[other][1] & domains[terms[other][0]] for other in range(1, place)
+                    terms[other][1] & domains[terms[other][0]] for other in range(1, position)
                 )
                 level = (int(agrees), min(weight, row.weight))
                 if level > top:
@@ -302,32 +297,20 @@ class Ranking:
         return best
 
 
-class Solution:
+class Solution(NamedTuple):
     """The best solution: one candidate index for each variable."""
 
-    __slots__ = ("values",)
-
-    def __init__(self, values: tuple[int, ...]) -> None:
-        self.values = values
-
-    def __repr__(self) -> str:
-        return f"Solution({self.values})"
+    values: tuple[int, ...]
 
 
-class Conflict:
+class Conflict(NamedTuple):
     """There is no solution: these nogoods, by index, already exclude each other.
 
     Where none was ``chosen`` from, consequences alone led there, in whatever order candidates would have been taken.
     """
 
-    __slots__ = ("chosen", "core")
-
-    def __init__(self, core: tuple[int, ...], chosen: bool) -> None:
-        self.core = core
-        self.chosen = chosen
-
-    def __repr__(self) -> str:
-        return f"Conflict({self.core})"
+    core: tuple[int, ...]
+    chosen: bool
 
 
 def ranking(problem: Problem, order: str) -> Ranking:
@@ -367,7 +350,7 @@ def settle(
     taken in the order given: each binds if it can be kept together with all others and with the soft ones kept before.
     """
     # What the best of all solutions keeps anyway changes nothing.
-    if not any(_broken(problem, number, start) for number in soft):
+    if not any(_broken(problem, index, start) for index in soft):
         return start
     domains = list(problem.domains)
     for variable in first:
@@ -377,23 +360,23 @@ def settle(
     while True:
         # Soft nogoods behind `end` wait until it is known whether the one at `end` has to be given up.
         out = given_up.union(soft[end:])
-        numbers = [number for number in range(len(problem.nogoods)) if number not in out]
-        nogoods = [problem.nogoods[number] for number in numbers]
-        found = solve(
+        indices = [index for index in range(len(problem.nogoods)) if index not in out]
+        nogoods = [problem.nogoods[index] for index in indices]
+        outcome = solve(
             Problem(
                 problem.sizes, nogoods, problem.supports, domains, problem.oldest, problem.optional
             )
         )
-        if isinstance(found, Conflict):
-            clash = {numbers[place] for place in found.core}
-            end = max(place for place, number in enumerate(soft) if number in clash)
+        if isinstance(outcome, Conflict):
+            clash = {indices[position] for position in outcome.core}
+            end = max(position for position, index in enumerate(soft) if index in clash)
         elif end == len(soft):
-            return found
+            return outcome
         else:
             # All before it can be kept, and with it no more: it is the one that gives way.
             given_up.add(soft[end])
             end = len(soft)
 
 
-def _broken(problem: Problem, number: int, solution: Solution) -> bool:
-    return all(mask >> solution.values[variable] & 1 for variable, mask in problem.nogoods[number])
+def _broken(problem: Problem, index: int, solution: Solution) -> bool:
+    return all(mask >> solution.values[variable] & 1 for variable, mask in problem.nogoods[index])

@@ -1,14 +1,12 @@
 """The reasons why nothing fits: irreducible cores, kept short by searching from the requests outwards.
 
-A core is a set of nogoods that exclude each other; it is irreducible if each of them is needed.
-Irreducible is not short: on one problem such cores range from a few rows to hundreds, and the
-order of the search decides. So the search for an explanation is a second one. It decides the
-variables of requests first and then their neighbours, first within a small radius of nogoods that
-grows until they contradict each other, then on the whole problem from either end of the candidate
-lists. Where no search is needed, ``Chains`` adds the cheapest chain of consequences. Each result
-is searched again within itself while that shrinks it. While the shortest is long, its nogoods are
-set aside and the rest is tried. The shortest cores are reduced by deletion and the best is kept:
-fewest nogoods, then the smallest tuple.
+A core is a set of nogoods that exclude each other; it is irreducible if each of them is needed. Irreducible is not
+short: on one problem such cores range from a few rows to hundreds, and the order of the search decides. So the search
+for an explanation is a second one. It decides the variables of requests first and then their neighbours, first within a
+small radius of nogoods that grows until they contradict each other, then on the whole problem from either end of the
+candidate lists. Where no search is needed, ``Chains`` adds the cheapest chain of consequences. Each result is searched
+again within itself while that shrinks it. While the shortest is long, its nogoods are set aside and the rest is tried.
+The shortest cores are reduced by deletion and the best is kept: fewest nogoods, then the smallest tuple.
 
 Many refusals need no search: applying nogoods one after another empties a domain. Which nogoods
 take part then depends on the order only. Here the removal that rests on the fewest nogoods comes
@@ -67,19 +65,19 @@ def excludes(problem: Problem, core: Core, values: Mapping[int, int]) -> bool:
 
 def cores(problem: Problem, requests: Sequence[int] = (), limit: int = 3) -> list[Core]:
     """Return up to ``limit`` cores that have nothing but requests in common."""
-    found: list[Core] = []
+    disjoint: list[Core] = []
     pool: Sequence[int] = range(len(problem.nogoods))
-    while len(found) < limit:
+    while len(disjoint) < limit:
         core = _explain(problem, pool, requests)
         if core is None:
             break
-        found.append(core)
+        disjoint.append(core)
         spent = set(core).difference(requests)
         # Requests stay in the pool: those that contradict each other would be found again for ever.
         if not spent:
             break
         pool = [index for index in pool if index not in spent]
-    return found
+    return disjoint
 
 
 def _explain(problem: Problem, pool: Sequence[int], requests: Sequence[int]) -> Core | None:
@@ -102,17 +100,17 @@ def _candidates(problem: Problem, pool: Sequence[int], starts: Sequence[int]) ->
 
     While the shortest is long, what it uses is set aside and the search repeated on the rest.
     """
-    found: set[Core] = set()
+    candidates: set[Core] = set()
     for _ in range(ROUNDS):
         more = _attempts(problem, pool, starts)
-        found |= more
+        candidates |= more
         shortest = min(more, key=len, default=())
         if not SHORT < len(shortest) <= LONG:
             break
         # Nogoods of one term are the requests, and stay: a core without any would blame the facts for what was asked.
         spent = {index for index in shortest if len(problem.nogoods[index]) > 1}
         pool = [index for index in pool if index not in spent]
-    return sorted(found, key=lambda core: (len(core), core))
+    return sorted(candidates, key=lambda core: (len(core), core))
 
 
 def _attempts(problem: Problem, pool: Sequence[int], starts: Sequence[int]) -> set[Core]:
@@ -122,12 +120,12 @@ def _attempts(problem: Problem, pool: Sequence[int], starts: Sequence[int]) -> s
     if first is None:
         return set()
     # Neither the search nor the chain is shorter on all problems; both are cheap beside reducing.
-    found = {first.core, follow(problem, pool)}
+    candidates = {first.core, follow(problem, pool)}
     if first.chosen and (second := vicinity.refute(pool, "reverse")) is not None:
-        found.add(second.core)
+        candidates.add(second.core)
     if starts:
-        found.add(_nearest(vicinity, pool))
-    return {_tighten(problem, core, starts) for core in found if core is not None}
+        candidates.add(_nearest(vicinity, pool))
+    return {_tighten(problem, core, starts) for core in candidates if core is not None}
 
 
 def _nearest(vicinity: Vicinity, pool: Sequence[int]) -> Core | None:
@@ -141,9 +139,9 @@ def _nearest(vicinity: Vicinity, pool: Sequence[int]) -> Core | None:
             continue
         # Each ring is joined with those inside it, until the first conflict.
         inside += ring
-        found = vicinity.refute(inside, "index")
-        if found is not None:
-            return found.core
+        conflict = vicinity.refute(inside, "index")
+        if conflict is not None:
+            return conflict.core
     return None
 
 
@@ -176,8 +174,8 @@ def _reduce(problem: Problem, core: Core, starts: Sequence[int]) -> Core:
             needed.append(index)
         else:
             # The conflict found without it may need even less, which saves trying those one by one.
-            kept = set(smaller.core)
-            left = [other for other in left if other in kept]
+            remaining = set(smaller.core)
+            left = [other for other in left if other in remaining]
     return tuple(sorted(needed))
 
 
@@ -204,7 +202,7 @@ class Vicinity:
         nogoods = [self.nogoods[index] for index in pool]
         result = solve(self.problem.forbidding(nogoods), order=order)
         if isinstance(result, Conflict):
-            return Conflict(tuple([pool[place] for place in result.core]), result.chosen)
+            return Conflict(tuple([pool[position] for position in result.core]), result.chosen)
         return None
 
 
@@ -237,11 +235,11 @@ def combinations(
     problem: Problem, variables: Sequence[int], limit: int | None = None
 ) -> Iterator[tuple[int, ...]]:
     """Yield each combination of candidate indices of ``variables`` that some solution has."""
-    search, places = _chosen_first(problem, variables)
+    search, positions = _chosen_first(problem, variables)
     count = 0
     while (limit is None or count < limit) and search.run():
         values = search.values()
-        yield tuple(values[places[variable]] for variable in variables)
+        yield tuple(values[positions[variable]] for variable in variables)
         count += 1
         # A variable may be chosen twice, and stands once among those that are decided first.
         _exclude(search, {v: 1 << values[v] for v in range(len(set(variables)))})
@@ -251,14 +249,12 @@ def _chosen_first(problem: Problem, variables: Sequence[int]) -> tuple[Search, l
     # Variables are decided in index order: those that were chosen get the first numbers.
     count = len(problem.sizes)
     order = list(dict.fromkeys([*variables, *range(count)]))
-    places = [0] * count
-    for place, variable in enumerate(order):
-        places[variable] = place
-    nogoods = [
-        tuple([(places[variable], mask) for variable, mask in terms]) for terms in problem.nogoods
-    ]
+    positions = [0] * count
+    for position, variable in enumerate(order):
+        positions[variable] = position
+    nogoods = [tuple([(positions[v], mask) for v, mask in terms]) for terms in problem.nogoods]
     arranged = problem.arranged(order)
-    return Search(arranged.domains, nogoods, Ranking(arranged)), places
+    return Search(arranged.domains, nogoods, Ranking(arranged)), positions
 
 
 def _exclude(search: Search, terms: dict[int, int]) -> None:
@@ -338,15 +334,15 @@ class Chains:
 
     def core(self) -> tuple[int, ...]:
         """Return the nogoods behind the empty domain."""
-        seen: set[tuple[int, int]] = set()
+        used: set[tuple[int, int]] = set()
         terms = [(self.empty, 0)]
         while terms:
             variable, mask = terms.pop()
             for bits, _, index in self.removals[variable]:
-                if bits & ~mask and (index, variable) not in seen:
-                    seen.add((index, variable))
+                if bits & ~mask and (index, variable) not in used:
+                    used.add((index, variable))
                     terms += [term for term in self.nogoods[index] if term[0] != variable]
-        return tuple(sorted({index for index, _ in seen}))
+        return tuple(sorted({index for index, _ in used}))
 
 
 def follow(problem: Problem, pool: Sequence[int]) -> tuple[int, ...] | None:

@@ -4,13 +4,12 @@ It takes over an ordered search with all that it learned. What it finds is the s
 settled one variable after the other: while a candidate is better than the one in the last solution
 found, it is assumed, and either leads to another solution or is removed for good.
 
-Learning needs exponentially many conflicts to see that nine pigeons do not fit in eight holes.
-Here a literal is one candidate of one variable. A *choice* is a set of literals of which one must
-be true: what is left of a domain, or what a nogood of several terms demands. A *group* is a set of
-literals of which no two from different choices can be true together, by nogoods that have two
-open terms left. Choices whose literals lie within fewer groups contradict each other: that is
-Hall's theorem, and a maximum matching finds them. Groups are cliques, found greedily, so what is
-found is right and not everything is found.
+Learning needs exponentially many conflicts to see that nine pigeons do not fit in eight holes. Here a literal is one
+candidate of one variable. A *choice* is a set of literals of which one must be true: what is left of a domain, or what
+a nogood of several terms demands. A *group* is a set of literals of which no two from different choices can be true
+together, by nogoods that have two open terms left. Choices whose literals lie within fewer groups contradict each
+other: that is Hall's theorem, and a maximum matching finds them. Groups are cliques, found greedily, so what is found
+is right and not everything is found.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ LITERALS = 400
 class Free:
     """An ordered search taken over: a decision is a level of its own, in order of time."""
 
-    __slots__ = ("blame", "found", "levels", "search")
+    __slots__ = ("blame", "levels", "search", "solution")
 
     def __init__(self, search: Search) -> None:
         self.search = search
@@ -48,7 +47,7 @@ class Free:
         for used, _ in search.antecedents:
             self._blame(used)
         # The last solution, and before there is one what the ordered search settled on.
-        self.found = search.settled
+        self.solution = search.settled
         # The length of the trail before each decision.
         self.levels: list[int] = []
         self._cut(0, 0)
@@ -61,12 +60,12 @@ class Free:
         domains = search.domains
         if not self._solve(0, -1):
             return False
-        self.found = list(domains)
+        self.solution = list(domains)
         for variable in range(len(domains)):
             best = self._best(variable)
-            while best != self.found[variable]:
+            while best != self.solution[variable]:
                 if self._solve(variable, best):
-                    self.found = list(domains)
+                    self.solution = list(domains)
                 best = self._best(variable)
             if domains[variable] != best:
                 search.remove(variable, domains[variable] & ~best, 0, ())
@@ -87,9 +86,9 @@ class Free:
         suspected = value < 0
         while True:
             self._restart()
-            found = self._descend(variable, value, patience, suspected)
-            if found is not None:
-                return found
+            solvable = self._descend(variable, value, patience, suspected)
+            if solvable is not None:
+                return solvable
             patience += patience // 2
             suspected = True
 
@@ -118,7 +117,7 @@ class Free:
             if open_ < 0:
                 return True
             # The last solution is near the next one: most of it stays true when one value changes.
-            known = self.found[open_] & domains[open_]
+            known = self.solution[open_] & domains[open_]
             self._decide(open_, known or search.ranking.first(open_, domains[open_]))
         return None
 
@@ -200,7 +199,7 @@ def crowded(search: Search, variables: Iterable[int]) -> Clash | None:
     over = unmatched([literals for literals, _, _ in choices], groups)
     if over is None:
         return None
-    return count.clash([choices[place] for place in over[0]], [groups[place] for place in over[1]])
+    return count.clash([choices[i] for i in over[0]], [groups[i] for i in over[1]])
 
 
 class Count:
@@ -216,7 +215,7 @@ class Count:
         for variable in variables:
             self.offsets[variable] = len(self.literals)
             width = search.domains[variable].bit_length()
-            self.literals += [(variable, 1 << place) for place in range(width)]
+            self.literals += [(variable, 1 << position) for position in range(width)]
         # For each literal those it excludes.
         self.excluded = [self._linked(variable, bit) for variable, bit in self.literals]
         # For two variables their masks that exclude each other by a longer nogood, and which.
@@ -229,29 +228,29 @@ class Count:
     def _linked(self, variable: int, bit: int) -> int:
         """Return the literals which a candidate excludes by pairs."""
         domains, offsets = self.search.domains, self.offsets
-        found = 0
+        excluded = 0
         if bit & domains[variable]:
             for other, (union, _) in self.search.linked(variable, bit).items():
                 if other in offsets:
-                    found |= (union & domains[other]) << offsets[other]
-        return found
+                    excluded |= (union & domains[other]) << offsets[other]
+        return excluded
 
     def _read(self, index: int, terms: dict[int, int]) -> None:
         """File a longer nogood by its open terms: two exclude each other, more demand a literal."""
         domains, offsets = self.search.domains, self.offsets
-        held: list[tuple[int, int]] = []
+        open_terms: list[tuple[int, int]] = []
         for variable, mask in terms.items():
             if domains[variable] & ~mask:
                 # From an open term on a variable that is not counted, or a false term, nothing follows here.
                 if variable not in offsets or not domains[variable] & mask:
                     return
-                held.append((variable, domains[variable] & mask))
-        if len(held) == 2:
-            for (one, mask), (two, other) in (held, held[::-1]):
-                self.pairs.setdefault((one, two), []).append((mask, other, index))
-                for place in ones(mask):
-                    self.excluded[offsets[one] + place] |= other << offsets[two]
-        elif len(held) > 2 and index < self.search.given:
+                open_terms.append((variable, domains[variable] & mask))
+        if len(open_terms) == 2:
+            for (first, mask), (second, other) in (open_terms, open_terms[::-1]):
+                self.pairs.setdefault((first, second), []).append((mask, other, index))
+                for position in ones(mask):
+                    self.excluded[offsets[first] + position] |= other << offsets[second]
+        elif len(open_terms) > 2 and index < self.search.initial:
             self.demands.append(index)
 
     def distinct(self) -> list[Choice]:
@@ -260,13 +259,13 @@ class Count:
         useful = sum(1 << literal for literal, others in enumerate(self.excluded) if others)
         demands: list[tuple[int, Terms]] = [(-1, ((variable, 0),)) for variable in offsets]
         demands += [(index, self.search.nogoods[index]) for index in self.demands]
-        taken = 0
+        covered = 0
         choices: list[Choice] = []
         for index, terms in demands:
-            held = [(v, domains[v] & ~mask) for v, mask in terms if domains[v] & ~mask]
-            literals = sum(bits << offsets[v] for v, bits in held)
-            if not literals & (taken | ~useful):
-                taken |= literals
+            open_terms = [(v, domains[v] & ~mask) for v, mask in terms if domains[v] & ~mask]
+            literals = sum(bits << offsets[v] for v, bits in open_terms)
+            if not literals & (covered | ~useful):
+                covered |= literals
                 choices.append((literals, index, terms))
         return choices
 
@@ -306,11 +305,11 @@ class Count:
                 terms[variable] = terms.get(variable, -1) & (mask | own)
         for group in groups:
             members = [literal for literal in ones(group) if literal in owners]
-            for one, two in combinations(members, 2):
+            for first, second in combinations(members, 2):
                 # Literals of one choice need not exclude each other: one of them is to be true.
-                if owners[one] == owners[two]:
+                if owners[first] == owners[second]:
                     continue
-                (here, bit), (there, other) = self.literals[one], self.literals[two]
+                (here, bit), (there, other) = self.literals[first], self.literals[second]
                 index = self._between(here, bit, there, other)
                 used[index] = None
                 for variable, mask in self.search.nogoods[index]:
@@ -340,9 +339,9 @@ def unmatched(choices: list[int], groups: list[int]) -> tuple[list[int], list[in
     Choices are matched with groups one by one, each along an augmenting path. Where there is none,
     what was reached is the answer.
     """
-    near = [[place for place, group in enumerate(groups) if group & bits] for bits in choices]
+    near = [[position for position, group in enumerate(groups) if group & bits] for bits in choices]
     holder: dict[int, int] = {}
-    held: dict[int, int] = {}
+    assigned: dict[int, int] = {}
     for start in range(len(choices)):
         reachable = [start]
         origin: dict[int, int] = {}
@@ -361,7 +360,7 @@ def unmatched(choices: list[int], groups: list[int]) -> tuple[list[int], list[in
         while free >= 0:
             choice = origin[free]
             holder[free] = choice
-            held[choice], free = free, held.get(choice, -1)
+            assigned[choice], free = free, assigned.get(choice, -1)
     return None
 
 

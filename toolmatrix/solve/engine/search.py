@@ -22,7 +22,7 @@ class Search:
     """The state of one search; it can be resumed after more nogoods are added."""
 
     __slots__ = (
-        *("antecedents", "binary", "chains", "clash", "decisions", "domains", "failed", "given"),
+        *("antecedents", "binary", "chains", "clash", "decisions", "domains", "failed", "initial"),
         *("links", "long_terms", "nogoods", "queue", "ranking", "restored", "settled", "stamp"),
         *("to_decide", "trail", "watch_xor", "watched"),
     )
@@ -32,7 +32,7 @@ class Search:
         self.domains = list(domains)
         self.ranking = ranking
         self.nogoods: list[Terms] = list(nogoods)
-        self.given = len(self.nogoods)
+        self.initial = len(self.nogoods)
         self.antecedents: list[tuple[list[int], list[tuple[int, int]]]] = []
         # More than half of nogoods have two terms: filed under both of their variables they need no watches that move.
         self.binary: list[dict[int, Link]] = [{} for _ in domains]
@@ -63,25 +63,25 @@ class Search:
         for index, terms in enumerate(self.nogoods):
             if len(terms) == 2:
                 # Complements are kept, as a term is true where the domain has nothing in the complement of its mask.
-                (one, mask), (two, other) = terms
-                if two in pairs[one]:
-                    pairs[one][two].append((~mask, other, index))
-                    pairs[two][one].append((~other, mask, index))
+                (first, mask), (second, other) = terms
+                if second in pairs[first]:
+                    pairs[first][second].append((~mask, other, index))
+                    pairs[second][first].append((~other, mask, index))
                 else:
-                    pairs[one][two] = [(~mask, other, index)]
-                    pairs[two][one] = [(~other, mask, index)]
+                    pairs[first][second] = [(~mask, other, index)]
+                    pairs[second][first] = [(~other, mask, index)]
             elif len(terms) > 2:
-                (one, mask), (two, other) = terms[:2]
+                (first, mask), (second, other) = terms[:2]
                 self.long_terms[index] = dict(terms)
-                self.watch_xor[index] = one ^ two
-                wide[one][index], wide[two][index] = ~mask, ~other
+                self.watch_xor[index] = first ^ second
+                wide[first][index], wide[second][index] = ~mask, ~other
             else:
                 single.append(index)
         for index in single:
-            if not self._act_alone(index):
+            if not self._apply_unit(index):
                 return
 
-    def _act_alone(self, index: int) -> bool:
+    def _apply_unit(self, index: int) -> bool:
         """Apply a nogood of one term, or of none, for good."""
         for variable, mask in self.nogoods[index]:
             removed = self.domains[variable] & mask
@@ -92,19 +92,19 @@ class Search:
         self.fail(Clash(dict(self.nogoods[index]), [index]))
         return False
 
-    def watch(self, index: int, terms: dict[int, int], one: int, two: int) -> None:
+    def watch(self, index: int, terms: dict[int, int], first: int, second: int) -> None:
         """Watch a nogood on two of its variables."""
         self.long_terms[index] = terms
-        self.watch_xor[index] = one ^ two
-        self.watched[one][index] = ~terms[one]
-        self.watched[two][index] = ~terms[two]
+        self.watch_xor[index] = first ^ second
+        self.watched[first][index] = ~terms[first]
+        self.watched[second][index] = ~terms[second]
 
-    def add(self, terms: dict[int, int], one: int, two: int) -> int:
+    def add(self, terms: dict[int, int], first: int, second: int) -> int:
         """File one more nogood and return its index."""
         index = len(self.nogoods)
         self.nogoods.append(tuple(terms.items()))
         if len(terms) > 1:
-            self.watch(index, terms, one, two)
+            self.watch(index, terms, first, second)
         return index
 
     def linked(self, variable: int, bit: int) -> dict[int, tuple[int, Link]]:
@@ -117,16 +117,16 @@ class Search:
         known = self.links[variable].get(bit)
         if known is not None:
             return known
-        found: dict[int, tuple[int, Link]] = {}
+        links: dict[int, tuple[int, Link]] = {}
         for other, pairs in self.binary[variable].items():
             true = [pair for pair in pairs if not bit & pair[0]]
             if true:
                 union = 0
                 for pair in true:
                     union |= pair[1]
-                found[other] = (union, true)
-        self.links[variable][bit] = found
-        return found
+                links[other] = (union, true)
+        self.links[variable][bit] = links
+        return links
 
     # Events
 
@@ -141,11 +141,11 @@ class Search:
 
     def needs(self, variable: int, complement: int) -> int:
         """Return the decisions on which the absence of candidates in ``complement`` rests."""
-        found = 0
+        decisions = 0
         for event in self.chains[variable]:
             if event[2] & complement:
-                found |= event[3]
-        return found
+                decisions |= event[3]
+        return decisions
 
     def take_back(self, variable: int) -> None:
         """Undo the decision on a variable and every event that depends on it."""
@@ -269,19 +269,19 @@ class Search:
         """
         domains = self.domains
         terms = self.long_terms[index]
-        for place, mask in terms.items():
-            if domains[place] & ~mask and place != other:
+        for v, mask in terms.items():
+            if domains[v] & ~mask and v != other:
                 del self.watched[variable][index]
-                self.watched[place][index] = ~mask
-                self.watch_xor[index] = other ^ place
+                self.watched[v][index] = ~mask
+                self.watch_xor[index] = other ^ v
                 return None
         bits = domains[other] & terms[other]
         if bits == domains[other]:
             return Clash(dict(terms), [index])
         needs = 0
-        for place, mask in terms.items():
-            if place != other:
-                needs |= self.needs(place, ~mask)
+        for v, mask in terms.items():
+            if v != other:
+                needs |= self.needs(v, ~mask)
         self.remove(other, bits, needs, (index,))
         return None
 
@@ -488,26 +488,26 @@ def _assertion(search: Search, clash: Clash, variable: int, level: int) -> Learn
 
 def trace(search: Search, clash: Clash) -> tuple[int, ...]:
     """Return the given nogoods from which a clash without decisions follows."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     marked: set[tuple[int, int]] = set()
     indices = list(clash.used)
     terms = [*clash.terms.items(), *clash.dropped]
     while indices or terms:
         if terms:
-            indices += _behind(search, *terms.pop(), marked, terms)
+            indices += _causes(search, *terms.pop(), marked, terms)
             continue
         index = indices.pop()
-        if index not in seen:
-            seen.add(index)
+        if index not in visited:
+            visited.add(index)
             # A learned nogood stands for those that it was resolved from, and for the terms left out of it.
-            if index >= search.given:
-                used, dropped = search.antecedents[index - search.given]
+            if index >= search.initial:
+                used, dropped = search.antecedents[index - search.initial]
                 indices += used
                 terms += dropped
-    return tuple(sorted(index for index in seen if index < search.given))
+    return tuple(sorted(index for index in visited if index < search.initial))
 
 
-def _behind(
+def _causes(
     search: Search,
     variable: int,
     mask: int,
@@ -515,7 +515,7 @@ def _behind(
     terms: list[tuple[int, int]],
 ) -> list[int]:
     """Return the nogoods that made a term true for good; put their own terms on the list."""
-    found: list[int] = []
+    indices: list[int] = []
     for event in search.chains[variable]:
         # What rests on a decision is not true for good.
         if event[3] or not event[2] & ~mask:
@@ -523,6 +523,6 @@ def _behind(
         for index, _ in covering(search, variable, event[2] & ~mask, event[4]):
             if (index, variable) not in marked:
                 marked.add((index, variable))
-                found.append(index)
+                indices.append(index)
                 terms += [term for term in search.nogoods[index] if term[0] != variable]
-    return found
+    return indices
