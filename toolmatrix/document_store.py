@@ -38,7 +38,7 @@ _LONGEST_LINE = 128
 # Bytes of a document as JSON. What is larger is not stored: reading it again is no slower.
 _LARGEST = 64 << 20
 _FILE = "file://"
-_SUFFIX, _PART = ".tmx", ".tmx-part"
+_SUFFIX, _PARTIAL = ".tmx", ".tmx-part"
 _OWN = re.compile(r"[a-z]+/[0-9a-f]{2}/[0-9a-f]{64}\.tmx|tmp\w{1,20}\.tmx-part")
 # Of a folder that is too full a fifth is emptied, so that it is not gone through again at once.
 _LEFT = 0.8
@@ -85,12 +85,12 @@ def _name(kind: str, key: str) -> str:
 def _unpacked(data: bytes) -> dict[str, Any] | None:
     import zstandard
 
-    found = _LINE.match(data[:_LONGEST_LINE])
-    packed = data[found.end() :] if found else b""
+    match = _LINE.match(data[:_LONGEST_LINE])
+    packed = data[match.end() :] if match else b""
     if (
-        found is None
-        or len(packed) != int(found[2])
-        or sha256(packed).hexdigest().encode() != found[1]
+        match is None
+        or len(packed) != int(match[2])
+        or sha256(packed).hexdigest().encode() != match[1]
     ):
         return None
     try:
@@ -102,46 +102,46 @@ def _unpacked(data: bytes) -> dict[str, Any] | None:
     return body if isinstance(body, dict) else None
 
 
-def opened(place: str, size: int = SIZE) -> DocumentStore:
+def opened(location: str, size: int = SIZE) -> DocumentStore:
     """The store in a folder, which is made where it is needed, or at a URL, for which fsspec has to be there.
 
     Raises UsageError for a place that fsspec does not know or cannot open.
     """
-    if folder := _folder(place):
+    if folder := _folder(location):
         return DocumentStore(FolderFiles(folder, size << 20))
     try:
         import fsspec  # type: ignore[import-untyped]
     except ImportError:
         raise UsageError(
             "a store that is not a folder needs fsspec",
-            found=f"`{place}`",
+            found=f"`{location}`",
             help="install it: `pip install 'toolmatrix[fsspec]'`, and what its page names for this kind of place",
         ) from None
     try:
-        system, root = fsspec.core.url_to_fs(place)
+        system, root = fsspec.core.url_to_fs(location)
     except Exception as error:  # noqa: BLE001 - drivers of places raise what they like
         raise UsageError(
             "the store is not a folder or a supported URL",
             expected="a folder, or a URL that fsspec can open",
-            found=f"`{place}`: {error}"[:400],
+            found=f"`{location}`: {error}"[:400],
         ) from None
     return DocumentStore(RemoteFiles(system, root))
 
 
-def _folder(place: str) -> str:
-    folder = place.removeprefix(_FILE)
-    if folder != place and not os.path.isabs(folder):
+def _folder(location: str) -> str:
+    folder = location.removeprefix(_FILE)
+    if folder != location and not os.path.isabs(folder):
         raise UsageError(
             "the store is not a folder or a supported URL",
             expected=f"a folder of this machine, `{_FILE}/...`",
-            found=f"`{place}`",
+            found=f"`{location}`",
         )
     return "" if "://" in folder else folder
 
 
-def hindrance(place: str) -> str:
+def hindrance(location: str) -> str:
     """Why nothing can be kept in a folder; empty where it can, and for a URL, of which only its driver knows."""
-    folder = _folder(place)
+    folder = _folder(location)
     if not folder:
         return ""
     try:
@@ -194,7 +194,7 @@ class FolderFiles:
         with suppress(OSError):
             _make(self.folder)
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            with NamedTemporaryFile(dir=self.folder, suffix=_PART, delete=False) as file:
+            with NamedTemporaryFile(dir=self.folder, suffix=_PARTIAL, delete=False) as file:
                 try:
                     file.write(data)
                     file.close()
@@ -212,17 +212,17 @@ class FolderFiles:
         import time
 
         now = time.time()
-        held: list[tuple[float, int, str]] = []
+        entries: list[tuple[float, int, str]] = []
         for path in self._own():
             with suppress(OSError):
-                found = os.stat(path)
+                status = os.stat(path)
                 # Where a clock was set back a file may seem to be of a day to come.
-                held.append((min(found.st_mtime, now), found.st_size, path))
-        total = sum(one for _, one, _ in held)
+                entries.append((min(status.st_mtime, now), status.st_size, path))
+        total = sum(file_size for _, file_size, _ in entries)
         bound = self.most if total <= self.most else int(self.most * _LEFT)
-        for used, one, path in sorted(held):
-            if total > bound or (path.endswith(_PART) and now - used > _STALE):
-                total -= one
+        for last_used, file_size, path in sorted(entries):
+            if total > bound or (path.endswith(_PARTIAL) and now - last_used > _STALE):
+                total -= file_size
                 with suppress(OSError):
                     os.remove(path)
 

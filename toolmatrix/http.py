@@ -94,11 +94,11 @@ class BoundedRetry(Retry):
         *rest: Any,
         **more: Any,
     ) -> Self:
-        made = super().increment(method, url, response, *rest, **more)
+        retry = super().increment(method, url, response, *rest, **more)
         # Or urllib3 reads the rest of the answer, of any size, to use its connection again.
         if response is not None:
             response.close()
-        return made
+        return retry
 
     def parse_retry_after(self, retry_after: str) -> float:
         # urllib3 would shorten a pause that is too long, and ask too early.
@@ -235,31 +235,31 @@ class Client:
     def check_address(self, url: str, by: str) -> str:
         """An address that the answer of another names, if it is one that is followed."""
         try:
-            parts = urlsplit(url)
+            address = urlsplit(url)
         except ValueError:
-            parts = urlsplit("")
+            address = urlsplit("")
         # Credentials in an address would reach logs, and a host that is written behind them reads like another one.
-        user, _, host = parts.netloc.rpartition("@")
+        user, _, host = address.netloc.rpartition("@")
         plain = urlsplit(by).scheme == "http" and self._may_be_plain(host)
-        if user or not host or parts.scheme not in ("https", *(("http",) if plain else ())):
+        if user or not host or address.scheme not in ("https", *(("http",) if plain else ())):
             with self.failures(by):
                 raise OutOfBounds(
                     "sends on to an address that is not followed",
                     "`https://HOST/...`; `http://` only from and to a host that may be asked so",
-                    f"`{parts.scheme}://{host}`" if parts.scheme else "no address",
+                    f"`{address.scheme}://{host}`" if address.scheme else "no address",
                 )
         return url
 
     def manager(self, url: str) -> urllib3.PoolManager:
         """What keeps the connections to the host of an address."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https"):
+        address = urlsplit(url)
+        if address.scheme not in ("http", "https"):
             # urllib3 would ask a host without a scheme by plain HTTP.
             raise ValueError("its address is neither `http://HOST` nor `https://HOST`")
         with self._lock:
-            if parts[:2] not in self._managers:
-                self._managers[parts[:2]] = self._make_manager(parts.scheme, parts.netloc)
-            return self._managers[parts[:2]]
+            if address[:2] not in self._managers:
+                self._managers[address[:2]] = self._make_manager(address.scheme, address.netloc)
+            return self._managers[address[:2]]
 
     def _make_manager(self, scheme: str, host: str) -> urllib3.PoolManager:
         proxy = self._proxy(scheme, host)
@@ -280,7 +280,7 @@ class Client:
     def _proxy(self, scheme: str, host: str) -> str:
         known = getproxies()
         name = bare_host(host)
-        direct = (is_within(name, one.strip()) for one in known.get("no", "").split(","))
+        direct = (is_within(name, domain.strip()) for domain in known.get("no", "").split(","))
         if is_loopback(host) or proxy_bypass(host) or any(direct):
             return ""
         return known.get(scheme) or self.fallback_proxy
@@ -303,21 +303,21 @@ def basic(pair: str) -> str:
     return make_headers(basic_auth=pair)["authorization"]
 
 
-def same_host(one: str, other: str) -> bool:
+def same_host(first: str, second: str) -> bool:
     """Check whether two addresses have scheme, host and port in common: the reach of credentials."""
-    return urlsplit(one)[:2] == urlsplit(other)[:2]
+    return urlsplit(first)[:2] == urlsplit(second)[:2]
 
 
 def is_loopback(host: str) -> bool:
     """Check whether a host is this machine by its name or address; names are not looked up."""
     name = bare_host(host)
-    return name == "localhost" or any(is_within(name, one) for one in _LOOPBACK)
+    return name == "localhost" or any(is_within(name, network) for network in _LOOPBACK)
 
 
 def bare_host(host: str) -> str:
     """The name or address of a host without its port."""
-    found = re.fullmatch(r"\[(.*)\](?::\d*)?|([^:]*)(?::\d*)?", host)
-    return (found[1] or found[2] or "").lower() if found else host
+    match = re.fullmatch(r"\[(.*)\](?::\d*)?|([^:]*)(?::\d*)?", host)
+    return (match[1] or match[2] or "").lower() if match else host
 
 
 def is_within(name: str, network: str) -> bool:
@@ -347,20 +347,22 @@ def reason(error: BaseException) -> str:
     """What one of the errors `BROKEN` says, without addresses."""
     # The deepest reason of its kind, as the outer ones quote addresses, which may hold what lets in.
     chain = causes(error)[::-1]
-    found, message = next(
-        (one, message) for kind, message in _REASONS for one in chain if isinstance(one, kind)
+    origin, message = next(
+        (cause, message) for kind, message in _REASONS for cause in chain if isinstance(cause, kind)
     )
-    words = getattr(found, "verify_message", "") or getattr(found, "strerror", "") or str(found)
-    return message.format(str(words or type(found).__name__)[:200])
+    words = getattr(origin, "verify_message", "") or getattr(origin, "strerror", "") or str(origin)
+    return message.format(str(words or type(origin).__name__)[:200])
 
 
 def causes(error: BaseException) -> list[BaseException]:
     """An error and what it was made of, the innermost last; urllib3 keeps that as `reason` or as an argument."""
-    found: list[BaseException] = []
+    chain: list[BaseException] = []
     inner: BaseException | None = error
-    while inner is not None and inner not in found:
-        found.append(inner)
+    while inner is not None and inner not in chain:
+        chain.append(inner)
         behind = inner.__cause__ or (None if inner.__suppress_context__ else inner.__context__)
         several = (getattr(inner, "reason", None), *inner.args, behind)
-        inner = next((one for one in several if isinstance(one, BaseException)), None)
-    return found
+        inner = next(
+            (candidate for candidate in several if isinstance(candidate, BaseException)), None
+        )
+    return chain

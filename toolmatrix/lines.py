@@ -88,15 +88,15 @@ def _after_mark(line: str) -> int:
 
 
 def _run(piece: re.Pattern[str], line: str, start: int) -> int:
-    while (found := piece.match(line, start)) is not None and found.end() > start:
-        start = _after_mark(line[found.end() : found.end() + 1]) + found.end()
+    while (match := piece.match(line, start)) is not None and match.end() > start:
+        start = _after_mark(line[match.end() : match.end() + 1]) + match.end()
     return start
 
 
 def _run_of_both(line: str, start: int, end: int) -> int:
     while start < end:
-        found = _SURE.match(line, start, end) or _MAYBE.match(line, start, end)
-        if found is None or found.end() == start:
+        match = _SURE.match(line, start, end) or _MAYBE.match(line, start, end)
+        if match is None or match.end() == start:
             break
-        start = found.end()
+        start = match.end()
     return start

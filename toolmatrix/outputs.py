@@ -77,8 +77,8 @@ def os_errors_as(message: str, path: str, help: str = "") -> Iterator[None]:
         # A reader that has gone is no failure of ours; `main` ends quietly.
         raise
     except OSError as error:
-        found = error.strerror or ""
-        raise OutputError(message, where=Position(path), found=found, help=help) from None
+        reason = error.strerror or ""
+        raise OutputError(message, where=Position(path), found=reason, help=help) from None
 
 
 class KeptLines:
@@ -138,8 +138,8 @@ class KeptLines:
     def _take_up(self, data: bytes) -> int:
         whole = data[: data.rfind(b"\n") + 1]
         lines = whole.splitlines()
-        for number, line in enumerate(lines, 1):
-            self._line(line, number)
+        for line_number, line in enumerate(lines, 1):
+            self._take_line(line, line_number)
         half = data[len(whole) :]
         if half and not self._is_ours(half):
             self._refuse(len(lines) + 1)
@@ -155,18 +155,18 @@ class KeptLines:
             return half.startswith(b'{"')
         return isinstance(body, dict) and body.get("schema") == self.schema
 
-    def _line(self, line: bytes, number: int) -> None:
+    def _take_line(self, line: bytes, line_number: int) -> None:
         import json
 
         try:
             self.take(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            self._refuse(number)
+            self._refuse(line_number)
 
-    def _refuse(self, number: int) -> NoReturn:
+    def _refuse(self, line_number: int) -> NoReturn:
         raise UsageError(
             "this is not a file of results",
-            where=Position(self.path, number),
+            where=Position(self.path, line_number),
             expected=f"lines of `{self.schema}`",
             help="name a file that `--resume` wrote, or a new one",
         ) from None
@@ -275,8 +275,8 @@ def file_digest(path: str) -> str:
     """The SHA-256 of a file, read piece by piece, in hexadecimal digits. Raises OSError."""
     from hashlib import sha256
 
-    found = sha256()
+    digest = sha256()
     with open(path, "rb") as file:
         while piece := file.read(_PIECE):
-            found.update(piece)
-    return found.hexdigest()
+            digest.update(piece)
+    return digest.hexdigest()

@@ -170,7 +170,7 @@ def test_a_changed_file_takes_the_place_of_what_was_made_of_it(home: Home) -> No
 def test_old_indexes_are_removed_and_never_that_of_the_matrix_alone(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "_KEPT", 4)
+    monkeypatch.setattr(store, "_MAX_INDEXES", 4)
     home.gcc()
     (alone,) = home.cached()
     for number in range(12):

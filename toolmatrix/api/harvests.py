@@ -100,9 +100,9 @@ def compared(name: str, path: str, text: str) -> HarvestedFile:
     )
 
 
-def state_of(one: FactDifference) -> str:
+def state_of(difference: FactDifference) -> str:
     """Whether a row is gone, new or changed."""
-    return "gone" if one.gone else "new" if one.new else "changed"
+    return "gone" if difference.gone else "new" if difference.new else "changed"
 
 
 _SIGNS = {"gone": "-", "new": "+", "changed": "~"}
@@ -113,14 +113,16 @@ def describe_changes(file: HarvestedFile) -> str:
     lines = [f"{file.path}: {plural(file.rows, 'row')}, " + ("" if file.changed else "as before")]
     if file.changed:
         counts = dict.fromkeys(_SIGNS, 0)
-        for one in file.differences:
-            counts[state_of(one)] += 1
-        told = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-        lines[0] += told or "read again"
-    for one in file.differences:
+        for difference in file.differences:
+            counts[state_of(difference)] += 1
+        summary = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+        lines[0] += summary or "read again"
+    for difference in file.differences:
         cells = "; ".join(
             f"{name} {was} -> {now}" if was and now else f"{name} {now or f'{was} -> nothing'}"
-            for name, (was, now) in one.cells.items()
+            for name, (was, now) in difference.cells.items()
         )
-        lines.append(f"  {_SIGNS[state_of(one)]} {one.row}" + (f"  {cells}" if cells else ""))
+        lines.append(
+            f"  {_SIGNS[state_of(difference)]} {difference.row}" + (f"  {cells}" if cells else "")
+        )
     return "\n".join(lines) + "\n"

@@ -99,7 +99,7 @@ def harvested(
 def _lacking(index: Index, words: Sequence[str]) -> dict[str, str]:
     """By name of each package the releases that are asked for, "" for any."""
     names = Names(index)
-    found: dict[str, str] = {}
+    lacking: dict[str, str] = {}
     for word in joined(words):
         name, selector = names.split(word)
         name = name.partition("[")[0].replace("_", "-")
@@ -109,14 +109,14 @@ def _lacking(index: Index, words: Sequence[str]) -> dict[str, str]:
             # It is refused where the request is read, beside what the package has.
             selector = ""
         if _NAME.fullmatch(name) and not (names.called(name) or spelling.understood(names, name)):
-            found[name] = " ".join(filter(None, (found.get(name), selector)))
-    if len(found) > PACKAGES:
+            lacking[name] = " ".join(filter(None, (lacking.get(name), selector)))
+    if len(lacking) > PACKAGES:
         raise UsageError(
             "too many packages to harvest for one request",
             expected=f"at most {PACKAGES} that the matrix does not have",
-            found=", ".join(found),
+            found=", ".join(lacking),
         )
-    return found
+    return lacking
 
 
 def _text(

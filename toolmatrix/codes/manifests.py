@@ -31,7 +31,7 @@ class ManifestFinding(Finding):
     @property
     def named(self) -> str:
         """All that was asked for, in a few words each."""
-        return listing([short(one) for one in self.asked])
+        return listing([short(requirement) for requirement in self.asked])
 
 
 class RefusedTogether(ManifestFinding):

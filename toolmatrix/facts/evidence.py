@@ -14,7 +14,7 @@ REPORTED, UNKNOWN = WORDS[-2:]
 """The word of a third party, and what is neither a yes nor a no."""
 
 # Higher is better, so that `>` and `max` read as they are meant; 0 is what no fact says.
-_RANK = {word: len(WORDS) - 1 - place for place, word in enumerate(WORDS)}
+_RANK = {word: len(WORDS) - 1 - index for index, word in enumerate(WORDS)}
 
 
 def rank(word: str) -> int:
@@ -27,11 +27,11 @@ def word(number: int) -> str:
     return WORDS[len(WORDS) - 1 - number]
 
 
-def weaker(one: str, other: str) -> str:
+def weaker(first: str, second: str) -> str:
     """The weaker of two evidence words: a chain is worth its weakest link."""
-    return one if _RANK[one] <= _RANK[other] else other
+    return first if _RANK[first] <= _RANK[second] else second
 
 
-def weakest(found: Iterable[str]) -> str:
+def weakest(levels: Iterable[str]) -> str:
     """The weakest of some evidence words; the best there is for none."""
-    return min(found, key=rank, default=WORDS[0])
+    return min(levels, key=rank, default=WORDS[0])

@@ -41,8 +41,8 @@ def rows(index: Index, table: str) -> tuple[tuple[str, dict[str, str]], ...]:
 
 def row(index: Index, name: str) -> tuple[tuple[str, ...], dict[str, str]]:
     """One row by its id: the id and its cells, both empty where the matrix has no such row."""
-    found = index.find(name)
-    return ((name,), dict(found.cells)) if isinstance(found, RowRecord) else ((), {})
+    record = index.find(name)
+    return ((name,), dict(record.cells)) if isinstance(record, RowRecord) else ((), {})
 
 
 def attributes(index: Index, component: str, version: str) -> dict[str, str]:

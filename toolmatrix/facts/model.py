@@ -213,24 +213,24 @@ class Matrix:
 
     def copy(self) -> Matrix:
         """The same facts, on which others can be put."""
-        made = Matrix()
-        for name, part in vars(self).items():
-            setattr(made, name, part.copy() if isinstance(part, dict) else part)
-        return made
+        matrix = Matrix()
+        for name, value in vars(self).items():
+            setattr(matrix, name, value.copy() if isinstance(value, dict) else value)
+        return matrix
 
     def code(self) -> dict[str, PackageCode]:
         """The code of each component of which a table lists it."""
-        found: dict[str, PackageCode] = {}
+        by_component: dict[str, PackageCode] = {}
         # By id, so that of two rows about one component the same one counts in whatever order files were read.
         for _, row in sorted((id, row) for id, row in self.rows.items() if row.lists == CODE_LIST):
             cells = dict(row.cells)
-            against = [one.strip() for one in cells.get("against", "").split(";")]
-            found[cells["component"]] = PackageCode(
+            against = [name.strip() for name in cells.get("against", "").split(";")]
+            by_component[cells["component"]] = PackageCode(
                 code=cells["kind"], against=tuple(filter(None, against))
             )
-        return found
+        return by_component
 
-    def put(self, layer: Matrix) -> None:
+    def overlay(self, layer: Matrix) -> None:
         """Put the facts of a later layer on top: what has the same id is replaced with all that it said."""
         self.sources |= layer.sources
         self.channels |= layer.channels
@@ -250,12 +250,12 @@ class Matrix:
     def offer(self, release: Release, sources: Mapping[str, FactSource]) -> None:
         """Record a release; of the same one from two places the better known stays."""
 
-        def standing(one: Release) -> tuple[int, int, str]:
+        def preference(candidate: Release) -> tuple[int, int, str]:
             # Best evidence first, then the one read later, then the smaller id.
-            read = int(sources[one.source].read.replace("-", ""))
-            return -words.rank(one.evidence), -read, one.id
+            read = int(sources[candidate.source].read.replace("-", ""))
+            return -words.rank(candidate.evidence), -read, candidate.id
 
         name = release.component, release.version
-        held = self.releases.get(name)
-        if held is None or standing(release) < standing(held):
+        known = self.releases.get(name)
+        if known is None or preference(release) < preference(known):
             self.releases[name] = release

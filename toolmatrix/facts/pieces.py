@@ -44,9 +44,9 @@ class LocatedStr(str):
 
     @classmethod
     def at(cls, node: YamlNode, text: str) -> LocatedStr:
-        made = cls(text)
-        made.node = node
-        return made
+        located = cls(text)
+        located.node = node
+        return located
 
 
 class Provenance(Value):
@@ -146,7 +146,7 @@ def stands_for(
     fields: Mapping[str, YamlNode], rules: Mapping[str, InheritanceRule]
 ) -> tuple[str, ...]:
     """The rules of the key `stands-for`."""
-    return tuple(known_rule(part, rules) for part in several(fields, "stands-for"))
+    return tuple(known_rule(entry, rules) for entry in several(fields, "stands-for"))
 
 
 def known_rule(node: YamlNode, rules: Mapping[str, InheritanceRule]) -> str:
@@ -202,8 +202,8 @@ def conditions(node: YamlNode | None, components: Mapping[str, Component]) -> Co
     if node is None:
         return ()
     return tuple(
-        (name, selector(known_component(node.key(name), components), part))
-        for name, part in node.mapping("conditions").items()
+        (name, selector(known_component(node.key(name), components), entry))
+        for name, entry in node.mapping("conditions").items()
     )
 
 
@@ -232,7 +232,7 @@ class Recorder:
         self.below = below
         self.known = below.sources | layer.sources
         self.components = below.components
-        self.places = {name: place for place, name in enumerate(below.components)}
+        self.positions = {name: position for position, name in enumerate(below.components)}
         self.rules = below.rules
         self.variants: list[YamlNode] = []
         """Tables of variants: they are read last, as their rows name releases that other tables define."""

@@ -116,18 +116,18 @@ class BindingGroup(NamedTuple):
         """The components it speaks about."""
         return self.alternatives or (self.component,)
 
-    def binding(self, place: int) -> Binding:
+    def binding(self, index: int) -> Binding:
         """The one at a place."""
         _, kind, conditions, component, alternatives, evidence, masks, alloweds, cites = self
-        columns = masks[place], conditions, component, alloweds[place], alternatives
-        return Binding._make((kind, *columns, evidence, cites[place]))
+        columns = masks[index], conditions, component, alloweds[index], alternatives
+        return Binding._make((kind, *columns, evidence, cites[index]))
 
     def of(self, releases: int) -> list[Binding]:
         """The bindings of a mask of subject releases."""
         _, kind, conditions, component, alternatives, evidence, masks, alloweds, cites = self
-        made = Binding._make
+        make = Binding._make
         return [
-            made((kind, mask, conditions, component, allowed, alternatives, evidence, cite))
+            make((kind, mask, conditions, component, allowed, alternatives, evidence, cite))
             for mask, allowed, cite in zip(masks, alloweds, cites, strict=True)
             if mask & releases
         ]
@@ -180,12 +180,12 @@ class CitedClaim(NamedTuple):
     evidence: str
     rules: Sequence[str]
 
-    def covers(self, place: int) -> bool:
+    def covers(self, position: int) -> bool:
         """True if the claim speaks of the release with this bit; ranges are first, last, first, last, ..."""
         # The first end that is not below the place: it is a last (the place lies inside), or it is the place itself.
         for before, end in enumerate(self.ranges):
-            if end >= place:
-                return before % 2 == 1 or end == place
+            if end >= position:
+                return before % 2 == 1 or end == position
         return False
 
     @property

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SLACK = 600
 # Indexes in a cache that are with files on top, one for each set that somebody works with, and as many without, which
 # those must not push out: some 34 MB each. As many models, of 12 MB.
-_KEPT = 4
+_MAX_INDEXES = 4
 _WITH, _WITHOUT = "index-with-", "index-"
 
 
@@ -71,9 +71,9 @@ def _is_current(index: Index, root: str) -> bool:
     try:
         latest = os.stat(os.path.join(index.path, HEADER)).st_mtime + _SLACK
         for name, (size, time) in files.items():
-            found = os.stat(below + name)
-            if found.st_size != size or (
-                found.st_mtime_ns != time if time else found.st_mtime > latest
+            status = os.stat(below + name)
+            if status.st_size != size or (
+                status.st_mtime_ns != time if time else status.st_mtime > latest
             ):
                 return False
     except OSError:
@@ -107,10 +107,10 @@ def _name(paths: Sequence[str]) -> str:
 def _states(names: Iterable[str]) -> States:
     # Nothing where one is missing: then there is no state that an index could be of.
     try:
-        found = {os.path.abspath(name): os.stat(name) for name in names}
+        stats = {os.path.abspath(name): os.stat(name) for name in names}
     except OSError:
         return {}
-    return {name: (state.st_size, state.st_mtime_ns) for name, state in found.items()}
+    return {name: (state.st_size, state.st_mtime_ns) for name, state in stats.items()}
 
 
 def _rebuild(paths: Sequence[str], cached: str) -> Index:
@@ -121,11 +121,11 @@ def _rebuild(paths: Sequence[str], cached: str) -> Index:
     except MatrixError:
         # What is wrong, and where, is for `load` to say, which checks more before it looks at the list.
         before = {}
-    made = build(paths, before, os.path.dirname(cached))
+    files = build(paths, before, os.path.dirname(cached))
     # Files that changed meanwhile make an index of neither state.
     if cached and before and before == _states(before):
-        _keep(cached, made)
-    return Index(cached, in_memory(made))
+        _keep(cached, files)
+    return Index(cached, in_memory(files))
 
 
 def build(paths: Sequence[str], files: States | None = None, cache: str = "") -> dict[str, bytes]:
@@ -234,7 +234,7 @@ def _remove_superseded(path: str) -> None:
             # After a clock was set back the newest would seem to be the oldest.
             if _kind(entry.name) == kind and entry.path != path
         )
-    for _, superseded in old[: 1 - _KEPT]:
+    for _, superseded in old[: 1 - _MAX_INDEXES]:
         # An index of format 9 and before was one file.
         (rmtree if os.path.isdir(superseded) else os.remove)(superseded)
 

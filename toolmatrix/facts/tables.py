@@ -99,7 +99,9 @@ def table(recorder: Recorder, node: YamlNode) -> None:
         _row(recorder, row, common)
 
 
-def head(recorder: Recorder, fields: Mapping[str, YamlNode], taken: tuple[str, ...]) -> FactTable:
+def head(
+    recorder: Recorder, fields: Mapping[str, YamlNode], reserved: tuple[str, ...]
+) -> FactTable:
     """Read a table without its rows; its columns have none of the names that are `taken`."""
     name = recorder.group(fields)
     key = pieces.known_component(fields["key"], recorder.components).name
@@ -108,10 +110,10 @@ def head(recorder: Recorder, fields: Mapping[str, YamlNode], taken: tuple[str, .
         fields["lists"].fail("products are those of devices", expected="a table with `key: device`")
     columns = fields["columns"]
     for column in columns.mapping("columns"):
-        if column in (key, *taken):
+        if column in (key, *reserved):
             columns.key(column).fail(
                 "a column has a name that is taken",
-                expected=f"another name than {', '.join((key, *taken))}",
+                expected=f"another name than {', '.join((key, *reserved))}",
                 help="say which component it speaks about with `component:`",
             )
     return FactTable(
@@ -121,10 +123,10 @@ def head(recorder: Recorder, fields: Mapping[str, YamlNode], taken: tuple[str, .
         origin=pieces.Provenance.read(fields, recorder.known),
         columns={
             column: tuple(
-                _column(recorder, columns.key(column), meaning, place)
-                for place, meaning in enumerate(part.several())
+                _column(recorder, columns.key(column), meaning, index)
+                for index, meaning in enumerate(meanings.several())
             )
-            for column, part in columns.mapping("columns").items()
+            for column, meanings in columns.mapping("columns").items()
         },
         context=pieces.conditions(fields.get("context"), recorder.components),
         rules=pieces.stands_for(fields, recorder.rules),
@@ -153,19 +155,19 @@ def _requirements(node: YamlNode, table: str, component: Component) -> ReadRequi
     )
 
 
-def _column(recorder: Recorder, named: YamlNode, node: YamlNode, place: int) -> Column:
-    name = named.string("a column")
+def _column(recorder: Recorder, key: YamlNode, node: YamlNode, index: int) -> Column:
+    name = key.string("a column")
     fields = node.only(f"column `{name}`", _COLUMN, ("as",))
     kind = fields["as"].choice("as", KINDS)
     component = pieces.text(fields, "component", name)
     # An attribute is kept and shown, and speaks of no component.
     if kind != "attribute":
-        pieces.known_component(fields.get("component", named), recorder.components)
+        pieces.known_component(fields.get("component", key), recorder.components)
     rule = pieces.rule(fields, recorder.rules)
     return Column(
         name=name,
         # A column may mean several things, each a claim: the first has the plain id, which must not change.
-        mark=f"@{rule or kind}" if place else "",
+        mark=f"@{rule or kind}" if index else "",
         kind=kind,
         component=component,
         topic=pieces.text(fields, "topic", name),
@@ -190,8 +192,8 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable) -> None:
     name = pieces.identity(fields, f"{table.id}/{subject}")
     row = PrintedRow(recorder, table, node, fields, name, subject)
     if table.defines:
-        told = row.attributes()
-        recorder.release(component, fields[table.key], name, row.origin, fields, told)
+        attributes = row.attributes()
+        recorder.release(component, fields[table.key], name, row.origin, fields, attributes)
     if table.lists == SUPPORT:
         _end(node, fields)
     if table.lists == BREAKS:
@@ -201,13 +203,13 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable) -> None:
 
 def _end(node: YamlNode, fields: Mapping[str, YamlNode]) -> None:
     """Fail unless a row says one of the two: when support ends, or a day by which it had."""
-    told = [fields[name] for name in _ENDS if name in fields]
-    if len(told) != 1:
+    ends = [fields[name] for name in _ENDS if name in fields]
+    if len(ends) != 1:
         node.fail("a row of ends of support says when", expected=f"one of {', '.join(_ENDS)}")
-    day = told[0].string("a day or a month")
+    day = ends[0].string("a day or a month")
     # Many sources name a month alone.
     if not _DAY.fullmatch(day):
-        told[0].fail("this is no day and no month", expected="YYYY-MM-DD or YYYY-MM", found=day)
+        ends[0].fail("this is no day and no month", expected="YYYY-MM-DD or YYYY-MM", found=day)
 
 
 def _break(node: YamlNode, fields: Mapping[str, YamlNode], component: Component) -> None:
@@ -266,15 +268,15 @@ class PrintedRow:
 
     def _cells(self) -> tuple[tuple[str, str], ...]:
         # The order in a file says nothing: the key comes first, then the columns in the order of their components.
-        places, table = self.recorder.places, self.table
+        positions, table = self.recorder.positions, self.table
 
-        def place(name: str) -> tuple[bool, int, str]:
+        def sort_key(name: str) -> tuple[bool, int, str]:
             meanings = table.columns.get(name)
             component = meanings[0].component if meanings else name
-            return name != table.key, places.get(component, len(places)), name
+            return name != table.key, positions.get(component, len(positions)), name
 
-        shown = sorted((name for name in self.fields if name not in ROW), key=place)
-        return tuple((name, pieces.printed(self.fields[name])) for name in shown)
+        names = sorted((name for name in self.fields if name not in ROW), key=sort_key)
+        return tuple((name, pieces.printed(self.fields[name])) for name in names)
 
     def attributes(self) -> dict[str, str]:
         """The attributes that the row gives its subject, by column; they are not claims."""
@@ -298,27 +300,31 @@ class PrintedRow:
                     self.recorder.claim(claim if decides else claim.replace(decides=False))
 
     def _cell(self, node: YamlNode, column: Column, when: Conditions) -> Iterator[Claim]:
-        parts = node.several()
+        alternatives = node.several()
         # Two that always hold would cut each other down, and which one was meant nobody could tell.
-        unconditional = [part for part in parts if part.fields is None or "when" not in part.fields]
+        unconditional = [
+            alternative
+            for alternative in alternatives
+            if alternative.fields is None or "when" not in alternative.fields
+        ]
         if len(unconditional) > 1:
             unconditional[1].fail(
                 "two parts of a cell hold at the same time",
                 expected="`{is: SELECTOR, when: {...}}`",
                 help="alternatives are one selector, separated by spaces",
             )
-        for place, part in enumerate(parts):
-            suffix = f".{place + 1}" if len(parts) > 1 else ""
-            made = self._claim(part, column, when, suffix)
+        for index, alternative in enumerate(alternatives):
+            suffix = f".{index + 1}" if len(alternatives) > 1 else ""
+            claim = self._claim(alternative, column, when, suffix)
             # Code that is compiled where it runs needs a toolkit that knows the device by name.
-            if made.kind == "names":
-                made = made.replace(kind="limits", by_toolkit=True)
+            if claim.kind == "names":
+                claim = claim.replace(kind="limits", by_toolkit=True)
             # What is inside an image or a build binds whoever chooses it, and ranks its parts as a tested row does.
-            if made.kind == "carries":
-                yield made.replace(kind="requires")
-                yield made.replace(id=f"{made.id}+tested", kind="tested", carried=True)
+            if claim.kind == "carries":
+                yield claim.replace(kind="requires")
+                yield claim.replace(id=f"{claim.id}+tested", kind="tested", carried=True)
             else:
-                yield made
+                yield claim
 
     def _claim(self, node: YamlNode, column: Column, when: Conditions, suffix: str) -> Claim:
         components = self.recorder.components

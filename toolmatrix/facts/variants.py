@@ -67,8 +67,8 @@ def channel(recorder: Recorder, node: YamlNode) -> None:
     identity = recorder.group(fields)
     origin = pieces.Provenance.read(fields, recorder.known)
     lines: dict[str, str] = {}
-    for accelerator, part in fields["lines"].mapping("lines").items():
-        for item in part.sequence("lines of an accelerator"):
+    for accelerator, entries in fields["lines"].mapping("lines").items():
+        for item in entries.sequence("lines of an accelerator"):
             lines[item.string("a line")] = accelerator
     recorder.layer.channels[identity] = Channel(
         name=identity,
@@ -127,13 +127,13 @@ def table(recorder: Recorder, node: YamlNode) -> None:
     scale = Scale(of.scheme, sort(of.scheme, released))
     usual = pieces.text(fields, "install", f"{of.name}=={{release}}")
     matched = tuple(
-        pieces.known_component(part, recorder.components).name
-        for part in pieces.several(fields, "matches")
+        pieces.known_component(entry, recorder.components).name
+        for entry in pieces.several(fields, "matches")
     )
     # A build beside another one runs by archs of its own.
     common = common.replace(by_device=common.by_device or bool(matched))
-    for part in fields["rows"].sequence("rows"):
-        builds = _row(recorder, part, common, scale, usual)
+    for row in fields["rows"].sequence("rows"):
+        builds = _row(recorder, row, common, scale, usual)
         for claim in _belongs(builds, common, matched):
             recorder.claim(claim)
 
@@ -169,7 +169,7 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable, scale: Scale, usu
     def named(releases: str, machines: str) -> str:
         return "/".join([f"{releases}+{line}@{channel.name}", machines, *abi.values()])
 
-    found = tuple(
+    published = tuple(
         _Variant(name=named(release, machine), release=release, machine=machine)
         for release in scale.named(releases)
         for machine in machines
@@ -178,11 +178,11 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable, scale: Scale, usu
     identity = pieces.identity(fields, f"{table.id}/{printed}")
     row = tables.PrintedRow(recorder, table, node, fields, identity, printed)
     decides = pieces.decides(fields)
-    builds = _Builds(row=row, line=line, channel=channel, variants=found, decides=decides)
-    told = row.attributes() | _archs(builds) | abi
-    for release in _releases(builds, pieces.text(fields, "install", usual), told):
+    builds = _Builds(row=row, line=line, channel=channel, variants=published, decides=decides)
+    attributes = row.attributes() | _archs(builds) | abi
+    for release in _releases(builds, pieces.text(fields, "install", usual), attributes):
         recorder.offer(release)
-    row.claims((name(table.key), " ".join(variant.name for variant in found)))
+    row.claims((name(table.key), " ".join(variant.name for variant in published)))
     return builds
 
 
@@ -203,10 +203,12 @@ def _archs(builds: _Builds) -> dict[str, str]:
     return {"archs": ""}
 
 
-def _releases(builds: _Builds, install: str, told: Mapping[str, str]) -> Iterator[Release]:
+def _releases(builds: _Builds, install: str, attributes: Mapping[str, str]) -> Iterator[Release]:
     # The default channel is preferred, then the newest line.
     channel, row = builds.channel, builds.row
-    lines = [line for line, held in channel.lines.items() if held == builds.accelerator]
+    lines = [
+        line for line, accelerator in channel.lines.items() if accelerator == builds.accelerator
+    ]
     rank = _ABOVE_LINES * channel.default + lines.index(builds.line)
     component = name(row.table.key)
     for variant in builds.variants:
@@ -217,21 +219,21 @@ def _releases(builds: _Builds, install: str, told: Mapping[str, str]) -> Iterato
                 found=f"`{variant.name}`",
                 help="join the two rows, or tell the builds apart by `abi:`",
             )
-        filled = {"release": variant.release, "line": builds.line, "machine": variant.machine}
+        values = {"release": variant.release, "line": builds.line, "machine": variant.machine}
         own = {
             "release": variant.release,
             "line": builds.line,
             "channel": channel.name,
             "machine": variant.machine,
             "accelerator": builds.accelerator,
-            "install": _filled(install, filled),
+            "install": _filled(install, values),
         }
         yield Release(
             component=component,
             version=variant.name,
             id=row.id,
             rank=rank,
-            attributes={**told, **own},
+            attributes={**attributes, **own},
             node=row.node,
             **row.origin.as_dict("source", "evidence", "where"),
         )
@@ -269,8 +271,8 @@ def _belongs(builds: _Builds, table: FactTable, matched: tuple[str, ...]) -> Ite
         groups: dict[str, list[str]] = {}
         for variant in builds.variants:
             groups.setdefault(getattr(variant, mark), []).append(variant.name)
-        for place, (value, names) in enumerate(groups.items()):
-            suffix = f".{place + 1}" if len(groups) > 1 else ""
+        for index, (value, names) in enumerate(groups.items()):
+            suffix = f".{index + 1}" if len(groups) > 1 else ""
             selector = _alone([value]) if mark == "release" else value
             yield claim(mark + suffix, names, kind, component, selector)
     every = [variant.name for variant in builds.variants]
@@ -314,8 +316,10 @@ def _record_archs(recorder: Recorder, holding: list[Claim], builds: list[Release
             build = by_name[version]
             if build.attributes["archs"] == tables.UNKNOWN != claim.evidence:
                 partly = {"at-least": "true"} if claim.least else {}
-                told = {**build.attributes, "archs": str(claim.selector), **partly}
-                recorder.layer.releases[build.component, version] = build.replace(attributes=told)
+                attributes = {**build.attributes, "archs": str(claim.selector), **partly}
+                recorder.layer.releases[build.component, version] = build.replace(
+                    attributes=attributes
+                )
 
 
 def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Claim]:
@@ -331,7 +335,7 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
         ),
     )
 
-    def claim(mark: str, releases: list[str], machine: str = "", **told: Any) -> Claim:
+    def claim(mark: str, releases: list[str], machine: str = "", **fields: Any) -> Claim:
         narrower = (("machine", machine),) if machine else ()
         common = {"kind": "limits", "selector": "*", "topic": "variant", **origin.as_dict()}
         return Claim(
@@ -339,7 +343,7 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
             row=identity,
             when=((of, _alone(releases)), ("from", "wheel"), *narrower),
             node=first.node,
-            **(common | told),
+            **(common | fields),
         )
 
     covered = {build.attributes["release"] for build in builds}
@@ -347,7 +351,11 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
     known = [release for release in releases if release in covered]
     unread = [release for release in releases if release not in covered]
     # What a channel that was not read publishes for is no accelerator without builds.
-    read = {one for build in builds for one in _computing(build.attributes["accelerator"])}
+    read = {
+        accelerator
+        for build in builds
+        for accelerator in _computing(build.attributes["accelerator"])
+    }
     unseen = {
         accelerator: channel
         for channel in recorder.channels.values()
@@ -355,13 +363,13 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
         for accelerator in channel.lines.values()
         if accelerator not in read
     }
-    seen = (("accelerator", " ".join(sorted(read))),) if unseen else ()
+    condition = (("accelerator", " ".join(sorted(read))),) if unseen else ()
     needs = claim("needs", known, kind="needs", component=name(of), alternatives=(name(of),))
-    yield needs.replace(when=(*needs.when, *seen))
+    yield needs.replace(when=(*needs.when, *condition))
     published = sorted(_published(builds).items())
-    for place, ((component, selector, machine), releases) in enumerate(published):
+    for index, ((component, selector, machine), releases) in enumerate(published):
         yield claim(
-            f"{component}.{place + 1}",
+            f"{component}.{index + 1}",
             releases,
             machine,
             component=component,
@@ -380,9 +388,9 @@ def _published(builds: list[Release]) -> dict[tuple[str, str, str], list[str]]:
     # Releases by the machines they have builds for, and for each machine by what those compute on.
     offered: dict[str, dict[str, set[str]]] = {}
     for build in builds:
-        told = build.attributes
-        by_machine = offered.setdefault(told["release"], {})
-        by_machine.setdefault(told["machine"], set()).update(
+        attributes = build.attributes
+        by_machine = offered.setdefault(attributes["release"], {})
+        by_machine.setdefault(attributes["machine"], set()).update(
             _computing(build.attributes["accelerator"])
         )
     same: dict[tuple[str, str, str], list[str]] = {}
