@@ -115,7 +115,7 @@ def opened(location: str, size: int = SIZE) -> DocumentStore:
         raise UsageError(
             "a store that is not a folder needs fsspec",
             found=f"`{location}`",
-            help="install it: `pip install 'toolmatrix[fsspec]'`, and what its page names for this kind of place",
+            help="run `pip install 'toolmatrix[fsspec]'` and install the fsspec driver for this URL",
         ) from None
     try:
         system, root = fsspec.core.url_to_fs(location)
@@ -133,7 +133,7 @@ def _folder(location: str) -> str:
     if folder != location and not os.path.isabs(folder):
         raise UsageError(
             "the store is not a folder or a supported URL",
-            expected=f"a folder of this machine, `{_FILE}/...`",
+            expected=f"a folder on this machine, `{_FILE}/...`",
             found=f"`{location}`",
         )
     return "" if "://" in folder else folder
@@ -148,7 +148,7 @@ def hindrance(location: str) -> str:
         _make(folder)
     except OSError as error:
         return error.strerror or str(error)
-    return "" if os.access(folder, os.W_OK | os.X_OK) else "it cannot be written"
+    return "" if os.access(folder, os.W_OK | os.X_OK) else "it is not writable"
 
 
 def _make(folder: str) -> None:

@@ -107,7 +107,7 @@ class BoundedRetry(Retry):
             raise OutOfBounds(
                 "is busy",
                 f"to be answered within {LONGEST_PAUSE:.0f} seconds",
-                f"it asks to come back in {seconds:.0f}",
+                f"it asks for a retry in {seconds:.0f}",
             )
         return seconds
 
@@ -244,8 +244,8 @@ class Client:
         if user or not host or address.scheme not in ("https", *(("http",) if plain else ())):
             with self.failures(by):
                 raise OutOfBounds(
-                    "sends on to an address that is not followed",
-                    "`https://HOST/...`; `http://` only from and to a host that may be asked so",
+                    "redirects to an address that is not allowed",
+                    "`https://HOST/...`; `http://` only between hosts that allow it",
                     f"`{address.scheme}://{host}`" if address.scheme else "no address",
                 )
         return url
@@ -332,10 +332,10 @@ def is_within(name: str, network: str) -> bool:
 _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
     (ssl.SSLCertVerificationError, "its certificate is not trusted: {}"),
     (ssl.SSLError, "TLS fails: {}"),
-    (exceptions.NameResolutionError, "its name is not known"),
+    (exceptions.NameResolutionError, "its host name is unknown"),
     # Before the timeouts, of which urllib3 makes every connection that fails one.
     (ConnectionRefusedError, "{}"),
-    (exceptions.ConnectTimeoutError, "it takes no connection"),
+    (exceptions.ConnectTimeoutError, "it accepts no connection"),
     ((exceptions.TimeoutError, TimeoutError), "it stopped answering"),
     (exceptions.IncompleteRead, "it ended early"),
     (OSError, "{}"),

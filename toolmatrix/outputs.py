@@ -122,10 +122,10 @@ class KeptLines:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
             raise OutputError(
-                "cannot keep the results",
+                "cannot save the results",
                 where=Position(self.path),
-                found="another run keeps its own there",
-                help="wait for that one, or name a file for each: `toolmatrix merge` takes several",
+                found="another run is writing to it",
+                help="wait for it, or give each run its own file: `toolmatrix merge` joins them",
             ) from None
         except OSError:
             # Not every file system has locks.
@@ -165,7 +165,7 @@ class KeptLines:
 
     def _refuse(self, line_number: int) -> NoReturn:
         raise UsageError(
-            "this is not a file of results",
+            "not a file of results",
             where=Position(self.path, line_number),
             expected=f"lines of `{self.schema}`",
             help="name a file that `--resume` wrote, or a new one",
@@ -194,8 +194,8 @@ class KeptLines:
         self.whole += len(line)
 
     def _keeping(self) -> AbstractContextManager[None]:
-        help = "what is there stays: make room and run it again, or name a file elsewhere"
-        return os_errors_as("cannot keep the results", self.path, help)
+        help = "earlier results are kept: free disk space and run it again, or name another file"
+        return os_errors_as("cannot save the results", self.path, help)
 
     def __exit__(self, *_: object) -> None:
         if self.file is not None:

@@ -229,7 +229,7 @@ def test_a_damaged_file_is_one_error_that_names_it(home: Home) -> None:
         store.open_index((), home.env).component("gcc")
     assert said(caught.value) == (
         f"{file}: the compiled matrix is damaged or from another version; expected {FORMAT}; found ; "
-        "run the command again; where that fails as well, remove the folder of this file"
+        "run the command again; if that fails too, remove the folder of this file"
     )
 
 

@@ -410,7 +410,7 @@ def _used(job: Job) -> None:
         if not any(address.startswith(new) for address in fetched):
             raise UsageError(
                 f"no address of these files begins with `{old}`",
-                expected="a beginning of "
+                expected="a prefix of "
                 + (", ".join(sorted(fetched)) or "an address; the files have none"),
                 found=f"`--mirror {old}=...`",
             )

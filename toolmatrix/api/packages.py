@@ -33,8 +33,8 @@ class PackagesKept(Value):
         if not self.lost:
             return ""
         return (
-            f"the packages of {listing(self.lost)} were those of another answer and are left out: "
-            "`toolmatrix lock --packages` asks for them"
+            f"the packages of {listing(self.lost)} belong to another answer and are left out: "
+            "`toolmatrix lock --packages` resolves them again"
         )
 
 

@@ -136,7 +136,7 @@ def _index(data: bytes) -> Index:
     ):
         raise MatrixError(
             "the bytes of the matrix are damaged or from another version",
-            expected="what `OpenMatrix.to_bytes()` of this version makes",
+            expected="bytes from `OpenMatrix.to_bytes()` of this version",
             found=f"{len(data)} bytes",
         ) from None
 
@@ -216,7 +216,7 @@ def with_online_packages(
         return opened
     caller().note(
         f"harvested {listing(packages.packages)} just now, unreviewed ({packages.effort}): "
-        f"`--matrix {packages.path}` asks the same without the index"
+        f"`--matrix {packages.path}` gives the same answer without the index"
     )
     # A matrix of bytes has no files that another could be put upon.
     if open_matrix(opened.paths).digest != opened.digest:

@@ -469,7 +469,7 @@ def ask(call: DriverCall, index: Callable[[], Index], wanted: Wanted) -> Stages:
         raise failure or ToolMissing(
             f"`{dry.program}` printed no command",
             found=dry.text.strip(),
-            help="leave out flags that make the driver do something else than compile",
+            help="remove flags that make the driver do anything but compile",
         )
     return stages
 

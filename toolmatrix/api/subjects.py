@@ -104,7 +104,7 @@ def listed_subjects(lists: Iterable[Path]) -> list[str]:
     if names and not subjects:
         raise UsageError(
             "no subjects found",
-            expected="subjects such as `archive:image.tar`, one a line, or a manifest with images",
+            expected="subjects such as `archive:image.tar`, one per line, or a manifest with images",
             found=", ".join(f"`{name}`" for name in names),
         )
     return list(subjects)

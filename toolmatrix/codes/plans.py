@@ -310,7 +310,7 @@ class DeviceFinding(PlanFinding):
     def later(self) -> str:
         """The condition of code that no device link has taken."""
         # `expected` is set for relocatable code alone: no driver loads that before a device link.
-        return ", once a device link has taken it" if self.expected else ""
+        return " after a device link" if self.expected else ""
 
     @property
     def reasons(self) -> str:

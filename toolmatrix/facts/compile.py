@@ -250,7 +250,7 @@ class _Maker:
         )
         node = selector.node if isinstance(selector, LocatedStr) else claim.node
         node.fail(
-            f"`{claim.id}` names a version of {component} that nobody released",
+            f"`{claim.id}` names a version of {component} that was never released",
             expected=f"a known release of {component}" + (f", such as {near[0]}" if near else ""),
             found=f"`{selector}`",
             help="correct it, add the release with its source, or say `unreleased: true`",

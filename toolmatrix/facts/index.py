@@ -125,7 +125,7 @@ class Index:
             "the compiled matrix is damaged or from another version",
             where=Position(os.path.join(self.path, name)),
             expected=FORMAT,
-            help="run the command again; where that fails as well, remove the folder of this file"
+            help="run the command again; if that fails too, remove the folder of this file"
             if self.path
             else "",
         )

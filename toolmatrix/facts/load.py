@@ -129,7 +129,7 @@ def _components(node: YamlNode, below: Mapping[str, Component]) -> dict[str, Com
                 f"the scheme of `{name}` cannot be changed",
                 expected=f"`scheme: {below[name].scheme}`",
                 found=f"`scheme: {components[name].scheme}`",
-                help="what was said of its releases would not be readable any more",
+                help="facts about its releases would become unreadable",
             )
     for name in node.mapping("components"):
         _check_under(node.key(name), {**below, **components})
@@ -144,7 +144,7 @@ def _component(named: YamlNode, node: YamlNode) -> Component:
         named.fail(
             "a component name must be lower case",
             expected="a-z, 0-9, `-`, `.`, `_`",
-            help="rename it; `title:` is what people see",
+            help="rename it; `title:` is the name on display",
         )
     component = Component(
         name=name,
@@ -165,7 +165,7 @@ def _component(named: YamlNode, node: YamlNode) -> Component:
         pieces.selector(component, fields["grid"])
     if "major" in fields and (component.scheme == "names" or component.major < 1):
         fields["major"].fail(
-            "a major is the first numbers of a version",
+            "a component without version numbers has no `major`",
             expected="1 or more, of a component whose releases are versions",
         )
     return component
@@ -178,7 +178,7 @@ def _check_under(key: YamlNode, components: Mapping[str, Component]) -> None:
     while component.under:
         if component.under not in components or component.under in chain:
             key.fail(
-                "a component stands under itself or under one that is not there",
+                "a component is under itself or under an unknown component",
                 expected="the name of another component",
                 found=" under ".join([*chain, component.under]),
                 help="correct `under:`",

@@ -123,7 +123,7 @@ def decides(fields: Mapping[str, YamlNode]) -> bool:
     decisive = flag(fields, "decides", default=True)
     if not decisive and "note" not in fields:
         fields["decides"].fail(
-            "what does not decide needs a reason",
+            "a fact with `decides: false` needs a reason",
             expected="`note:` beside it",
             found="no such key",
         )
@@ -328,7 +328,7 @@ def date(node: YamlNode, what: str) -> str:
 
 def _twice(node: YamlNode, name: str) -> None:
     node.fail(
-        "an id stands twice",
+        "an id is used twice",
         expected="each id once",
         found=f"`{name}`",
         help="give one of the two another `id:`",

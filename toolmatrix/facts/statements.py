@@ -119,7 +119,7 @@ def data(recorder: Recorder, node: YamlNode) -> None:
     lists = pieces.choice(fields, "lists", (CODE_LIST,))
     if lists and tuple(columns[: len(_CODE)]) != _CODE:
         fields["columns"].fail(
-            "a list of code has other columns",
+            "a list of code has the wrong columns",
             expected=", ".join(_CODE),
             found=", ".join(columns) or "none",
         )

@@ -107,14 +107,14 @@ def head(
     key = pieces.known_component(fields["key"], recorder.components).name
     lists = pieces.choice(fields, "lists", LISTS)
     if lists == PRODUCTS and key != "device":
-        fields["lists"].fail("products are those of devices", expected="a table with `key: device`")
+        fields["lists"].fail("only devices have products", expected="a table with `key: device`")
     columns = fields["columns"]
     for column in columns.mapping("columns"):
         if column in (key, *reserved):
             columns.key(column).fail(
-                "a column has a name that is taken",
+                "a column has a reserved name",
                 expected=f"another name than {', '.join((key, *reserved))}",
-                help="say which component it speaks about with `component:`",
+                help="name its component with `component:`",
             )
     return FactTable(
         id=name,
@@ -142,7 +142,7 @@ def _requirements(node: YamlNode, table: str, component: Component) -> ReadRequi
     for other in others:
         if not _PACKAGE.fullmatch(other.string("a package")):
             other.fail(
-                "this is no name of a package",
+                "not the name of a package",
                 expected="its normalized name (PEP 503): a-z, 0-9 and `-`",
             )
     unread = fields.get("unread")
@@ -205,11 +205,11 @@ def _end(node: YamlNode, fields: Mapping[str, YamlNode]) -> None:
     """Fail unless a row says one of the two: when support ends, or a day by which it had."""
     ends = [fields[name] for name in _ENDS if name in fields]
     if len(ends) != 1:
-        node.fail("a row of ends of support says when", expected=f"one of {', '.join(_ENDS)}")
+        node.fail("a row of ends of support needs one date", expected=f"one of {', '.join(_ENDS)}")
     day = ends[0].string("a day or a month")
     # Many sources name a month alone.
     if not _DAY.fullmatch(day):
-        ends[0].fail("this is no day and no month", expected="YYYY-MM-DD or YYYY-MM", found=day)
+        ends[0].fail("not a day or a month", expected="YYYY-MM-DD or YYYY-MM", found=day)
 
 
 def _break(node: YamlNode, fields: Mapping[str, YamlNode], component: Component) -> None:
@@ -218,7 +218,7 @@ def _break(node: YamlNode, fields: Mapping[str, YamlNode], component: Component)
     try:
         versions.key(release.string("a release"))
     except versions.SelectorError as error:
-        release.fail("a row of breaks names one release", expected="a version", found=str(error))
+        release.fail("a row of breaks must name one release", expected="a version", found=str(error))
     for name, expected in (("known", "a day"), ("breaks", "a few words")):
         if name not in fields:
             node.fail(f"a row of breaks has no `{name}`", expected=expected, found="no such key")
@@ -309,7 +309,7 @@ class PrintedRow:
         ]
         if len(unconditional) > 1:
             unconditional[1].fail(
-                "two parts of a cell hold at the same time",
+                "two parts of a cell apply at the same time",
                 expected="`{is: SELECTOR, when: {...}}`",
                 help="alternatives are one selector, separated by spaces",
             )
@@ -361,7 +361,7 @@ def _least(fields: Mapping[str, YamlNode], column: Column) -> bool:
     least = pieces.flag(fields, "at-least")
     if least and column.kind != "limits":
         fields["at-least"].fail(
-            "only what limits can be known in part",
+            "only a limit can be known in part",
             expected="a cell of a column with `as: limits`",
             found=f"`as: {column.kind}`",
         )

@@ -111,7 +111,7 @@ def table(recorder: Recorder, node: YamlNode) -> None:
     fields = node.only("a table", TABLE, required)
     if "requirements-read" in fields:
         fields["requirements-read"].fail(
-            "a table of variants cannot say that requirements were read",
+            "a table of variants cannot have `requirements-read`",
             expected="the key in the table of their releases",
             help="a release has one answer, and builds of it may require different packages",
         )
@@ -119,7 +119,7 @@ def table(recorder: Recorder, node: YamlNode) -> None:
     if not recorder.components[common.key].variants:
         fields["key"].fail(
             f"`{common.key}` has no variants",
-            expected=f"`variants: true` where the component `{common.key}` stands",
+            expected=f"`variants: true` in the definition of `{common.key}`",
             help="a table of variants is about a component that is published in several builds",
         )
     of = recorder.components[common.key]
@@ -148,7 +148,7 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable, scale: Scale, usu
     releases = scale.mask(scale.parse(subject))
     if not releases:
         fields[table.key].fail(
-            f"a row of `{table.id}` names a version of {table.key} that nobody released",
+            f"a row of `{table.id}` names a version of {table.key} that was never released",
             expected=f"known releases of {table.key}",
         )
     known = recorder.channels
@@ -160,7 +160,7 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable, scale: Scale, usu
         "line",
         channel.lines,
         otherwise="one of " + ", ".join(channel.lines),
-        wrong=f"the channel `{channel.name}` carries no such line",
+        wrong=f"the channel `{channel.name}` has no such line",
         help="correct it, or add the line to the channel with its source",
     )
     machines = fields["machine"].string("machine").split()
@@ -196,7 +196,7 @@ def _archs(builds: _Builds) -> dict[str, str]:
     # People ask first what a build for an accelerator runs on: its row says at least that nobody knows.
     if builds.accelerator != "none":
         row.node.fail(
-            f"a row of `{row.table.id}` does not say which codegen archs its build holds",
+            f"a row of `{row.table.id}` does not name the codegen archs of its build",
             expected="a cell of a column about `arch`: their names, or `unknown`",
             found=f"none, for the line {builds.line}",
         )
@@ -214,10 +214,10 @@ def _releases(builds: _Builds, install: str, attributes: Mapping[str, str]) -> I
     for variant in builds.variants:
         if (component, variant.name) in row.recorder.layer.releases:
             row.node.fail(
-                "a variant stands twice",
+                "a variant is listed twice",
                 expected="each release, line, channel and machine once",
                 found=f"`{variant.name}`",
-                help="join the two rows, or tell the builds apart by `abi:`",
+                help="join the two rows, or distinguish the builds by `abi:`",
             )
         values = {"release": variant.release, "line": builds.line, "machine": variant.machine}
         own = {

@@ -62,7 +62,7 @@ class NodeKind(Value):
 MATRIX = NodeKind(
     noun="the matrix file",
     error=MatrixError,
-    help="`toolmatrix rule TM903` tells the shapes of matrix files and where their schemas lie",
+    help="`toolmatrix rule TM903` shows the layout of matrix files and the paths of their schemas",
     missing="check the path given by --matrix, `matrix:` or `files:`",
 )
 
@@ -197,7 +197,7 @@ def parse(data: bytes, label: str, of: NodeKind = MATRIX) -> YamlNode:
     except yaml.reader.ReaderError as error:
         match = yaml.reader.Reader.NON_PRINTABLE.search(text)
         of.fail(
-            f"{of.noun} holds a control character",
+            f"{of.noun} contains a control character",
             _end(label, text[: match.start()]) if match else Position(label),
             expected="printable text",
             found=f"U+{ord(match[0]):04X}" if match else of.quote(str(error)),
@@ -264,7 +264,7 @@ class _Builder:
             self.value(event)
         elif isinstance(event, yaml.DocumentStartEvent) and self.root is not None:
             self.node(event).fail(
-                "one file holds one document", expected="one document", found="`---`"
+                "a file must contain one document", expected="one document", found="`---`"
             )
 
     def node(self, event: yaml.Event) -> YamlNode:
@@ -317,6 +317,6 @@ class _Builder:
         if node.text is None:
             node.fail("a key must be text", expected="text", found="a list or mapping")
         if node.text in fields:
-            node.fail("a key stands twice", expected="each key once", help="keep one of the two")
+            node.fail("a key is used twice", expected="each key once", help="keep one of the two")
         parent.keys[node.text] = node.where
         self.key[-1] = node.text
