@@ -27,7 +27,7 @@ if TYPE_CHECKING:
             """What a file holds; None where it is not there or cannot be read."""
 
         def write(self, name: str, data: bytes) -> None:
-            """Put a file there, whole or not at all; where that cannot be done all goes on without it."""
+            """Write a file, whole or not at all; a failure is ignored."""
 
 
 SIZE = 2048
@@ -40,11 +40,11 @@ _LARGEST = 64 << 20
 _FILE = "file://"
 _SUFFIX, _PARTIAL = ".tmx", ".tmx-part"
 _OWN = re.compile(r"[a-z]+/[0-9a-f]{2}/[0-9a-f]{64}\.tmx|tmp\w{1,20}\.tmx-part")
-# Of a folder that is too full a fifth is emptied, so that it is not gone through again at once.
+# A full folder is reduced to this share, so that it is not scanned again at once.
 _LEFT = 0.8
 # Bytes written between two looks at how full a folder is.
 _BETWEEN = 32 << 20
-# Seconds after which a file that is being written is what somebody left who was killed.
+# Seconds after which a partial file counts as left over from a killed process.
 _STALE = 3600
 
 
@@ -64,7 +64,7 @@ class DocumentStore:
         return body
 
     def put(self, schema: str, kind: str, key: str, body: Mapping[str, Any]) -> None:
-        """Keep a document under a kind and key; nothing where it is too large or cannot be kept."""
+        """Store a document under a kind and key, unless it is too large or the store fails."""
         import zstandard
 
         named = {"schema": schema, "kind": kind, "key": key}
@@ -103,9 +103,9 @@ def _unpacked(data: bytes) -> dict[str, Any] | None:
 
 
 def opened(location: str, size: int = SIZE) -> DocumentStore:
-    """The store in a folder, which is made where it is needed, or at a URL, for which fsspec has to be there.
+    """The store in a folder, which is created when needed, or at a URL, which needs fsspec.
 
-    Raises UsageError for a place that fsspec does not know or cannot open.
+    Raises UsageError for a location that fsspec does not know or cannot open.
     """
     if folder := _folder(location):
         return DocumentStore(FolderFiles(folder, size << 20))
@@ -140,7 +140,7 @@ def _folder(location: str) -> str:
 
 
 def hindrance(location: str) -> str:
-    """Why nothing can be kept in a folder; empty where it can, and for a URL, of which only its driver knows."""
+    """Why a folder cannot be used as a store; empty where it can, and for a URL, which only its driver can check."""
     folder = _folder(location)
     if not folder:
         return ""
@@ -163,7 +163,7 @@ def _unblocked(path: str, flags: int) -> int:
 
 
 class FolderFiles:
-    """Files below a folder for this user alone; the ones that were not used longest go where they become too many."""
+    """Files below a folder for this user alone; the least recently used are removed when it is full."""
 
     def __init__(self, folder: str, most: int) -> None:
         self.folder = folder
@@ -179,7 +179,7 @@ class FolderFiles:
                 data = file.read(_LARGEST)
         except OSError:
             return None
-        # Its time tells when it was used last. A store that cannot be written is read all the same.
+        # Its time records the last use. A store that is not writable is read all the same.
         with suppress(OSError):
             os.utime(path)
         return data
@@ -236,7 +236,7 @@ class FolderFiles:
 
 
 class RemoteFiles:
-    """Files at a place of fsspec, which bounds and clears it by its own rules."""
+    """Files at an fsspec URL, whose owner bounds and clears it."""
 
     def __init__(self, system: Any, root: str) -> None:
         self.system = system
@@ -252,7 +252,7 @@ class RemoteFiles:
             return None
 
     def write(self, name: str, data: bytes) -> None:
-        """Put a file there. Object stores show it when it is whole, and elsewhere its digest tells that it is not."""
+        """Write a file. Object stores show whole files only; elsewhere the digest reveals a partial one."""
         path = f"{self.root}/{name}"
         try:
             try:

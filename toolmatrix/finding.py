@@ -88,7 +88,7 @@ class VerdictsDocument(TypedDict):
 class InstallMethod(Value):
     """One way to get a framework: its target, whether it is built or installed, and its accelerator.
 
-    Without an accelerator it stands for all that were asked for.
+    Without an accelerator it means every requested one.
     """
 
     target: str
@@ -185,7 +185,7 @@ def merged(findings: Iterable[AnyFinding], *fields: str) -> list[AnyFinding]:
     ]
 
 
-# Each value is made when a template asks for it: most templates want one of them, and naming releases takes time.
+# Values are computed on access: most templates use one of them, and naming releases takes time.
 class _TemplateFields(dict[str, str]):
     def __init__(self, finding: Finding, words: Words | None = None) -> None:
         super().__init__()
@@ -199,7 +199,7 @@ class _TemplateFields(dict[str, str]):
             return named if field == "named" else few(named, _FEW)
         if self.words is not None and field == "in_ways":
             return self.words.ways(finding.ways)
-        # Templates stand in the code; values are put in and never read as templates.
+        # Templates are part of the code; values are never parsed as templates.
         value = getattr(finding, field)
         return quoted(value) if isinstance(value, tuple) else str(value)
 
@@ -305,7 +305,7 @@ def outcome(verdicts: Iterable[Verdict]) -> str:
         return "no"
     # Warnings beside the checks say nothing about what was promised.
     words = {verdict.word for verdict in checks if verdict.kind != EVIDENCE}
-    # Nothing but skips is no yes: nobody looked.
+    # With skips alone nothing was checked: that is no yes.
     return "unknown" if UNKNOWN in words or not words & {PASS, WARN} else "yes"
 
 

@@ -217,7 +217,15 @@ class Client:
                 headers={"User-Agent": "toolmatrix", **headers, **own},
                 body=body,
                 redirect=False,
-                retries=_retries(),
+                # A broken answer may have cost the other side work, so it is asked for once more and not thrice.
+                retries=BoundedRetry(
+                    total=RETRIES,
+                    read=1,
+                    other=1,
+                    status_forcelist=_BUSY,
+                    backoff_factor=BACKOFF,
+                    raise_on_status=False,
+                ),
                 timeout=Timeout(**TIMEOUT),
                 preload_content=False,
                 decode_content=self._decode,
@@ -286,20 +294,8 @@ class Client:
         return known.get(scheme) or self.fallback_proxy
 
 
-def _retries() -> BoundedRetry:
-    # A broken answer may have cost the other side work, so it is asked for once more and not thrice.
-    return BoundedRetry(
-        total=RETRIES,
-        read=1,
-        other=1,
-        status_forcelist=_BUSY,
-        backoff_factor=BACKOFF,
-        raise_on_status=False,
-    )
-
-
 def basic(pair: str) -> str:
-    """The header that lets in who writes this name and password, parted by a colon."""
+    """The `Authorization` header for a `name:password`."""
     return make_headers(basic_auth=pair)["authorization"]
 
 
@@ -345,7 +341,7 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
 
 def reason(error: BaseException) -> str:
     """What one of the errors `BROKEN` says, without addresses."""
-    # The deepest reason of its kind, as the outer ones quote addresses, which may hold what lets in.
+    # The deepest reason of its kind, as the outer ones quote addresses, which may contain credentials.
     chain = causes(error)[::-1]
     origin, message = next(
         (cause, message) for kind, message in _REASONS for cause in chain if isinstance(cause, kind)
@@ -362,7 +358,5 @@ def causes(error: BaseException) -> list[BaseException]:
         chain.append(inner)
         behind = inner.__cause__ or (None if inner.__suppress_context__ else inner.__context__)
         several = (getattr(inner, "reason", None), *inner.args, behind)
-        inner = next(
-            (candidate for candidate in several if isinstance(candidate, BaseException)), None
-        )
+        inner = next((cause for cause in several if isinstance(cause, BaseException)), None)
     return chain

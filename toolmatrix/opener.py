@@ -1,4 +1,4 @@
-"""Files that somebody names: what may block or never end, such as a FIFO or a device, is refused and not opened.
+"""Opens files that users name: whatever may block or never end, such as a FIFO or a device, is refused.
 
 A stream that the program was started with is no name in a file system: `/dev/stdin`, and `/dev/fd/63` as shells write
 `<(command)`, are read to their ends.

@@ -70,7 +70,7 @@ def replace_files(texts: Mapping[str, Iterable[str] | bytes]) -> None:
 
 @contextmanager
 def os_errors_as(message: str, path: str, help: str = "") -> Iterator[None]:
-    """What the system refuses is an OutputError that names the path."""
+    """Turn an OSError into an OutputError that names the path."""
     try:
         yield
     except BrokenPipeError:
@@ -85,8 +85,8 @@ class KeptLines:
     """Documents of one schema that a run keeps as they come, and that the next goes on from; none without a path.
 
     On entry `take` is called with each that is there: it raises KeyError, TypeError, ValueError or AttributeError for
-    one that is none. A line that a killed run left half is cut off; one that another run is writing cannot be told from
-    it, so that a file is of one run at a time. Raises UsageError and OutputError.
+    one that is none. A line that a killed run left half is cut off; one that another run is writing looks the same, so
+    a file belongs to one run at a time. Raises UsageError and OutputError.
     """
 
     def __init__(self, path: str, schema: str, take: Callable[[Any], None]) -> None:
@@ -145,7 +145,7 @@ class KeptLines:
             self._refuse(len(lines) + 1)
         return len(whole)
 
-    # Cut off is the beginning of a document alone: another file may have one line, and no end of it.
+    # Only the beginning of a document may be cut off: another file may have one unfinished line.
     def _is_ours(self, half: bytes) -> bool:
         import json
 
@@ -231,7 +231,7 @@ def _rename(beside: str, path: str) -> None:
 
 
 def _pieces(text: Iterable[str]) -> Iterable[str]:
-    # A text is its letters to whoever goes through it.
+    # Iterating over a string would give its characters.
     return (text,) if isinstance(text, str) else text
 
 
@@ -256,7 +256,7 @@ def _write_beside(path: str, text: Iterable[str] | bytes) -> str:
             if os.path.exists(target):
                 os.chmod(beside, os.stat(target).st_mode & 0o7777)
         except FileExistsError:
-            # It is not ours, so it is not ours to remove.
+            # Another process made it: leave it alone.
             raise
         except BaseException:
             _remove(beside)
@@ -265,10 +265,8 @@ def _write_beside(path: str, text: Iterable[str] | bytes) -> str:
 
 
 def _remove(path: str) -> None:
-    try:
+    with suppress(OSError):
         os.remove(path)
-    except OSError:
-        return
 
 
 def file_digest(path: str) -> str:

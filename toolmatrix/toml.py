@@ -41,9 +41,7 @@ def parse(
         # `Expected '=' after a key (at line 3, column 5)`, or `(at end of document)`; no attribute has the numbers
         # before Python 3.14.
         what, _, rest = str(invalid).partition(" (at ")
-        digits = [
-            int(token) for token in rest.rstrip(")").replace(",", "").split() if token.isdigit()
-        ]
+        digits = list(map(int, re.findall(r"\d+", rest)))
         line, column = digits if len(digits) == 2 else (text.count("\n") + 1, 0)
         raise error(
             f"{named} is not TOML",

@@ -64,7 +64,7 @@ class Value(metaclass=_ValueType):
         def __init__(self, **kwargs):
             kind = type(self)
             values = kind._defaults | kwargs
-            # One comparison of sets of names tells a missing field and an unknown one, of which there is mostly none.
+            # One comparison of sets finds missing and unknown fields, of which there are mostly none.
             if values.keys() != kind._names:
                 missing = [field for field in kind._fields if field not in values]
                 wrong = f"needs {missing[0]!r}" if missing else ""
@@ -80,7 +80,7 @@ class Value(metaclass=_ValueType):
 
         __delattr__ = __setattr__
 
-        # The way of `pickle` by itself calls no constructor, and sets attributes.
+        # By default `pickle` calls no constructor and sets attributes.
         def __reduce__(self):
             return _rebuild, (type(self), self._astuple())
 

@@ -246,7 +246,7 @@ def test_a_major_is_the_first_numbers_of_a_version(
     tmp_path: Path, was: str, now: str, place: str
 ) -> None:
     assert refused(tmp_path, front=FRONT.replace(was, now)).startswith(
-        f"matrix.yaml:{place}: a component without version numbers has no `major`; "
+        f"matrix.yaml:{place}: invalid `major`; "
         "expected 1 or more, of a component whose releases are versions; "
     )
 

@@ -49,7 +49,7 @@ class Resolved(Outcome):
 
     @property
     def request(self) -> tuple[str, ...]:
-        """The words of the command that asks the same."""
+        """The words of the equivalent command."""
         return self.resolution.request.words()
 
     @property
@@ -63,7 +63,7 @@ class Resolved(Outcome):
         by_target: dict[str, dict[str, Choice]] = {}
         for target, choices in self.resolution.targets.items():
             by_component = by_target.setdefault(target, {})
-            # A component that several archs or devices need stands once for each of them.
+            # A component that several archs or devices need is listed once for each of them.
             for choice in choices:
                 by_component.setdefault(choice.component, choice)
         return by_target
@@ -81,7 +81,7 @@ class Resolved(Outcome):
 
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
         """The answer as a tree for each target, with its sources."""
-        # Each form imports what lays it out: who asks for a version alone waits for none.
+        # Each form imports its layout: a caller that needs a version alone pays for none.
         from toolmatrix.report import remarks, tree
 
         further = remarks.lines(remarks.document(self.context, self.resolution))
@@ -100,7 +100,7 @@ class Allowed(Resolved):
 
     def __init__(self, context: RequestContext, resolution: Resolution) -> None:
         super().__init__(context, resolution)
-        # Pairs that nobody tested together.
+        # Pairs that were never tested together.
         self.soft = _untested(resolution)
 
     hint = ""
@@ -142,9 +142,9 @@ class NoAnswer(Outcome):
     ) -> None:
         self.context = context
         self.refusal = refusal
-        # Pairs that nobody tested together.
+        # Pairs that were never tested together.
         self.soft = soft
-        # A repair takes some dozen further solutions: who asks only whether it goes waits for none.
+        # Repairs take some dozen further solutions: they are computed on demand.
         self._cached_repairs: list[Repair] | None = None
 
     @property
@@ -229,11 +229,9 @@ class Explanation(Outcome):
 def resolved(context: RequestContext, request: Request) -> Resolved | NoAnswer:
     """The best answer to a request, or why there is none."""
     answer = resolve(context.index, request)
-    return (
-        NoAnswer(context, answer)
-        if isinstance(answer, Unsatisfiable)
-        else Resolved(context, answer)
-    )
+    if isinstance(answer, Unsatisfiable):
+        return NoAnswer(context, answer)
+    return Resolved(context, answer)
 
 
 def allowed(context: RequestContext, request: Request) -> Allowed | NoAnswer:

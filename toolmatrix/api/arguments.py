@@ -66,16 +66,16 @@ def _is_mapping(value: object) -> bool:
 
 def _elements(value: Any, expected: str, kinds: tuple[type, ...] = (str,)) -> Iterator[Any]:
     # Bytes and mappings are iterable too, and give numbers and keys.
-    if isinstance(value, (bytes, bytearray)) or _is_mapping(value) or not _iterable(value):
+    if (
+        isinstance(value, (bytes, bytearray))
+        or _is_mapping(value)
+        or not hasattr(value, "__iter__")
+    ):
         raise BadValue(expected, _abbreviated(value))
     for element in value:
         if not isinstance(element, kinds):
             raise BadValue(expected, _abbreviated(value))
         yield element
-
-
-def _iterable(value: object) -> bool:
-    return hasattr(value, "__iter__")
 
 
 def _abbreviated(value: object) -> str:
@@ -159,10 +159,9 @@ def _lock_or_path(value: Any) -> Any:
 
 
 _PATH = (str, os.PathLike)
-_TEXT = _instance_of("a string", str)
 _A_PATH = _instance_of("a path", *_PATH)
 _CHECKS: dict[str, Callable[[Any], Any]] = {
-    "str": _TEXT,
+    "str": _instance_of("a string", str),
     "bool": _instance_of("True or False", bool),
     "int": _whole_number,
     "int | None": _optional(_whole_number),
@@ -179,7 +178,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "Lock | None": _optional(_lock),
     "Locked | Lock | Path": _lock_or_path,
 }
-"""What each annotation of a public function stands for."""
+"""The check for each annotation of a public function."""
 _BESIDE = {"with_": "Wanted", "keep": "Path", "matrix": "Matrix"}
 # The options of a request, of which `Fields` has most.
 _OF_REQUEST = {

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from toolmatrix.report.diagnosis import CauseEntry
 
 SCHEMA = "toolmatrix.builds/1"
-# Columns before what is told of a build that failed.
+# Columns before the details of a failed build.
 _LABEL = 8
 
 

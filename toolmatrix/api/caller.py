@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Caller:
-    """A Python program: it has variables and no settings, and is shown nothing beside the result."""
+    """A Python program: it has variables and no settings, and sees nothing but the result."""
 
     stdin: TextIO | None = None
     # True where more than usual is to be shown.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Parts of the work that are worth starting a process for.
 _WORTHWHILE = 4
-# What tells that a process ended at its work, such as one that was killed for its memory: by no class below these.
+# Errors of a process that ended at its work, such as one killed for its memory; exact classes, no subclasses.
 _LOST = (BoundExceeded, ToolmatrixError)
 
 
@@ -113,7 +113,7 @@ class Workers:
         """The results in the order of the parts. Raises ToolmatrixError for an executor that cannot do them."""
         finished: dict[int, WorkResult] = {}
         for index, part in enumerate(self.parts):
-            # Those that are done before their turn are kept: findings stand in one order, whoever was faster.
+            # Results that arrive early wait for their turn, so that findings keep one order.
             with suppress(OSError, StopIteration):
                 while index not in finished:
                     finished |= [next(self.outcomes)]

@@ -297,7 +297,7 @@ class Explorer:
                 "aliases": [
                     alias for alias, of in self.index.header["aliases"].items() if of == name
                 ],
-                # Nobody asks for a build by the name that it has in the index.
+                # Users do not ask for builds by their names in the index.
                 "releases": []
                 if head["variant_of"]
                 else list(reversed(self.index.component(name).versions)),

@@ -168,7 +168,7 @@ class Rendered(dict[str, str]):
     def write(self, folder: str | os.PathLike[str], *, force: bool = False) -> dict[str, bool]:
         """Put the files in a directory, all or none; for each path whether it was written.
 
-        Raises OutputError for a file of somebody else, or one that was edited, unless by `force`.
+        Raises OutputError for a file of another origin or an edited one, unless `force` is set.
         """
         texts, existing, changed = self._compare_with(os.fspath(folder))
         protected = {} if force else _protected(existing, changed)
@@ -191,7 +191,7 @@ class Rendered(dict[str, str]):
             return _report(str(self), self.exit_code)
         written = self.write(self.folder, force=force)
         lines = [
-            f"{'wrote' if written[path] else 'unchanged'} {path}\n" for path in sorted(written)
+            f"{'wrote' if new else 'unchanged'} {path}\n" for path, new in sorted(written.items())
         ]
         leftover = self.left(self.folder) if format == "text" else []
         if leftover:
@@ -240,12 +240,12 @@ class Rendered(dict[str, str]):
     def _compare_with(
         self, folder: str
     ) -> tuple[dict[str, str], dict[str, str | None], dict[str, str]]:
-        """By path in a directory: the texts, what is held there, and the texts that change something."""
-        # The lock names its recipe from where it lies, so that its text depends on the directory.
+        """By path in a directory: the texts, the existing texts, and the texts that change something."""
+        # The lock has the path of its recipe relative to itself, so its text depends on the directory.
         files = {**self, LOCK: self._lock(folder)}
         texts = {os.path.join(folder, name): text for name, text in files.items()}
         existing = {path: _read_rendered(path) for path in texts}
-        # A file that is as it was keeps its time, and an edit is told only where it would be lost.
+        # An unchanged file keeps its time, and an edit is reported only where it would be lost.
         changed = {path: text for path, text in texts.items() if existing[path] != text}
         return texts, existing, changed
 
@@ -263,7 +263,7 @@ def options_of(lock: Lock, path: str, index: Index) -> RenderOptions:
 
 
 def recipe_of(lock: Lock, index: Index) -> str:
-    """The recipe of a lock where nobody names one: that which it was asked for with, or of what it answers.
+    """The default recipe of a lock: that of its request, or else that of its answer.
 
     Raises NoImage where no recipe builds what was requested from source.
     """
@@ -295,9 +295,9 @@ def rules(index: Index, options: RenderOptions) -> Rules:
 def for_images(
     index: Index, wanted: Mapping[str, LockRequest], lock: Lock, say: Callable[[str], object]
 ) -> Lock:
-    """A lock of which `render` makes images without being told a recipe, where that moves nothing requested.
+    """A lock that `render` can use without a recipe option, where that moves nothing requested.
 
-    `say` hears why there is none of an environment.
+    `say` gets the reason where an environment has none.
     """
     environments = dict(lock.environments)
     for name, request in wanted.items():
@@ -428,7 +428,7 @@ def _unpinned(job: Job) -> list[tuple[str, Loose]]:
 
 
 def moved(lock: Lock, path: str, index: Index) -> list[str]:
-    """What to say of a lock that another matrix made: it is rendered from what it holds. Raises LockError."""
+    """Notes about a lock that another matrix made; it is rendered as it is. Raises LockError."""
     # A lock out of a solver holds what its matrix knows.
     own = lock.matrix_digest == index.header["digest"]
     unheard = lock_file.unheard(lock, path, index) if path or not own else []
@@ -462,7 +462,7 @@ def _difference(path: str, existing: str | None, text: str) -> Iterator[str]:
 
 
 def _protected(existing: Mapping[str, str | None], changed: Iterable[str]) -> dict[str, str]:
-    """Of files that would change those that are kept, with the reason: what is not ours, or not as we wrote it."""
+    """The changed files that must not be replaced, with the reason: foreign or edited by hand."""
     reasons = {}
     for path in changed:
         text = existing[path]

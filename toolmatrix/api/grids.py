@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from toolmatrix.api import PLAIN, Outcome, as_json
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.report import grid as report
@@ -48,14 +50,8 @@ def sides(index: Index, rows: str, cols: str, *, several: bool = False) -> tuple
 def wanted(varied: Sequence[str], where: Sequence[str]) -> tuple[str, ...]:
     """The words of the request: the releases of `where`, and every release of what varies besides."""
     # A component that is named without a selector is asked for in every release.
-    named = {_name(text) for text in where}
+    named = {re.split("[=<>~!]", text)[0].strip() for text in where}
     return (*where, *(name for name in varied if name not in named))
-
-
-def _name(text: str) -> str:
-    for operator in "=<>~!":
-        text = text.partition(operator)[0]
-    return text.strip()
 
 
 class ReleaseTable(Outcome):
@@ -91,9 +87,7 @@ class ReleaseTable(Outcome):
 
     def to_json(self) -> report.GridDocument | report.ReleasesDocument:
         """The document `toolmatrix.grid/1`, or `toolmatrix.releases/1` of one component."""
-        if not self.columns:
-            return self.releases()
-        return self.grid()
+        return self.grid() if self.columns else self.releases()
 
     def grid(self) -> report.GridDocument:
         """The document of two components."""
@@ -138,7 +132,16 @@ class Combinations(Outcome):
         varied: Sequence[str],
         where: Sequence[str],
     ) -> None:
-        self.document = _cells(context, request, varied, where)
+        from toolmatrix.solve.pairs import grid_cells
+
+        # A combination may hold on one target and not on another, so each target is solved by itself.
+        per_target = [
+            grid_cells(Assembly(context.index, request.replace(targets=(target,))), target, varied)
+            for target in request.targets
+        ]
+        if not any(cells.consistent or cells.excluded for cells in per_target):
+            raise NothingMatched("no releases to combine", found=" ".join(where))
+        self.document = report.cells_document(context.index, request, varied, per_target)
 
     def text(self, screen: Terminal = PLAIN) -> str:
         """The document, whatever the screen."""
@@ -153,19 +156,3 @@ class Combinations(Outcome):
     def to_json(self) -> report.CellsDocument:
         """The document `toolmatrix.cells/1`."""
         return self.document
-
-
-def _cells(
-    context: RequestContext, request: Request, varied: Sequence[str], where: Sequence[str]
-) -> report.CellsDocument:
-    """The document `toolmatrix.cells/1`: every consistent combination on every target, and what is left out and why."""
-    from toolmatrix.solve.pairs import grid_cells
-
-    # A combination may hold on one target and not on another, so that each target is laid out by itself.
-    per_target = [
-        grid_cells(Assembly(context.index, request.replace(targets=(target,))), target, varied)
-        for target in request.targets
-    ]
-    if not any(cells.consistent or cells.excluded for cells in per_target):
-        raise NothingMatched("no releases to combine", found=" ".join(where))
-    return report.cells_document(context.index, request, varied, per_target)

@@ -55,7 +55,7 @@ def cache(env: Mapping[str, str]) -> str:
 
 @contextmanager
 def locked(folder: str) -> Iterator[None]:
-    """While nobody else harvests into a directory. Raises OutputError, and UsageError where somebody does."""
+    """Hold the harvest lock of a directory. Raises OutputError, and UsageError where another process has it."""
     # Windows has no such module, and what only reads or checks does not lock.
     import fcntl
 
@@ -65,8 +65,8 @@ def locked(folder: str) -> Iterator[None]:
         file = open(path, "w", encoding="utf-8")  # noqa: SIM115 - held open as long as the lock
     with file:
         try:
-            # The system lets go of it with the process, however that ends. The file stays: were it removed, who had
-            # it open already and who makes it anew would both hold a lock.
+            # The system releases it with the process, however that ends. The file stays: if it were removed, a process
+            # that has it open and one that creates it again would both have a lock.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise UsageError(

@@ -99,7 +99,7 @@ class Locked(Printed):
     ) -> None:
         self.index = index
         self.lock = lock
-        # Files of facts that were read for it, without which nobody can ask it again.
+        # Files of facts that were read for it; repeating the request needs them.
         self.harvested = harvested
         # The lock of which it answers the requests again.
         self.renewed = renewed
@@ -166,7 +166,7 @@ class Locked(Printed):
         if note:
             caller().note(note)
         replace_files(facts)
-        # A file that is as it was keeps its time, by which make and others go.
+        # An unchanged file keeps its time, which make and others compare.
         if not same:
             replace_file(lock, text)
         status = "unchanged" if same else "written"
@@ -177,7 +177,7 @@ class Locked(Printed):
 
 
 def harvested_paths(path: str, harvested: Sequence[str]) -> list[str]:
-    """Where harvested files lie beside a lock."""
+    """The paths of harvested files beside a lock."""
     import os.path
 
     return [os.path.join(os.path.dirname(path), os.path.basename(name)) for name in harvested]
@@ -186,7 +186,7 @@ def harvested_paths(path: str, harvested: Sequence[str]) -> list[str]:
 def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
     """The texts of harvested files by their places beside a lock, but for those that are there. Raises OutputError.
 
-    They are called after what is in them, so that what is there is the same.
+    Their names contain the digest of their contents, so an existing file is the same.
     """
     import os.path
 
@@ -201,7 +201,7 @@ def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
 
 
 def _previous(path: str) -> Lock | None:
-    # A lock that is broken may be replaced; a file that never was one is somebody else's.
+    # A broken lock may be replaced; a file that never was a lock must not be.
     try:
         return lock_file.read(path)
     except LockError:
@@ -241,7 +241,7 @@ def counted(lock: Lock) -> str:
 def solved(
     index: Index, wanted: Mapping[str, LockRequest], say: Callable[[str], object] = lambda _: None
 ) -> Lock:
-    """The answers of all environments; `say` hears of each pair in them that nobody tested.
+    """The answers of all environments; `say` gets each untested pair in them.
 
     Raises Unsolved for the first that has none, CannotSay where no fact decides.
     """
@@ -292,9 +292,8 @@ def _decisive(index: Index, request: Request, resolution: Resolution) -> Kept:
 
 
 def _chosen(resolution: Resolution, choice: tuple[str, str, str]) -> str:
-    return (
-        resolution.chosen(choice[0]).get(choice[1], "") if choice[0] in resolution.targets else ""
-    )
+    target, component, _ = choice
+    return resolution.chosen(target).get(component, "") if target in resolution.targets else ""
 
 
 def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Callable[[str], Kept]:
@@ -329,7 +328,7 @@ def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Callable[[str], 
 
 
 def marked(lock: Lock, environment: str) -> Kept:
-    """Releases that a lock says it was made to keep."""
+    """Releases that a lock marks as kept."""
     if environment not in lock.environments:
         return ()
     return tuple(
@@ -351,9 +350,9 @@ def document(
     new: Lock | None = None,
     harvested: Sequence[str] = (),
 ) -> LockedDocument:
-    """The document `toolmatrix.locked/1`; `old` and `found` are the lock that was there and what differs from it.
+    """The document `toolmatrix.locked/1`; `old` and `changes` are the previous lock and the differences from it.
 
-    `harvested` are files of facts that lie beside it, and without which nobody can ask it again.
+    `harvested` are files of facts beside it that repeating the request needs.
     """
     from toolmatrix.report import answer, differences
 

@@ -79,7 +79,7 @@ def earlier(path: Path) -> OpenMatrix:
 
     Raises MatrixError.
     """
-    # What cannot be read is told where files of facts are read.
+    # Files that cannot be read are reported where files of facts are read.
     with suppress(OSError), open(path, "rb") as file:
         if file.read(len(_ARCHIVE)) == _ARCHIVE:
             return open_matrix(_ARCHIVE + file.read())
@@ -128,7 +128,7 @@ def _facts(matrix: OpenMatrix) -> Facts:
 
 
 def _component_changes(name: str, head: Any, facts: list[ChangedFact]) -> ChangedComponent:
-    # What says something else than before is what somebody has to look at.
+    # Changed facts are the ones to review.
     order = ("changed", "removed", "added")
     ordered = sorted(facts, key=lambda fact: (order.index(fact["how"]), fact["id"]))
     counts = Counter(fact["how"] for fact in facts)

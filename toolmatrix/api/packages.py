@@ -45,7 +45,7 @@ def filled(
     previous: Lock | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Lock:
-    """A lock with every Python package of its answers, at the releases of `held` where these still go.
+    """A lock with every Python package of its answers, at the releases of `previous` where these still fit.
 
     Raises Unresolved, ToolMissing, RenderError.
     """
@@ -129,7 +129,7 @@ def questions(index: Index, lock: Lock) -> Iterator[tuple[EnvironmentTarget, Pac
 
 
 def _glibc(index: Index, target: str, locked: LockedTarget) -> str:
-    """The glibc of the distribution, "" where nobody knows it: an answer does not show it."""
+    """The glibc of the distribution, "" where it is unknown: an answer does not show it."""
     distro = locked.components.get("distro")
     if distro is None or _GLIBC not in index.header["components"]:
         return ""

@@ -73,13 +73,11 @@ class OpenMatrix(Value):
 
 # Bytes that a compiled matrix may have: many times what the built-in one has.
 _MOST = 1 << 29
-# The built-in matrix of this process: opening it reads its header anew.
+# The built-in matrix of this process, as each opening reads its header.
 _BUILT_IN: list[OpenMatrix] = []
 
 
-def open_matrix(
-    source: Matrix = None,
-) -> OpenMatrix:
+def open_matrix(source: Matrix = None) -> OpenMatrix:
     """The built-in matrix, with files of facts on top, or one that is compiled already.
 
     That is the folder of an index, such as `toolmatrix/data/index` of a wheel, or the bytes of `OpenMatrix.to_bytes`.
@@ -244,6 +242,5 @@ def read_request(
     options = options.copy()
     with_online_packages(wanted, options, online=online)
     context = request_context(options.get("matrix"), options.get("keep", ""))
-    return context, read(
-        context.index, fields(wanted, {**options}), keep=context.keep, varied=varied
-    )
+    request = fields(wanted, {**options})
+    return context, read(context.index, request, keep=context.keep, varied=varied)

@@ -182,7 +182,7 @@ class Stages(Printed):
 
     @property
     def _request_words(self) -> tuple[str, ...] | None:
-        # Of a log nobody knows it.
+        # A log does not have them.
         return (
             (*self.answered.typed, *self.answered.expected.words)
             if self.answered and self.is_planned
@@ -461,7 +461,7 @@ def ask(call: DriverCall, index: Callable[[], Index], wanted: Wanted) -> Stages:
     log = parse_log(dry.text.split("\n"))
     stages = Stages(log, index, dry=dry, failure=failure, wanted=wanted)
     if failure and log.plans:
-        # Runs that ended before they told their version have that of the driver.
+        # Runs that ended before they printed their version have that of the driver.
         version = installed.version(dry.family, dry.program, {**os.environ, **dry.env})
         plans = tuple(plan.replace(version=plan.version or version) for plan in log.plans)
         stages.log = log.replace(plans=plans)
@@ -475,7 +475,7 @@ def ask(call: DriverCall, index: Callable[[], Index], wanted: Wanted) -> Stages:
 
 
 def _device(index: Index, device: str) -> str:
-    # A capability or gfx that the facts do not know stays as it is, to be told unknown; any other word is a mistake.
+    # A capability or gfx that the facts do not know stays, to be reported as unknown; any other word is a mistake.
     import re
 
     from toolmatrix.request.names import Names

@@ -133,7 +133,7 @@ def read_file(path: str, what: str, most: int) -> bytes:
 def layer_store(location: Path | None = "", size: int = 0) -> LayerStore | None:
     """The store of what was read of images, a folder of so many MiB or a URL of fsspec; None keeps nothing.
 
-    Without a place it lies in the user's cache, as far as there is one. Raises UsageError.
+    Without a location it is in the user's cache, if there is one. Raises UsageError.
     """
     if location is None:
         return None
@@ -141,13 +141,9 @@ def layer_store(location: Path | None = "", size: int = 0) -> LayerStore | None:
     if where and "://" not in where:
         where = calling.path(where)
     folder = cache_folder(calling.env)
-    folder_or_url = where or (os.path.join(folder, _IMAGES) if folder else "")
-    store = (
-        LayerStore(document_store.opened(folder_or_url, size or document_store.SIZE))
-        if folder_or_url
-        else None
-    )
-    # A cache that cannot be used is nobody's wish.
+    root = where or (os.path.join(folder, _IMAGES) if folder else "")
+    store = LayerStore(document_store.opened(root, size or document_store.SIZE)) if root else None
+    # The default cache fails silently.
     if location and (why := document_store.hindrance(where)):
         calling.note(f"note: nothing is cached in `{os.fspath(location)}`: {why}")
     return store

@@ -15,7 +15,7 @@ from toolmatrix.documents import (
     TypedDict,
 )
 from toolmatrix.errors import NothingMatched, ToolmatrixError
-from toolmatrix.facts import evidence as evidence_words
+from toolmatrix.facts.evidence import rank, weaker
 from toolmatrix.request.names import Names
 
 TYPE_CHECKING = False
@@ -90,7 +90,7 @@ class Timeline:
     """The releases of one component by their days."""
 
     def __init__(self, component: str, matrix: OpenMatrix) -> None:
-        """Raises NothingMatched for a component that nobody knows."""
+        """Raises NothingMatched for an unknown component."""
         self.matrix = matrix
         self.index = matrix.index
         self.component = component
@@ -99,14 +99,12 @@ class Timeline:
         releases: ReleasesDocument = table.releases()
         self.head = releases["matrix"]
         self.dates = {
-            release["release"]: release["date"]
-            for release in releases["releases"]
-            if release["date"]
+            entry["release"]: entry["date"] for entry in releases["releases"] if entry["date"]
         }
 
     def document(self, beside: Sequence[str]) -> TimelineDocument:
         """The document, with a lane for each of the others that any fact joins to it. Raises NothingMatched."""
-        # What nobody knows by its name joins nothing.
+        # Unknown names join nothing.
         names = filter(None, map(Names(self.index).called, beside))
         lanes = [lane for other in names for lane in self._lane(other)]
         if not lanes:
@@ -140,7 +138,7 @@ class Timeline:
             if head["accelerators"] and not head["framework"] and heads[other]["floor"]
             if any(self.index.component(name).about(other, -1))
         ]
-        # What somebody installs brings its toolkit; from source it is anybody's choice.
+        # An installed release brings its toolkit; from source the toolkit is a choice.
         for method in methods:
             for name in toolkits:
                 needed = self._pairs(name, other, method)
@@ -192,7 +190,7 @@ class Timeline:
         return spans
 
     def _end(self, component: str, release: str) -> SpanEnd | None:
-        """Until when a release is supported, None where nobody was found to say."""
+        """Until when a release is supported, None where it is unknown."""
         bit = self.index.scale(component).bit(release)
         for support in self.index.support(component):
             if support.mask & bit:
@@ -213,18 +211,14 @@ def _join(first: Pairs, second: Pairs) -> Pairs:
         best: dict[str, CellEntry] = {}
         for middle, cell in middles.items():
             for release, other in first.get(middle, {}).items():
-                known = evidence_words.weaker(cell["evidence"], other["evidence"])
+                known = weaker(cell["evidence"], other["evidence"])
                 before = best.get(release)
-                if before and not _is_stronger(known, before["evidence"]):
+                if before and rank(known) <= rank(before["evidence"]):
                     continue
                 facts = sorted({*cell["facts"], *other["facts"]})
                 best[release] = {"value": "yes", "evidence": known, "facts": facts}
         pairs[name] = best
     return pairs
-
-
-def _is_stronger(evidence: str, than: str) -> bool:
-    return evidence_words.rank(evidence) > evidence_words.rank(than)
 
 
 def _without_facts(span: SpanEntry) -> tuple[Any, ...]:

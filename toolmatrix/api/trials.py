@@ -14,7 +14,6 @@ from toolmatrix.harvest import runs
 from toolmatrix.harvest.environments import FAILED, RAISED, RAN, Environment, ImportOutcome
 from toolmatrix.harvest.runs import Break, RanTogether, Trial
 from toolmatrix.judge import sweep
-from toolmatrix.judge.audit import machine
 from toolmatrix.judge.audit import machine as machine_of
 from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.report import variants
@@ -84,9 +83,8 @@ class Trials:
         runs: list[_ImportRun] = []
         for python in pythons:
             with self.reading:
-                pins = method and wheel_answer(
-                    self.index, release, method, self.releases, python.series
-                )
+                own, series = self.releases, python.series
+                pins = method and wheel_answer(self.index, release, method, own, series)
             if pins:
                 runs.append(_ImportRun(self, release, pins, python))
                 runs[-1].run(bounded=any(run.bounded for run in runs[:-1]))
@@ -100,8 +98,8 @@ class Trials:
     def refuses(self, answer: Pins, component: str, version: str) -> bool:
         """True if the matrix says that the release of an answer does not go with one of another component."""
         with self.reading:
-            beside = (component, version)
-            request = sweep.request(self.index, answer.release, answer.way, beside)
+            pair = (component, version)
+            request = sweep.request(self.index, answer.release, answer.way, pair)
             return isinstance(attempt(self.index, request), Assembly)
 
     def standing(self, component: str, keep: Collection[str]) -> list[str]:
@@ -114,7 +112,7 @@ class Trials:
             method
             for method in sweep.install_methods(self.index, component)
             if (method.from_, method.accelerator) == ("wheel", "none")
-            if machine(self.index, method) == self.bench.machine
+            if machine_of(self.index, method) == self.bench.machine
         )
         return next(methods, None)
 
@@ -183,7 +181,7 @@ class _ImportRun:
         }
 
     def _versions(self, component: str, package: str, allowed: str) -> list[str]:
-        """Releases from the one that is held, or the oldest if that fails, to the newest that requirements allow."""
+        """Releases from the installed one, or the oldest if that fails, to the newest that requirements allow."""
         installed = self.installed[package]
         versions = self.trials.standing(component, (installed, allowed))
         first = versions.index(installed) if self.outcome.state == RAN else 0
@@ -333,7 +331,7 @@ def wheel_answer(
     """The packages of the answer in one way, with a Python series if one is named; None where it promises nothing."""
     beside = (("python", python),) if python else ()
     answer = attempt(index, sweep.request(index, release, method, *beside))
-    # An answer that rests on what nobody knows promises nothing that a resolver could prove wrong.
+    # An answer that rests on unknown facts promises nothing that a resolver could refute.
     if isinstance(answer, Assembly) or not answer.known:
         return None
     return _pins(index, release, method, answer, own)
@@ -360,8 +358,7 @@ def _pins(
         if name not in built and version in own.get(name, ())
     ]
     python = chosen.get("python", "")
-    machine = machine_of(index, method)
-    # uv resolves for one Python, which it has to be told; of Python 2 it knows builds that no distribution has (cp27m).
+    # uv resolves for one given Python; of Python 2 it knows builds that no distribution has (cp27m).
     if not requirements or not python or python.startswith("2."):
         return None
     return Pins(
@@ -369,13 +366,13 @@ def _pins(
         way=method,
         requirements=tuple(dict.fromkeys(requirements)),
         python=python,
-        machine=machine,
+        machine=machine_of(index, method),
         # Answers do not show it, and it decides which wheels uv may take.
         glibc=next((pin.release for pin in answer.hidden if pin.component == "glibc"), ""),
     )
 
 
-# What uv says where a release has a source archive alone, which only running its program would tell more of.
+# uv's messages for a release with a source archive alone; only running its build would show more.
 _NO_WHEELS = ("has no usable wheels", "have no usable wheels")
 
 

@@ -69,7 +69,7 @@ def compile_matrix(matrix: Matrix, only: Collection[str] | None = None) -> Compi
 
 
 def digest(matrix: Matrix) -> str:
-    """The digest of what a matrix says: equal for equal facts in whatever order, file or spacing they stand."""
+    """The digest of what a matrix says: equal for equal facts, whatever their order, files and spacing."""
     text = hashlib.sha256()
     encoder = json.JSONEncoder(sort_keys=True, check_circular=False)
     groups: Sequence[tuple[type[Value], Mapping[Any, Value]]] = (
@@ -88,7 +88,7 @@ def digest(matrix: Matrix) -> str:
         values_of = attrgetter(*(field for field in kind._fields if field != "node"))
         entries = [(name, values_of(group[name])) for name in sorted(group)]
         text.update(encoder.encode(entries).encode())
-    # Sorted above, so the order of preference is told apart: answers depend on it.
+    # Sorted above; the order of preference is added, as answers depend on it.
     text.update(matrix.date.encode())
     text.update(encoder.encode([list(matrix.components), list(matrix.targets)]).encode())
     text.update(encoder.encode(dict(matrix.aliases)).encode())
@@ -122,7 +122,7 @@ class _Maker:
 
     def masked(self, component: str, selector: str) -> tuple[int, bool]:
         """The mask of a selector, and whether a point release was taken as its series."""
-        # The same few selectors stand in thousands of cells.
+        # Thousands of cells share a few selectors.
         cached = self._masks.get((component, selector))
         if cached is None:
             scale = self.scales[component]
@@ -140,7 +140,7 @@ class _Maker:
         terms = []
         for component, selector in claim.when:
             mask, _ = self.masked(component, selector)
-            # Mostly a slip: a row about no release at all would be read and never speak.
+            # Mostly a slip: a row about no release would have no effect.
             if not mask and not claim.unreleased:
                 self.unreleased(claim, component, selector)
             terms.append((component, mask))
@@ -160,15 +160,15 @@ class _Maker:
         allowed, coarse = self.masked(claim.component, claim.selector)
         if not allowed and not claim.unreleased:
             self.unreleased(claim, claim.component, claim.selector)
-        # Neither makes anybody take the component: it may be absent.
+        # Neither requires the component: it may be absent.
         if claim.kind in ("limits", "offers"):
             allowed |= 1
         evidence = (
             words.weaker(claim.evidence, "derived") if coarse or claim.rule else claim.evidence
         )
-        named = (*((claim.rule,) if claim.rule else ()), *(("same-series",) if coarse else ()))
+        rules = tuple(filter(None, (claim.rule, "same-series" if coarse else "")))
         first = CompiledClaim(
-            claim=claim, when=_merge(terms), allowed=allowed, evidence=evidence, rules=named
+            claim=claim, when=_merge(terms), allowed=allowed, evidence=evidence, rules=rules
         )
         if all(mask for _, mask in first.when) and (allowed or claim.kind != "tested"):
             yield from self.widened(first, claim.stands_for)
@@ -203,7 +203,7 @@ class _Maker:
 
     def widened(self, reading: CompiledClaim, rules: tuple[str, ...]) -> list[CompiledClaim]:
         readings = [reading]
-        # A rule also widens what the rules before it made: a row for x86 and a minor speaks for arm and that minor.
+        # A rule also widens the results of the rules before it: a row for x86 and a minor covers arm and that minor.
         for name in rules:
             readings += [wider for base in readings for wider in self.widen(base, name)]
         return readings
@@ -213,9 +213,14 @@ class _Maker:
         subject, mask = reading.when[0]
         when = reading.when
         if rule.widens == "minor":
-            # Of a name nobody can tell which others are of its minor series.
+            # Names have no minor series.
             if self.scales[subject].scheme == "names":
-                self.unordered(reading.claim, subject, rule)
+                reading.claim.node.fail(
+                    f"`{reading.claim.id}` cannot be widened by `{name}`",
+                    expected="a subject whose releases are versions",
+                    found=f"{subject}, whose releases are names",
+                    help="remove the rule from `stands-for:`",
+                )
             wider = _minor(self.scales[subject], mask) & ~mask
             when = ((subject, wider), *when[1:])
         elif rule.context:
@@ -233,14 +238,6 @@ class _Maker:
                 evidence=words.weaker(reading.evidence, rule.evidence),
                 rules=(*reading.rules, name),
             )
-
-    def unordered(self, claim: Claim, component: str, rule: InheritanceRule) -> NoReturn:
-        claim.node.fail(
-            f"`{claim.id}` cannot be widened by `{rule.name}`",
-            expected="a subject whose releases are versions",
-            found=f"{component}, whose releases are names",
-            help="remove the rule from `stands-for:`",
-        )
 
     def unreleased(self, claim: Claim, component: str, selector: str) -> NoReturn:
         import difflib
@@ -308,7 +305,7 @@ def _decide(
 
 
 def _pool(group: list[CompiledClaim]) -> Iterator[CompiledBinding]:
-    # Releases of which the same places speak share a binding.
+    # Releases with the same offers share a binding.
     speakers: dict[int, list[int]] = {}
     for index, reading in enumerate(group):
         for bit in bits(reading.when[0][1]):
@@ -338,7 +335,7 @@ def _precedence(reading: CompiledClaim, matrix: Matrix) -> tuple[object, ...]:
 def _settle(
     group: list[CompiledClaim],
 ) -> tuple[list[tuple[int, CompiledClaim]], list[CompiledDispute]]:
-    # Every subject release goes to its best reading; readings that say otherwise are disputes.
+    # Every subject release goes to its best reading; contradicting readings are disputes.
     settled: list[tuple[int, CompiledClaim]] = []
     disputes = []
     covered = 0
@@ -347,11 +344,11 @@ def _settle(
         disputes += [
             CompiledDispute(mask=mask & settled_mask, rival=reading, deciding=deciding)
             for settled_mask, deciding in settled
-            # What nobody had read is no rival of what somebody has.
+            # An unknown is no rival of a known fact.
             if mask & settled_mask and _says(deciding) != _says(reading)
             if reading.evidence != words.UNKNOWN
         ]
-        # What is set aside is read for disputes alone: it binds nothing.
+        # Claims that do not decide count for disputes alone: they bind nothing.
         mine = mask & ~covered
         if mine and reading.claim.decides:
             settled.append((mine, reading))
@@ -384,7 +381,7 @@ def _binding(
         kind=kind,
         when=((first.when[0][0], union(mask for mask, _ in cites)), *first.when[1:]),
         allowed=allowed,
-        # What it admits is as well known as the claims are; that it admits nothing else, nobody knows.
+        # What it admits is as well known as the claims; that it admits nothing else is unknown.
         evidence=words.UNKNOWN if first.claim.least else first.evidence,
         cites=tuple(cites),
         **first.claim.as_dict("component", "alternatives"),

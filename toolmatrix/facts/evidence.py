@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 WORDS = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown")
 """`ran` (a capture we hold), `artifact` (read out of a published file), `tested` (the vendor's tested row), `stated`
-(the vendor says supported), `derived` (by a named rule), `reported` (third party), `unknown` (no fact speaks)."""
+(the vendor says supported), `derived` (by a named rule), `reported` (third party), `unknown` (no fact)."""
 
 REPORTED, UNKNOWN = WORDS[-2:]
 """The word of a third party, and what is neither a yes nor a no."""
@@ -18,7 +18,7 @@ _RANK = {word: len(WORDS) - 1 - index for index, word in enumerate(WORDS)}
 
 
 def rank(word: str) -> int:
-    """The place of an evidence word as a number, higher is better, 0 for `unknown`; KeyError for another word."""
+    """The rank of an evidence word, higher is better, 0 for `unknown`; KeyError for another word."""
     return _RANK[word]
 
 

@@ -180,7 +180,7 @@ class Index:
             start += len(line)
 
     def _offset(self, name: str, beginning: str) -> int:
-        """Where the line of a file begins that begins so; -1 where there is none."""
+        """The offset of the line of a file with this beginning; -1 where there is none."""
         data = self._text(name)
         mark = beginning.encode()
         return 0 if data.startswith(mark) else data.find(b"\n" + mark) + 1 or -1
@@ -323,7 +323,7 @@ class Index:
         try:
             return SourceRecord._make(self._entry("sources.jsonl", name))
         except KeyError as error:
-            # Names of sources stand in records alone, and each of them has one.
+            # Only records have names of sources, and each source has an entry.
             raise self._damaged("sources.jsonl") from error
 
     def channels(self) -> Iterable[str]:
@@ -362,7 +362,7 @@ class Index:
         """One record: a claim, a release or a row."""
         return self._record(number, _fact)  # type: ignore[no-any-return]
 
-    # Whoever asks knows of which kind it is: a choice cites claims and releases, a binding or a dispute claims alone.
+    # Callers know the kind: a choice cites claims and releases, a binding or a dispute claims alone.
     if TYPE_CHECKING:
 
         def statement(self, number: int) -> ClaimRecord | ReleaseRecord: ...

@@ -48,7 +48,7 @@ def load(
     """
     roots = [yamlfile.read(path) for path in paths]
     kinds = [_schema(root, (FRONT, FACTS)) for root in roots]
-    # What lies below a front page is not even looked at, but for its schema.
+    # Matrices before a front page are ignored, but for their schema.
     start = max((position for position, kind in enumerate(kinds) if kind == FRONT), default=0)
     merged = None
     if base and kinds[start] == FRONT and start + 1 < len(paths):
@@ -113,7 +113,7 @@ def _front(root: YamlNode, path: str, layer: Matrix, left_out: Collection[str]) 
             )
         nodes[name] = yamlfile.read(name)
         _schema(nodes[name], (FACTS,))
-    # By name: of what stands twice the same one is told in whatever order a front page lists its files.
+    # Sorted by name: the same duplicate is reported whatever the order of the files.
     return [node for _, node in sorted(nodes.items())]
 
 
@@ -165,14 +165,14 @@ def _component(named: YamlNode, node: YamlNode) -> Component:
         pieces.selector(component, fields["grid"])
     if "major" in fields and (component.scheme == "names" or component.major < 1):
         fields["major"].fail(
-            "a component without version numbers has no `major`",
+            "invalid `major`",
             expected="1 or more, of a component whose releases are versions",
         )
     return component
 
 
 def _check_under(key: YamlNode, components: Mapping[str, Component]) -> None:
-    # An answer is drawn by walking up such chains, which have to end.
+    # An answer is printed by following such chains, which have to end.
     chain = [key.string("a component")]
     component = components[chain[0]]
     while component.under:
@@ -283,9 +283,5 @@ def _releases(recorder: pieces.Recorder, node: YamlNode) -> None:
             f"{name}/{version}",
             origin,
             inner,
-            {
-                key: pieces.printed(value)
-                for key, value in inner.items()
-                if key not in pieces.RELEASE
-            },
+            {key: pieces.printed(inner[key]) for key in inner if key not in pieces.RELEASE},
         )

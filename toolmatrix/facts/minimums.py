@@ -1,4 +1,4 @@
-"""The rule by which a minimum without an upper bound speaks of what its writers could know, and of nothing later.
+"""The rule by which a minimum without an upper bound covers what its writers could know, and nothing later.
 
 A component that counts majors (the key `major`) is known up to the newest one of the day on which the minimum was
 written, and one that binds binaries up to its newest minor release, where compiled code says so; any other up to the
@@ -28,7 +28,7 @@ _UPPER = {"<", "<=", "upto", "==", "===", "~=", "name", "absent"}
 
 
 class Later(NamedTuple):
-    """What came after a minimum: what it admits and does not speak of, the first of that, and what this broke."""
+    """What came after a minimum: releases that it admits but does not cover, the first of them, and what that broke."""
 
     mask: int
     release: str
@@ -49,7 +49,7 @@ def later(counterpart: Counterpart, selector: str, day: str) -> Later | None:
 
 
 def _first(counterpart: Counterpart, least: int, day: str) -> tuple[int, str, str]:
-    """The place of the first release that came later than a day, behind the one at `least`, and what to call it."""
+    """The index of the first release after a day and behind the one at `least`, its name, and what it broke."""
     names = counterpart.scale.versions
     # A release without a date may have been there.
     if counterpart.major:
@@ -142,7 +142,7 @@ class Minimums:
     def statements(
         self, bindings: Sequence[CompiledBinding], tested: Sequence[CompiledClaim]
     ) -> Iterator[CompiledBinding]:
-        """What nobody knows beside what binds and what ranks."""
+        """The unknowns that minimums of bindings and tested rows leave."""
         if MINIMUM not in self.matrix.rules:
             return
         binding_claims = [
@@ -178,7 +178,7 @@ class Minimums:
             )
 
     def narrowed(self, tested: Iterable[CompiledClaim]) -> Iterator[CompiledClaim]:
-        """The readings of tested rows without what a minimum in them says nothing of."""
+        """The readings of tested rows without the releases that their minimums do not cover."""
         for reading in tested:
             subject, whole = reading.when[0]
             rest = whole
@@ -207,18 +207,14 @@ class Minimums:
         return gaps
 
     def major(self, subject: str, name: str) -> int:
-        """How many numbers of a component's version are its major where a subject speaks of it, 0 for none."""
+        """How many numbers of a component's version are its major in claims of a subject, 0 for none."""
         own, component = self.matrix.components[subject], self.matrix.components[name]
         code = self.code.get(own.variant_of or subject)
-        bound = (
-            component.binds
-            and code is not None
-            and is_compiled_against(code.code, code.against, name)
-        )
-        return _MINOR if bound else component.major
+        compiled = code is not None and is_compiled_against(code.code, code.against, name)
+        return _MINOR if component.binds and compiled else component.major
 
     def after(self, name: str, major: int, selector: str, day: str) -> int:
-        """The releases of a component that a minimum of a day admits and does not speak of."""
+        """The releases of a component that a minimum of a day admits but does not cover."""
         key = name, major, selector, day
         if key not in self._later_masks:
             latest = later(self.counterpart(name, major), selector, day)
@@ -226,7 +222,7 @@ class Minimums:
         return self._later_masks[key]
 
     def counterpart(self, name: str, major: int) -> Counterpart:
-        """A component as minimums of it are read that count a major so."""
+        """A component as read by minimums with this major."""
         if (name, major) not in self._counterparts:
             broke = self.breaks.get(name, ())
             self._counterparts[name, major] = Counterpart(
@@ -239,12 +235,10 @@ class Minimums:
         if subject not in self._days:
             component, own = self.matrix.components[subject], self.dates[subject]
             if component.variant_of:
-                builds = (
-                    self.matrix.releases[subject, name] for name in self.scales[subject].versions
-                )
-                of = (build.attributes["release"] for build in builds)
-                own = [self.matrix.releases[component.variant_of, release].date for release in of]
-            # The day of a name, such as that of a device or a distribution, is no day on which somebody wrote.
+                releases, of = self.matrix.releases, component.variant_of
+                builds = (releases[subject, name] for name in self.scales[subject].versions)
+                own = [releases[of, build.attributes["release"]].date for build in builds]
+            # The day of a name, such as a device or a distribution, is not the day of a statement.
             elif component.scheme == "names":
                 own = [""] * len(own)
             self._days[subject] = own
@@ -253,7 +247,7 @@ class Minimums:
     def _bounds(
         self, speaking: Iterable[tuple[int, CompiledClaim]]
     ) -> dict[tuple[str, str], list[tuple[int, CompiledClaim]]]:
-        """By subject and component what was said with an upper bound: that is read as it is."""
+        """By subject and component the readings with an upper bound, which need no narrowing."""
         bounds: dict[tuple[str, str], list[tuple[int, CompiledClaim]]] = {}
         for mask, reading in speaking:
             claim = reading.claim
@@ -269,7 +263,7 @@ class Minimums:
         mask: int,
         bounds: Mapping[tuple[str, str], Sequence[tuple[int, CompiledClaim]]],
     ) -> dict[int, int]:
-        """What is left unread where others speak of the same two: by what is left the releases of the subject."""
+        """What other claims about the same pair leave uncovered: releases of the subject by uncovered releases."""
         beside = bounds.get((reading.when[0][0], reading.claim.component), ())
         here = [(other_mask, other) for other_mask, other in beside if other_mask & mask]
         gaps: dict[int, int] = {}

@@ -35,7 +35,7 @@ RELEASE = ("date", "rank", "yanked")
 
 
 class LocatedStr(str):
-    """A selector that knows where it stands."""
+    """A selector with its position."""
 
     # A text, as claims are compared, written and hashed with it; the compiler finds out what is wrong with it.
 
@@ -99,7 +99,7 @@ def items(fields: Mapping[str, YamlNode], name: str) -> list[YamlNode]:
 
 
 def several(fields: Mapping[str, YamlNode], name: str) -> list[YamlNode]:
-    """The items of a key, of which one may stand alone; none where it is not there."""
+    """The items of a key, whose value may be a list or a single item; none where it is missing."""
     return fields[name].several() if name in fields else []
 
 
@@ -118,8 +118,8 @@ def identity(fields: Mapping[str, YamlNode], default: str = "") -> str:
 
 
 def decides(fields: Mapping[str, YamlNode]) -> bool:
-    """True where a row, cell or statement decides; one that does not says why."""
-    # Without a reason nobody could tell later whether a row was set aside by mistake.
+    """True where a row, cell or statement decides; one that does not needs a reason."""
+    # The reason shows later that the row was not set aside by mistake.
     decisive = flag(fields, "decides", default=True)
     if not decisive and "note" not in fields:
         fields["decides"].fail(
@@ -193,7 +193,7 @@ def selector(component: Component, node: YamlNode) -> str:
 
 @lru_cache(1 << 14)
 def _check_selector(written: str, names: bool) -> None:
-    # The same few thousand stand in all the cells.
+    # All cells share a few thousand selectors.
     versions.parse(written, names=names)
 
 
@@ -249,7 +249,7 @@ class Recorder:
         return [release for release in known.values() if release.component == component]
 
     def group(self, fields: Mapping[str, YamlNode]) -> str:
-        """The id of a table or list, which stands once."""
+        """The id of a table or list, which must be unique."""
         name = identity(fields)
         if name in self._groups:
             _twice(fields["id"], name)

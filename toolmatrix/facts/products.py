@@ -1,6 +1,6 @@
 """Devices by the names that people buy them under: `RTX 3090` is compute capability 8.6, `MI300X` is gfx942.
 
-Product lists are facts (rows with a `products` cell): a name that stands in none is not known.
+Product lists are facts (rows with a `products` cell): a name in none of them is unknown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LONGEST = 40
 
 
 class _Name(Value):
-    # `core` are the words that tell products apart, `lines` those of its maker that it says.
+    # `core` are the words that distinguish products, `lines` the words for its maker.
     words: tuple[str, ...]
     core: tuple[str, ...]
     lines: frozenset[str]
@@ -62,23 +62,19 @@ def find(index: Index, name: str) -> list[tuple[str, str]]:
     and packaging need not be said; a brand that is said is that of the product, and of the products of one brand those
     with no more words than were asked for come first.
     """
-    products = [
-        (product.device, product.name, product.name.lower()) for product in index.products()
-    ]
-    vocabulary = {*_BRANDS, *_words(" ".join(text for _, _, text in products))}
+    products = [(product, product.name.lower()) for product in index.products()]
+    vocabulary = {*_BRANDS, *_words(" ".join(text for _, text in products))}
     wanted = _name(_device_name(name), vocabulary=vocabulary)
     known = [
-        _name(text, device)
-        for device, text, lower in products
-        if wanted.core and all(word in lower for word in wanted.core)
+        _name(product.name, product.device)
+        for product, text in products
+        if wanted.core and all(word in text for word in wanted.core)
     ]
-    # One that is called so wins: `A100` is a product, and a word in the names of others.
-    matches = [candidate for candidate in known if candidate.words == wanted.words] or _best(
-        known, wanted
-    )
+    # The exact name wins: `A100` is a product, and a word in the names of others.
+    exact = [candidate for candidate in known if candidate.words == wanted.words]
     devices: dict[str, str] = {}
-    for product in matches:
-        devices.setdefault(product.device, product.text)
+    for match in exact or _best(known, wanted):
+        devices.setdefault(match.device, match.text)
     return sorted(devices.items())
 
 
@@ -144,7 +140,7 @@ def _best(known: list[_Name], wanted: _Name) -> list[_Name]:
 
 
 def _extra_words(product: _Name, wanted: _Name) -> list[str] | None:
-    # None where the product lacks a word, or is of another brand than the one that was said.
+    # None where the product lacks a word, or is of another brand.
     maker = "amd" if product.device.startswith("gfx") else "nvidia"
     if wanted.lines and maker not in {_BRANDS[line] for line in wanted.lines}:
         return None
@@ -177,10 +173,8 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
         return SequenceMatcher(None, word, other).ratio()
 
     def likeness(product: str) -> float:
-        product_words = _name(product).core or (product,)
-        return sum(max(alike(word, other) for other in product_words) for word in wanted) / len(
-            wanted
-        )
+        others = _name(product).core or (product,)
+        return sum(max(alike(word, other) for other in others) for word in wanted) / len(wanted)
 
     ranked = sorted((-likeness(product), len(product), product) for product in dict.fromkeys(known))
     return [product for likeness, _, product in ranked[:_NEAR] if -likeness >= _ALIKE]

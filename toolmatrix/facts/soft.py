@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.compiled import CompiledClaim, SoftConstraint, Terms, bits, union
 
-# What a row speaks for: subject, context, terms with their evidence, evidence of the row, may the subject be absent.
+# What a row covers: subject, context, terms with their evidence, evidence of the row, may the subject be absent.
 _RowKey = tuple[str, Terms, tuple[tuple[str, int, str], ...], str, bool]
 
 
@@ -39,13 +39,13 @@ def soft_constraints(
 
 
 LATER = "released-later"
-"""The rule by which a row speaks for what was released after its subject: nobody can have tested it by then."""
+"""The rule by which a row covers releases after its subject, which it cannot have tested."""
 
 
 def _timely(
     rows: Mapping[tuple[str, Terms, str], list[CompiledClaim]], dates: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[Terms, str, list[CompiledClaim]]]:
-    # Each row speaks for what was released when it was written, and, by a rule, for what came later.
+    # Each row covers what was released when it was written, and, by a rule, what came later.
     for (_, when, evidence), cells in rows.items():
         subject, whole = when[0]
         # Releases of the subject by which the same versions were out stay together, or each would be a row of its own.

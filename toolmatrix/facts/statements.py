@@ -45,13 +45,14 @@ def statement(recorder: Recorder, node: YamlNode) -> None:
         fields["when"].fail("a statement needs a subject", expected="`when: {component: selector}`")
     origin = pieces.Provenance.read(fields, recorder.known)
     subject = when[0]
-    keys = [key for key in _PRINTED if key in fields]
     row = TableRow(
         id=name,
         table="statements",
         about=name,
         subject=" ".join(subject),
-        cells=tuple((key, pieces.printed(fields[key], subject[0])) for key in keys),
+        cells=tuple(
+            (key, pieces.printed(fields[key], subject[0])) for key in _PRINTED if key in fields
+        ),
         **origin.as_dict(),
     )
     recorder.row(node, row)
@@ -87,10 +88,8 @@ def _claims(recorder: Recorder, fields: Mapping[str, YamlNode], base: Claim) -> 
                 node=node,
             )
     for index, node in enumerate(pieces.items(fields, "needs")):
-        alternatives = node.several()
         names = tuple(
-            pieces.known_component(alternative, recorder.components).name
-            for alternative in alternatives
+            pieces.known_component(item, recorder.components).name for item in node.several()
         )
         if not names:
             node.fail("a need names no component", expected="a component or a list of them")
@@ -99,7 +98,7 @@ def _claims(recorder: Recorder, fields: Mapping[str, YamlNode], base: Claim) -> 
             kind="needs",
             component=names[0],
             alternatives=names,
-            # Each need stands beside the others, where claims of one topic would be rivals.
+            # Needs add up, where claims of one topic would be rivals.
             topic=f"{base.topic}.{index + 1}",
             node=node,
         )
@@ -126,7 +125,7 @@ def data(recorder: Recorder, node: YamlNode) -> None:
     about = pieces.text(fields, "about", name)
     for index, row in enumerate(fields["rows"].sequence("rows")):
         cells = row.sequence("a row")
-        # A shorter row leaves its last cells out; in a longer one nobody can tell what the rest is.
+        # A shorter row leaves its last cells out; the rest of a longer one would have no column.
         if len(cells) > len(columns):
             row.fail(
                 "a row is longer than its columns",

@@ -2,7 +2,7 @@
 
 An index says in its header from which files it was made, and in which state (size and time) they were; one in the cache
 is named by the paths of its matrices and by the state of the modules here, which make it. YAML is parsed only when that
-changed, and an index of another format is made anew. Where the cache cannot be written the index is made in memory.
+changed, and an index of another format is made again. Where the cache cannot be written the index is made in memory.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 # Seconds by which a file of an installed wheel may be younger than its index: installers write in any order.
 _SLACK = 600
-# Indexes in a cache that are with files on top, one for each set that somebody works with, and as many without, which
-# those must not push out: some 34 MB each. As many models, of 12 MB.
+# Indexes in a cache with files on top, one for each set of files in use, and as many without, which those must not
+# push out: some 34 MB each. As many models, of 12 MB.
 _MAX_INDEXES = 4
 _WITH, _WITHOUT = "index-with-", "index-"
 
@@ -91,7 +91,7 @@ def cache_folder(env: Mapping[str, str]) -> str:
 
 
 def _program() -> str:
-    # Times of modules stand for what is in them, which costs no reading.
+    # The times of the modules represent their contents, which saves reading them.
     with os.scandir(os.path.dirname(os.path.abspath(__file__))) as entries:
         code = sorted(entry.path for entry in entries if entry.name.endswith(".py"))
     return "\n".join(f"{name} {state}" for name, state in _states(code).items())
@@ -119,7 +119,7 @@ def _rebuild(paths: Sequence[str], cached: str) -> Index:
     try:
         before = _states(name for path in paths for name in load.files(path))
     except MatrixError:
-        # What is wrong, and where, is for `load` to say, which checks more before it looks at the list.
+        # `load` reports the error and its place, as it checks more before it reads the list.
         before = {}
     files = build(paths, before, os.path.dirname(cached))
     # Files that changed meanwhile make an index of neither state.

@@ -42,7 +42,7 @@ _COLUMN = (
 _READ = ("others", "unread")
 _PACKAGE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 UNKNOWN = "unknown"
-"""A cell that says that nobody read it."""
+"""A cell whose value was not read."""
 _CELL = ("is", "when", "evidence", "where", "note", "decides", "unreleased", "source", "at-least")
 ROW = ("id", "source", "where", "evidence", "note", "decides")
 _ENDS = ("until", "ended-by")
@@ -83,13 +83,13 @@ class FactTable(Value):
 
 
 def table(recorder: Recorder, node: YamlNode) -> None:
-    """Read one table into its rows, releases and claims; one of variants is laid aside until all releases are known."""
+    """Read one table into its rows, releases and claims; one of variants is read after all releases are known."""
     defines = node.mapping("a table").get("defines")
     if defines is not None and defines.choice("defines", ("releases", "variants")) == "variants":
         recorder.variants.append(node)
         return
     fields = node.only("a table", TABLE, ("id", "source", "evidence", "key", "columns", "rows"))
-    # A column that is called as a key of every row could not be told from it.
+    # A column must not have the name of a key of every row.
     common = head(recorder, fields, ROW)
     if "requirements-read" in fields:
         component = recorder.components[common.key]
@@ -99,10 +99,8 @@ def table(recorder: Recorder, node: YamlNode) -> None:
         _row(recorder, row, common)
 
 
-def head(
-    recorder: Recorder, fields: Mapping[str, YamlNode], reserved: tuple[str, ...]
-) -> FactTable:
-    """Read a table without its rows; its columns have none of the names that are `taken`."""
+def head(recorder: Recorder, fields: Mapping[str, YamlNode], own: tuple[str, ...]) -> FactTable:
+    """Read a table without its rows; no column has a name of its `own` keys."""
     name = recorder.group(fields)
     key = pieces.known_component(fields["key"], recorder.components).name
     lists = pieces.choice(fields, "lists", LISTS)
@@ -110,10 +108,10 @@ def head(
         fields["lists"].fail("only devices have products", expected="a table with `key: device`")
     columns = fields["columns"]
     for column in columns.mapping("columns"):
-        if column in (key, *reserved):
+        if column in (key, *own):
             columns.key(column).fail(
                 "a column has a reserved name",
-                expected=f"another name than {', '.join((key, *reserved))}",
+                expected=f"another name than {', '.join((key, *own))}",
                 help="name its component with `component:`",
             )
     return FactTable(
@@ -160,7 +158,7 @@ def _column(recorder: Recorder, key: YamlNode, node: YamlNode, index: int) -> Co
     fields = node.only(f"column `{name}`", _COLUMN, ("as",))
     kind = fields["as"].choice("as", KINDS)
     component = pieces.text(fields, "component", name)
-    # An attribute is kept and shown, and speaks of no component.
+    # An attribute is kept and shown, and is about no component.
     if kind != "attribute":
         pieces.known_component(fields.get("component", key), recorder.components)
     rule = pieces.rule(fields, recorder.rules)
@@ -218,7 +216,9 @@ def _break(node: YamlNode, fields: Mapping[str, YamlNode], component: Component)
     try:
         versions.key(release.string("a release"))
     except versions.SelectorError as error:
-        release.fail("a row of breaks must name one release", expected="a version", found=str(error))
+        release.fail(
+            "a row of breaks must name one release", expected="a version", found=str(error)
+        )
     for name, expected in (("known", "a day"), ("breaks", "a few words")):
         if name not in fields:
             node.fail(f"a row of breaks has no `{name}`", expected=expected, found="no such key")
@@ -301,12 +301,8 @@ class PrintedRow:
 
     def _cell(self, node: YamlNode, column: Column, when: Conditions) -> Iterator[Claim]:
         alternatives = node.several()
-        # Two that always hold would cut each other down, and which one was meant nobody could tell.
-        unconditional = [
-            alternative
-            for alternative in alternatives
-            if alternative.fields is None or "when" not in alternative.fields
-        ]
+        # Two unconditional parts would restrict each other, and it would be unclear which one was meant.
+        unconditional = [cell for cell in alternatives if "when" not in (cell.fields or ())]
         if len(unconditional) > 1:
             unconditional[1].fail(
                 "two parts of a cell apply at the same time",
@@ -319,7 +315,7 @@ class PrintedRow:
             # Code that is compiled where it runs needs a toolkit that knows the device by name.
             if claim.kind == "names":
                 claim = claim.replace(kind="limits", by_toolkit=True)
-            # What is inside an image or a build binds whoever chooses it, and ranks its parts as a tested row does.
+            # The contents of an image or a build bind its choice, and rank its parts as a tested row does.
             if claim.kind == "carries":
                 yield claim.replace(kind="requires")
                 yield claim.replace(id=f"{claim.id}+tested", kind="tested", carried=True)
@@ -333,7 +329,7 @@ class PrintedRow:
         narrower = pieces.conditions(fields.get("when"), components)
         selector = pieces.selector(components[column.component], fields["is"])
         if selector == UNKNOWN:
-            # Nobody looked: it refuses as long as nothing better is known, and is then told as what it is.
+            # An unread cell refuses as long as nothing better is known, with the evidence `unknown`.
             selector = pieces.LocatedStr.at(fields["is"], versions.ABSENT)
             origin = origin.replace(evidence=UNKNOWN)
         return Claim(

@@ -1,7 +1,7 @@
 """Reads channels and tables of variants: what was published of a release, where, for which toolkit and machine.
 
 A row of such a table names releases, a line, a channel and machines. Each release on each machine is one variant, a
-release of the component `NAME-variant`; what the row says besides is said of these. docs/facts.md tells how to add one.
+release of the component `NAME-variant`, about which the row says the rest. docs/facts.md explains how to add one.
 Raises MatrixError with the position of the row or key at fault.
 """
 
@@ -86,7 +86,7 @@ def channel(recorder: Recorder, node: YamlNode) -> None:
 
 
 class _Variant(Value):
-    # One build: its name among the releases of the variant component, and what tells it from others of its row.
+    # One build: its name among the releases of the variant component, and what distinguishes it in its row.
     name: str
     release: str
     machine: str
@@ -193,7 +193,7 @@ def _archs(builds: _Builds) -> dict[str, str]:
             fields = node.fields or {"is": node}
             partly = {"at-least": "true"} if pieces.flag(fields, "at-least") else {}
             return {"archs": pieces.printed(fields["is"]), **partly}
-    # People ask first what a build for an accelerator runs on: its row says at least that nobody knows.
+    # The archs of a build for an accelerator matter most: its row must have them, if only as `unknown`.
     if builds.accelerator != "none":
         row.node.fail(
             f"a row of `{row.table.id}` does not name the codegen archs of its build",
@@ -219,14 +219,12 @@ def _releases(builds: _Builds, install: str, attributes: Mapping[str, str]) -> I
                 found=f"`{variant.name}`",
                 help="join the two rows, or distinguish the builds by `abi:`",
             )
-        values = {"release": variant.release, "line": builds.line, "machine": variant.machine}
+        build = {"release": variant.release, "line": builds.line, "machine": variant.machine}
         own = {
-            "release": variant.release,
-            "line": builds.line,
+            **build,
             "channel": channel.name,
-            "machine": variant.machine,
             "accelerator": builds.accelerator,
-            "install": _filled(install, values),
+            "install": _filled(install, build),
         }
         yield Release(
             component=component,
@@ -292,8 +290,8 @@ _SAYS = {
 
 
 def silence(recorder: Recorder) -> None:
-    """Record what follows from all rows together: an installed release is one of its builds; of one without builds
-    in the matrix nobody knows what is inside.
+    """Record what follows from all rows together: an installed release is one of its builds; the contents of one
+    without builds in the matrix are unknown.
     """
     holding: dict[str, list[Claim]] = {}
     for _, claim in sorted(recorder.layer.claims.items()):
@@ -308,7 +306,7 @@ def silence(recorder: Recorder) -> None:
 
 
 def _record_archs(recorder: Recorder, holding: list[Claim], builds: list[Release]) -> None:
-    # What a build holds may be read by another than who listed it.
+    # The contents of a build may come from another source than its list.
     scale = Scale("names", sort("names", {build.version: build.rank for build in builds}))
     by_name = {build.version: build for build in builds}
     for claim in holding:
@@ -316,10 +314,9 @@ def _record_archs(recorder: Recorder, holding: list[Claim], builds: list[Release
             build = by_name[version]
             if build.attributes["archs"] == tables.UNKNOWN != claim.evidence:
                 partly = {"at-least": "true"} if claim.least else {}
-                attributes = {**build.attributes, "archs": str(claim.selector), **partly}
-                recorder.layer.releases[build.component, version] = build.replace(
-                    attributes=attributes
-                )
+                archs = {"archs": str(claim.selector), **partly}
+                changed = build.replace(attributes={**build.attributes, **archs})
+                recorder.layer.releases[build.component, version] = changed
 
 
 def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Claim]:
@@ -351,11 +348,7 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
     known = [release for release in releases if release in covered]
     unread = [release for release in releases if release not in covered]
     # What a channel that was not read publishes for is no accelerator without builds.
-    read = {
-        accelerator
-        for build in builds
-        for accelerator in _computing(build.attributes["accelerator"])
-    }
+    read = {name for build in builds for name in _computing(build.attributes["accelerator"])}
     unseen = {
         accelerator: channel
         for channel in recorder.channels.values()
@@ -388,16 +381,14 @@ def _published(builds: list[Release]) -> dict[tuple[str, str, str], list[str]]:
     # Releases by the machines they have builds for, and for each machine by what those compute on.
     offered: dict[str, dict[str, set[str]]] = {}
     for build in builds:
-        attributes = build.attributes
-        by_machine = offered.setdefault(attributes["release"], {})
-        by_machine.setdefault(attributes["machine"], set()).update(
-            _computing(build.attributes["accelerator"])
-        )
+        machines = offered.setdefault(build.attributes["release"], {})
+        accelerators = machines.setdefault(build.attributes["machine"], set())
+        accelerators.update(_computing(build.attributes["accelerator"]))
     same: dict[tuple[str, str, str], list[str]] = {}
-    for release, machines in sorted(offered.items()):
-        same.setdefault(("machine", " ".join(sorted(machines)), ""), []).append(release)
-        for machine, accelerators in sorted(machines.items()):
-            key = "accelerator", " ".join(sorted(accelerators)), machine
+    for release, by_machine in sorted(offered.items()):
+        same.setdefault(("machine", " ".join(sorted(by_machine)), ""), []).append(release)
+        for machine, computing in sorted(by_machine.items()):
+            key = "accelerator", " ".join(sorted(computing)), machine
             same.setdefault(key, []).append(release)
     return same
 

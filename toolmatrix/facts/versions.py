@@ -236,7 +236,7 @@ class Scale:
     def _named(self, clause: Clause) -> int:
         mask = self.bit(clause.text)
         if "*" in clause.text:
-            # Names with a star stand in few facts, and `re` takes as long to import as an answer's facts to read.
+            # Few facts have names with a star, and `re` takes as long to import as an answer's facts to read.
             import re
 
             pattern = re.compile(".*".join(map(re.escape, clause.text.split("*"))))
@@ -264,7 +264,7 @@ def _same(clause: Clause, wanted: Key, limit: Key, version: Key, rank: Key) -> b
 
 
 def _admits(clause: Clause, wanted: Key, limit: Key, version: Key, rank: Key) -> bool:
-    # The clause is about `wanted`, which sorts as `limit`, and the version sorts as `place`.
+    # The clause is about `wanted`, which sorts as `limit`, and the version sorts as `rank`.
     operator = clause.operator
     if operator == "===":
         return rank == limit
@@ -288,7 +288,7 @@ def _admits(clause: Clause, wanted: Key, limit: Key, version: Key, rank: Key) ->
 
 
 def _series_admits(clause: Clause, wanted: Key, limit: Key, version: Key, rank: Key) -> bool:
-    # A series stands for its point releases: it is admitted if one of them could be.
+    # A series represents its point releases: it is admitted if one of them could be.
     operator = clause.operator
     numbers = version[0]
     inside = wanted[0][: len(numbers)] == numbers

@@ -65,7 +65,7 @@ class _Writer:
                     self.owners.setdefault(table, {})[name] = None
 
     def append(self, component: str, record: Any) -> int:
-        # The number of a record says where it lies.
+        # The number of a record has its offset.
         line, start = _dump(record) + b"\n", self.ends[component]
         self.lines[component].append(line)
         self.ends[component] += len(line)
@@ -141,14 +141,7 @@ class _Writer:
                     releases=[self.release(release) for release in releases],
                     packages=_packages(releases) if matrix.components[name].variant_of else {},
                     brings=self.brings(bindings.get(name, ())),
-                    unreviewed=_mask(
-                        scale,
-                        (
-                            release
-                            for release in releases
-                            if records.UNREVIEWED & release.attributes.keys()
-                        ),
-                    ),
+                    unreviewed=_mask(scale, filter(_is_unreviewed, releases)),
                     complete=complete.get(name, 0),
                     binding_groups=self.binding_groups(name, bindings.get(name, ())),
                     row_groups=self.row_groups(name, soft_constraints.get(name, ())),
@@ -174,7 +167,7 @@ class _Writer:
     def binding_groups(
         self, component: str, bindings: Sequence[CompiledBinding]
     ) -> list[records.BindingGroup]:
-        # Neighbours alone: the order of bindings is that in which facts are told.
+        # Neighbours alone: the order of bindings is the order in which facts are shown.
         groups = []
         for head, group in itertools.groupby(bindings, _head):
             kind, conditions, *shared = head
@@ -203,14 +196,9 @@ class _Writer:
         components = self.compiled.matrix.components
         bringing = 0
         for binding in bindings:
-            component = components[binding.component]
-            own = components[binding.when[0][0]].variant_of
-            if (
-                own
-                and binding.kind == "requires"
-                and component.accelerators
-                and not component.framework
-            ):
+            toolkit = components[binding.component]
+            is_build = components[binding.when[0][0]].variant_of and binding.kind == "requires"
+            if is_build and toolkit.accelerators and not toolkit.framework:
                 for mask, reading in binding.cites:
                     # What is needed beside the build has to be there already: the build does not bring it.
                     bringing |= 0 if reading.claim.beside else mask
@@ -219,7 +207,7 @@ class _Writer:
     def row_groups(
         self, component: str, soft_constraints: Sequence[SoftConstraint]
     ) -> list[records.RowGroup]:
-        # Column by column, as rows are asked whether one of them speaks of a release before any is made.
+        # Column by column, as readers check all rows for a release before they make one.
         heads: dict[Any, list[tuple[tuple[int, ...], int]]] = {}
         for soft in soft_constraints:
             names, masks, evidences = zip(*soft.terms, strict=True)
@@ -372,8 +360,12 @@ def _head(binding: CompiledBinding) -> tuple[Any, ...]:
 
 def _package(variant: Release) -> str:
     # With its extras: `jax[cuda12]` installs other builds than `jax`.
-    # One that stands at an address of its own is told as `flash-attn@https://...`.
+    # A requirement with an address of its own is written as `flash-attn@https://...`.
     return variant.attributes["install"].partition("@")[0].partition("=")[0]
+
+
+def _is_unreviewed(release: Release) -> bool:
+    return bool(records.UNREVIEWED & release.attributes.keys())
 
 
 def _mask(scale: Scale, releases: Iterable[Release]) -> int:

@@ -27,7 +27,7 @@ _LONGEST_VALUE = 80
 
 # The loader in C is ten times as fast, and not part of every build of PyYAML.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# What it says from PyYAML 6.0.4 on of a thousand levels, of which it may have told none by then.
+# Its message, from PyYAML 6.0.4 on, for a thousand levels; it may have emitted no event by then.
 _TOO_DEEP = "exceeded maximum nesting depth"
 # What every file of ours has.
 _OURS = re.compile(rb"\bschema[\"']?[ \t]*:\s*[\"']?toolmatrix\.")
@@ -36,7 +36,7 @@ _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
 class NodeKind(Value):
-    """The name of a kind of file, the error that tells what is wrong in one, and the page that describes its shape.
+    """The name of a kind of file, its class of errors, and the page that describes its layout.
 
     Where it does not `quote`, the error has none of the words of the file.
     """
@@ -113,7 +113,7 @@ class YamlNode:
         return self.items
 
     def several(self) -> list[YamlNode]:
-        """The items of a list, or the one value that stands alone."""
+        """The items of a list, or a single value as a list."""
         return [self] if self.items is None else self.items
 
     def string(self, what: str) -> str:
@@ -161,7 +161,7 @@ def read(path: str, label: str = "", of: NodeKind = MATRIX) -> YamlNode:
     label = label or path
     try:
         with opened(path) as stream:
-            # A pipe tells no size: reading is bounded, and the size of a file serves the message alone.
+            # A pipe has no size: reading is bounded, and the size of a file serves the message alone.
             data = stream.read(SIZE_LIMIT + 1)
             size = max(os.fstat(stream.fileno()).st_size, len(data))
         if size > SIZE_LIMIT:
@@ -175,8 +175,7 @@ def read(path: str, label: str = "", of: NodeKind = MATRIX) -> YamlNode:
     except OSError as error:
         reason = error.strerror or "an error"
         of.fail(f"{of.noun} cannot be read", Position(label), "a readable file", reason, of.missing)
-    # Whoever asks may name a file that he may not read himself, such as an assistant: what is no file of ours is not
-    # shown to him.
+    # The caller, such as an assistant, may name a file that it must not read: no foreign file is quoted.
     return parse(data, label, of if _OURS.search(data) else of.replace(quotes=False))
 
 
@@ -221,7 +220,7 @@ def _built(text: str, label: str, of: NodeKind) -> YamlNode | None:
     except yaml.YAMLError as error:
         if getattr(error, "problem", "") != _TOO_DEEP:
             raise
-    # The loader in Python tells every level on its way there.
+    # The loader in Python emits an event for every level.
     return _Builder(label, of).build(text, yaml.SafeLoader)
 
 
