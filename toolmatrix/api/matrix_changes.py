@@ -35,19 +35,19 @@ class CountedMatrix(TypedDict):
     facts: Count
 
 
-class FactStatement(TypedDict):
+class SaidBefore(TypedDict):
     """What a fact said before."""
 
     text: str
     evidence: Evidence | Literal[""]
 
 
-class ChangedFact(FactStatement):
+class ChangedFact(SaidBefore):
     """A fact that came, went, or says something else."""
 
     id: str
     how: Annotated[str, "changed", "removed", "added"]
-    was: FactStatement | None
+    was: SaidBefore | None
 
 
 class ChangedComponent(TypedDict):
@@ -117,7 +117,7 @@ def changes(before: OpenMatrix, after: OpenMatrix) -> MatrixChangesDocument:
     }
 
 
-def _statement(fact: FactLine) -> FactStatement:
+def _statement(fact: FactLine) -> SaidBefore:
     return {"text": fact["text"], "evidence": fact["evidence"]}
 
 
