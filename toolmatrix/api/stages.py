@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from toolmatrix.api import PLAIN, Printed
@@ -164,6 +165,10 @@ class Stages(Printed):
         answered = self.answered
         if answered and not answered.expected.family:
             return [stages.no_driver(answered.expected)]
+        # The words of a driver's command line; a log does not have them.
+        asked = self.dry.asked if self.dry else None
+        if asked is None and answered and self.is_planned:
+            asked = (*answered.typed, *answered.expected.words)
         index, folder = self.index(), self.wanted.directory
         here = Here(
             # A driver that is not here has its programs elsewhere.
@@ -175,18 +180,9 @@ class Stages(Printed):
             index,
             tuple(_device(index, device) for device in self.wanted.device),
             path=self.where,
-            asked=self.dry.asked if self.dry else self._request_words,
+            asked=asked,
             here=here if runs or self.is_planned else None,
             answered=answered,
-        )
-
-    @property
-    def _request_words(self) -> tuple[str, ...] | None:
-        # A log does not have them.
-        return (
-            (*self.answered.typed, *self.answered.expected.words)
-            if self.answered and self.is_planned
-            else None
         )
 
     def text(self, screen: Terminal = PLAIN, *, full: bool = False, explain: bool = False) -> str:
@@ -319,8 +315,6 @@ class Stages(Printed):
                 reproductions = verifying.verify(self.dry, replay, cwd=directory, limit=limit)
         finally:
             if ours:
-                import shutil
-
                 shutil.rmtree(directory / replay.work, ignore_errors=True)
         costs = cost.from_run(replay, measured)
         return Ran(self.plan(), replay, costs, measured, reproductions if verify else None)
@@ -491,13 +485,10 @@ def _device(index: Index, device: str) -> str:
 
 def _is_on_path(program: str, path: str) -> bool:
     # nvcc prints the PATH that its commands run with; of a driver that prints none it is that of this process.
-    import shutil
-
     return shutil.which(program, path=path or None) is not None
 
 
 def _as_svg(graph: str) -> str:
-    import shutil
     import subprocess
 
     program = shutil.which("dot")

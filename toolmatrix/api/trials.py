@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from toolmatrix.harvest.resolver import Interpreter
     from toolmatrix.harvest.runs import UpperBound
     from toolmatrix.judge.sweep import Release
-    from toolmatrix.solve.resolve import Resolution
 
 
 def standing(index: Index, component: str, keep: Collection[str] = ()) -> Iterator[str]:
@@ -334,16 +333,6 @@ def wheel_answer(
     # An answer that rests on unknown facts promises nothing that a resolver could refute.
     if isinstance(answer, Assembly) or not answer.known:
         return None
-    return _pins(index, release, method, answer, own)
-
-
-def _pins(
-    index: Index,
-    release: Release,
-    method: InstallMethod,
-    answer: Resolution,
-    own: Mapping[str, Collection[str]],
-) -> Pins | None:
     builds = list(variants.of(index, answer.targets[method.target]))
     # Other channels than the default one are not the index that is asked: they have an index or files of their own.
     if any(build.arguments or "@" in build.requirement for build in builds):
@@ -357,15 +346,15 @@ def _pins(
         # What was not read at the index, such as a driver or a compiler, is no package that could be pinned there.
         if name not in built and version in own.get(name, ())
     ]
-    python = chosen.get("python", "")
+    series = chosen.get("python", "")
     # uv resolves for one given Python; of Python 2 it knows builds that no distribution has (cp27m).
-    if not requirements or not python or python.startswith("2."):
+    if not requirements or not series or series.startswith("2."):
         return None
     return Pins(
         release=release,
         way=method,
         requirements=tuple(dict.fromkeys(requirements)),
-        python=python,
+        python=series,
         machine=machine_of(index, method),
         # Answers do not show it, and it decides which wheels uv may take.
         glibc=next((pin.release for pin in answer.hidden if pin.component == "glibc"), ""),

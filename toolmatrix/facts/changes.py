@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeVar
 
-    from toolmatrix.facts.model import Claim, Matrix
+    from toolmatrix.facts.model import Matrix
 
     _Key = TypeVar("_Key")
     _Fact = TypeVar("_Fact")
@@ -46,7 +46,8 @@ def changed(below: Matrix, matrix: Matrix) -> set[str] | None:
         components |= {
             claim.when[0][0]
             for claim in matrix.claims.values()
-            if (runs and (claim.by_device or claim.by_toolkit)) or _names(claim, released)
+            if (runs and (claim.by_device or claim.by_toolkit))
+            or not released.isdisjoint((claim.component, *dict(claim.when)))
         }
     return components
 
@@ -59,7 +60,3 @@ def _differing(below: Mapping[_Key, _Fact], above: Mapping[_Key, _Fact]) -> list
         for key, fact in side.items()
         if opposite.get(key) is not fact
     ]
-
-
-def _names(claim: Claim, components: set[str]) -> bool:
-    return claim.component in components or any(name in components for name, _ in claim.when)

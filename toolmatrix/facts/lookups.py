@@ -12,11 +12,9 @@ from toolmatrix.facts.records import RowRecord
 from toolmatrix.facts.versions import Scale, SelectorError
 
 
-@lru_cache(maxsize=64)
 def scale_of(index: Index, component: str) -> Scale:
     """The releases of a component, for reading selectors."""
-    scheme = index.header["components"][component]["scheme"]
-    return Scale(scheme, index.component(component).versions)
+    return index.scale(component)
 
 
 @lru_cache(maxsize=4096)
