@@ -57,7 +57,7 @@ class DocumentStore:
     def get(self, schema: str, kind: str, key: str) -> dict[str, Any] | None:
         """The document of a kind and key; None where there is none that is whole and of this schema."""
         data = self.files.read(_name(kind, key))
-        body = _unpacked(data) if data is not None else None
+        body = _unpack(data) if data is not None else None
         named = {"schema": schema, "kind": kind, "key": key}
         if body is None or any(body.get(name) != value for name, value in named.items()):
             return None
@@ -82,7 +82,7 @@ def _name(kind: str, key: str) -> str:
     return f"{kind}/{digest[:2]}/{digest}{_SUFFIX}"
 
 
-def _unpacked(data: bytes) -> dict[str, Any] | None:
+def _unpack(data: bytes) -> dict[str, Any] | None:
     import zstandard
 
     match = _LINE.match(data[:_LONGEST_LINE])

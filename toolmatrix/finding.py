@@ -158,7 +158,7 @@ class Finding(Value):
         """The values of the fields that its code adds, one after the other."""
         # Inherited fields come first, in the order of the classes.
         own = self._fields[len(Finding._fields) :]
-        return tuple(_flat(getattr(self, field) for field in own))
+        return tuple(_flatten(getattr(self, field) for field in own))
 
     def sentence(self, words: Words) -> str:
         """The sentence that says what was found."""
@@ -204,10 +204,10 @@ class _TemplateFields(dict[str, str]):
         return quoted(value) if isinstance(value, tuple) else str(value)
 
 
-def _flat(values: Iterable[Any]) -> Iterator[str]:
+def _flatten(values: Iterable[Any]) -> Iterator[str]:
     for value in values:
         if isinstance(value, tuple):
-            yield from _flat(value)
+            yield from _flatten(value)
         else:
             yield str(value)
 

@@ -235,7 +235,7 @@ def _pieces(text: Iterable[str]) -> Iterable[str]:
     return (text,) if isinstance(text, str) else text
 
 
-def _encoded(text: Iterable[str] | bytes) -> Iterable[bytes]:
+def _encode(text: Iterable[str] | bytes) -> Iterable[bytes]:
     if isinstance(text, bytes):
         return (text,)
     return (piece.encode("utf-8", "surrogateescape") for piece in _pieces(text))
@@ -249,7 +249,7 @@ def _write_beside(path: str, text: Iterable[str] | bytes) -> str:
         try:
             # Undecodable bytes came in as surrogates, from paths for example, and go out as the same bytes.
             with open(beside, "xb") as file:
-                file.writelines(_encoded(text))
+                file.writelines(_encode(text))
                 file.flush()
                 # Some file systems write the rename before the text: after a crash the file would be empty.
                 os.fsync(file.fileno())

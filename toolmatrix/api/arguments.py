@@ -53,7 +53,7 @@ def _requests(wanted: Any) -> Iterator[str]:
         for name, version in wanted.items():
             if not isinstance(name, str) or not (isinstance(version, str) or _is_number(version)):
                 # 2.10 is another version than the number 2.1.
-                raise BadValue("components with versions, both as strings", _abbreviated(wanted))
+                raise BadValue("components with versions, both as strings", _abbreviate(wanted))
             text = str(version).strip() or "*"
             yield f"{name}{'' if text.startswith(_OPERATORS) else '=='}{text}"
     else:
@@ -71,14 +71,14 @@ def _elements(value: Any, expected: str, kinds: tuple[type, ...] = (str,)) -> It
         or _is_mapping(value)
         or not hasattr(value, "__iter__")
     ):
-        raise BadValue(expected, _abbreviated(value))
+        raise BadValue(expected, _abbreviate(value))
     for element in value:
         if not isinstance(element, kinds):
-            raise BadValue(expected, _abbreviated(value))
+            raise BadValue(expected, _abbreviate(value))
         yield element
 
 
-def _abbreviated(value: object) -> str:
+def _abbreviate(value: object) -> str:
     try:
         text = repr(value)
     # Python does not print a number of thousands of digits, and what other classes print is theirs.
@@ -90,7 +90,7 @@ def _abbreviated(value: object) -> str:
 def _instance_of(expected: str, *kinds: type) -> Callable[[Any], Any]:
     def check(value: Any) -> Any:
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise BadValue(expected, _abbreviated(value))
+            raise BadValue(expected, _abbreviate(value))
         return value
 
     return check
@@ -114,7 +114,7 @@ def _is_number(value: object) -> bool:
 
 def _whole_number(value: Any) -> Any:
     if not _is_number(value):
-        raise BadValue("a whole number, 0 or more", _abbreviated(value))
+        raise BadValue("a whole number, 0 or more", _abbreviate(value))
     return value
 
 
@@ -205,20 +205,21 @@ def checking_arguments(function: FunctionType) -> Callable[..., Any]:
                     f"{function.__name__}() has no keyword `{name}`: it takes {', '.join(known)}"
                 )
         values = [
-            _checked(positional[index] if index < len(positional) else rest, kinds, value)
+            _check_argument(positional[index] if index < len(positional) else rest, kinds, value)
             for index, value in enumerate(args)
             if index < len(positional) or rest
         ]
         # What is given too often, or not at all, Python says well.
         values += args[len(values) :]
         return function(
-            *values, **{name: _checked(name, known, option) for name, option in options.items()}
+            *values,
+            **{name: _check_argument(name, known, option) for name, option in options.items()},
         )
 
     return ask
 
 
-def _checked(name: str, kinds: dict[str, str], value: Any) -> Any:
+def _check_argument(name: str, kinds: dict[str, str], value: Any) -> Any:
     try:
         return _CHECKS[kinds[name]](value)
     except BadValue as bad:

@@ -377,7 +377,7 @@ def rendered(
 
     job = make.job(lock, lock_file.digest(lock), rules, targets=tuple(targets), version=__version__)
     job = job.replace(excluded=(*job.excluded, *refused))
-    _used(job)
+    _check_used(job)
     if strict and (loose := _unpinned(job)):
         from toolmatrix.render import pinning
 
@@ -390,7 +390,7 @@ def rendered(
     return Rendered(job, options)
 
 
-def _used(job: Job) -> None:
+def _check_used(job: Job) -> None:
     # A stand-in for an image that nothing starts from is a mistake in its name.
     used = {base for image in job.images for base in (image.base, image.runtime.base)}
     for name in job.choices.stand_ins:

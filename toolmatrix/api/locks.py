@@ -143,13 +143,13 @@ class Locked(Printed):
             caller().note(where + counted(self.lock))
             return self
         # `render` keeps its options in the lock beside its files, and finds them there again.
-        before = self.renewed or _previous(lock)
+        before = self.renewed or _read_previous(lock)
         updated, note = self.lock.replace(render=before.render if before else {}), ""
         if not packages:
             with_packages = keep_packages(self.index, updated, before)
             updated, note = with_packages.lock, with_packages.note
         text = lock_file.text(updated)
-        same = _is_there(lock, text)
+        same = _has_text(lock, text)
         facts = beside(lock, self.harvested)
         old = None if same else before
         changes = compare.locks(old, updated) if old is not None else None
@@ -200,7 +200,7 @@ def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
     return texts
 
 
-def _previous(path: str) -> Lock | None:
+def _read_previous(path: str) -> Lock | None:
     # A broken lock may be replaced; a file that never was a lock must not be.
     try:
         return lock_file.read(path)
@@ -210,7 +210,7 @@ def _previous(path: str) -> Lock | None:
         raise
 
 
-def _is_there(path: str, text: str) -> bool:
+def _has_text(path: str, text: str) -> bool:
     try:
         with opened(path) as file:
             return file.read() == text.encode()

@@ -59,7 +59,7 @@ def harvested(
     The file lies in the user's cache and is called after what is in it: it never changes. Raises NothingMatched for a
     name that the index does not have either, IndexFailed, HarvestRefused, OutputError, ToolMissing and UsageError.
     """
-    lacking = _lacking(index, words)
+    lacking = _missing_packages(index, words)
     if not lacking:
         return None
     for name in _SPOKEN_OF:
@@ -96,7 +96,7 @@ def harvested(
     return HarvestedPackages(path=path, packages=tuple(lacking), effort=effort)
 
 
-def _lacking(index: Index, words: Sequence[str]) -> dict[str, str]:
+def _missing_packages(index: Index, words: Sequence[str]) -> dict[str, str]:
     """By name of each package the releases that are asked for, "" for any."""
     names = Names(index)
     lacking: dict[str, str] = {}

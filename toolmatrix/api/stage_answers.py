@@ -84,9 +84,9 @@ def ask(
     here = expected.platform == platform
     words = [*call.flags, *expecting.added(expected, typed, here=here)]
     answered = Answered(expected=expected, typed=typed, env=env, platform=platform)
-    driver = _driver(index(), expected, env, call.driver)
+    driver = _find_driver(index(), expected, env, call.driver)
     if driver is None:
-        return _planned(index, answered, call.sources, [*words, *named], wanted)
+        return _plan_without_driver(index, answered, call.sources, [*words, *named], wanted)
     words += _host_compiler(expected, typed, env, here=here)
     caller().say(f"note: `{driver.program}` was run: {expected.family} {driver.version}".rstrip())
     # What the caller says of archs goes with the words, and the lock's own only where nothing is typed.
@@ -120,7 +120,9 @@ def document(answered: Answered) -> MadeFor:
     }
 
 
-def _driver(index: Index, expected: Expected, env: Mapping[str, str], named: str) -> Driver | None:
+def _find_driver(
+    index: Index, expected: Expected, env: Mapping[str, str], named: str
+) -> Driver | None:
     from toolmatrix.facts.store import cache_folder
     from toolmatrix.request import compiles
     from toolmatrix.stages.drivers import dry_run, installed
@@ -155,7 +157,7 @@ def _host_compiler(
     return ["-ccbin", program] if program else []
 
 
-def _planned(
+def _plan_without_driver(
     index: Callable[[], Index],
     answered: Answered,
     sources: Sequence[str],

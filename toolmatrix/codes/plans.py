@@ -320,7 +320,7 @@ class DeviceFinding(PlanFinding):
         for image, why in self.why:
             by_reason.setdefault(why, []).append(image)
         return "; ".join(
-            f"{quoted(images)} {_agreeing(_WHY[why], images)}" for why, images in by_reason.items()
+            f"{quoted(images)} {_agree(_WHY[why], images)}" for why, images in by_reason.items()
         )
 
 
@@ -344,7 +344,7 @@ _WHY = {
 _PLURAL = {"is": "are", "needs": "need"}
 
 
-def _agreeing(words: str, several: Sequence[str]) -> str:
+def _agree(words: str, several: Sequence[str]) -> str:
     verb, _, rest = words.partition(" ")
     return words if len(several) == 1 else f"{_PLURAL[verb]} {rest}"
 

@@ -29,11 +29,11 @@ def changed(below: Matrix, matrix: Matrix) -> set[str] | None:
         or minimums.breaks(below) != minimums.breaks(matrix)
     ):
         return None
-    claims = _differing(below.claims, matrix.claims)
-    released = {release.component for release in _differing(below.releases, matrix.releases)}
+    claims = _differences(below.claims, matrix.claims)
+    released = {release.component for release in _differences(below.releases, matrix.releases)}
     components = {claim.when[0][0] for claim in claims} | released
-    components |= {row.subject.partition(" ")[0] for row in _differing(below.rows, matrix.rows)}
-    components |= {read.component for read in _differing(below.requirements, matrix.requirements)}
+    components |= {row.subject.partition(" ")[0] for row in _differences(below.rows, matrix.rows)}
+    components |= {read.component for read in _differences(below.requirements, matrix.requirements)}
     # A build is of the day of its release.
     components |= {
         name for name, component in matrix.components.items() if component.variant_of in released
@@ -52,7 +52,7 @@ def changed(below: Matrix, matrix: Matrix) -> set[str] | None:
     return components
 
 
-def _differing(below: Mapping[_Key, _Fact], above: Mapping[_Key, _Fact]) -> list[_Fact]:
+def _differences(below: Mapping[_Key, _Fact], above: Mapping[_Key, _Fact]) -> list[_Fact]:
     # What was not replaced is the same object.
     return [
         fact

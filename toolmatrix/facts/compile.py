@@ -44,7 +44,7 @@ from toolmatrix.value import Value
 
 def compile_matrix(matrix: Matrix, only: Collection[str] | None = None) -> Compiled:
     """Compile a loaded matrix, or `only` what is said of some components. Raises MatrixError."""
-    maker = _Maker(matrix)
+    maker = _Compiler(matrix)
     subjects = frozenset(matrix.components if only is None else only)
     hard: list[CompiledClaim] = []
     soft: list[CompiledClaim] = []
@@ -99,7 +99,7 @@ def digest(matrix: Matrix) -> str:
 _RUNS = ("device", "arch")
 
 
-class _Maker:
+class _Compiler:
     def __init__(self, matrix: Matrix) -> None:
         self.matrix = matrix
         ranks: dict[str, dict[str, int]] = {name: {} for name in matrix.components}
@@ -128,7 +128,7 @@ class _Maker:
             scale = self.scales[component]
             parsed = scale.parse(selector)
             coarse = scale.scheme == "series" and any(
-                clause.operator in ("==", ">=", "<=", "upto") and _finer(clause, scale)
+                clause.operator in ("==", ">=", "<=", "upto") and _is_finer(clause, scale)
                 for alternative in parsed
                 for clause in alternative
             )
@@ -254,7 +254,7 @@ class _Maker:
         )
 
 
-def _finer(clause: versions.Clause, scale: Scale) -> bool:
+def _is_finer(clause: versions.Clause, scale: Scale) -> bool:
     # A point release of which the scale knows the series: GCC 7.3.1, where releases of GCC are 7, 8, 9.
     if clause.version is None or clause.text.endswith(".*"):
         return False
@@ -345,7 +345,7 @@ def _settle(
             CompiledDispute(mask=mask & settled_mask, rival=reading, deciding=deciding)
             for settled_mask, deciding in settled
             # An unknown is no rival of a known fact.
-            if mask & settled_mask and _says(deciding) != _says(reading)
+            if mask & settled_mask and _statement(deciding) != _statement(reading)
             if reading.evidence != words.UNKNOWN
         ]
         # Claims that do not decide count for disputes alone: they bind nothing.
@@ -356,7 +356,7 @@ def _settle(
     return settled, disputes
 
 
-def _says(reading: CompiledClaim) -> tuple[object, ...]:
+def _statement(reading: CompiledClaim) -> tuple[object, ...]:
     return reading.allowed, reading.claim.alternatives
 
 
@@ -413,7 +413,7 @@ def _rivals(soft: list[CompiledClaim]) -> Iterator[CompiledDispute]:
             topic = reading.when[0][0], reading.claim.component, reading.claim.topic
             topics.setdefault(topic, []).append(reading)
     for group in topics.values():
-        group.sort(key=_standing)
+        group.sort(key=_reading_order)
         for index, rival in enumerate(group):
             for better in group[:index]:
                 overlap = rival.when[0][1] & better.when[0][1]
@@ -422,7 +422,7 @@ def _rivals(soft: list[CompiledClaim]) -> Iterator[CompiledDispute]:
                     yield CompiledDispute(mask=overlap, rival=rival, deciding=better)
 
 
-def _standing(reading: CompiledClaim) -> tuple[bool, int, str]:
+def _reading_order(reading: CompiledClaim) -> tuple[bool, int, str]:
     return not reading.claim.decides, -words.rank(reading.evidence), reading.claim.id
 
 

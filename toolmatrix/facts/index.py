@@ -110,7 +110,7 @@ class Index:
         self._bytes = read
         header = self._json(HEADER)
         try:
-            self.header: Header = _whole(header)
+            self.header: Header = _with_defaults(header)
         except (TypeError, KeyError, AttributeError) as error:
             raise self._damaged(HEADER) from error
         self._loaded: dict[str, Any] = {}
@@ -385,7 +385,7 @@ def _fact(values: Sequence[Any]) -> FactRecord:
     return KINDS[kind]._make(fields)
 
 
-def _whole(header: dict[str, Any]) -> Header:
+def _with_defaults(header: dict[str, Any]) -> Header:
     if header.pop("format") != FORMAT:
         raise KeyError(FORMAT)
     # Most fields of most components have their default, which is written once.

@@ -41,14 +41,14 @@ def later(counterpart: Counterpart, selector: str, day: str) -> Later | None:
     latest = Later(0, "", "")
     for clause in scale.parse(selector):
         mask = scale.mask((clause,)) & ~1
-        if mask and _open((clause,), minimum=counterpart.major > 0):
-            index, release, broke = _first(counterpart, (mask & -mask).bit_length() - 2, day)
+        if mask and _is_open((clause,), minimum=counterpart.major > 0):
+            index, release, broke = _first_later(counterpart, (mask & -mask).bit_length() - 2, day)
             beyond = mask & -(2 << index)
             latest = Later(latest.mask | beyond, release, broke) if beyond else latest
     return latest if latest.mask else None
 
 
-def _first(counterpart: Counterpart, least: int, day: str) -> tuple[int, str, str]:
+def _first_later(counterpart: Counterpart, least: int, day: str) -> tuple[int, str, str]:
     """The index of the first release after a day and behind the one at `least`, its name, and what it broke."""
     names = counterpart.scale.versions
     # A release without a date may have been there.
@@ -252,7 +252,7 @@ class Minimums:
         for mask, reading in speaking:
             claim = reading.claim
             scale = self.scales[claim.component]
-            if scale.scheme != "names" and not _open(scale.parse(claim.selector), minimum=False):
+            if scale.scheme != "names" and not _is_open(scale.parse(claim.selector), minimum=False):
                 bounds.setdefault((reading.when[0][0], claim.component), []).append((mask, reading))
         return bounds
 
@@ -272,13 +272,13 @@ class Minimums:
             for other_mask, other in here:
                 if other_mask & bit:
                     # What bounds it wherever it holds leaves nothing open.
-                    left &= 0 if _wherever(other, reading) else ~other.allowed
+                    left &= 0 if _always_binds(other, reading) else ~other.allowed
             if left:
                 gaps[left] = gaps.get(left, 0) | bit
         return gaps
 
 
-def _open(selector: Selector, *, minimum: bool) -> bool:
+def _is_open(selector: Selector, *, minimum: bool) -> bool:
     """True if an alternative has no end; with `minimum` one that has a beginning."""
     for clauses in selector:
         operators = {clause.operator for clause in clauses}
@@ -287,7 +287,7 @@ def _open(selector: Selector, *, minimum: bool) -> bool:
     return False
 
 
-def _wherever(bound: CompiledClaim, reading: CompiledClaim) -> bool:
+def _always_binds(bound: CompiledClaim, reading: CompiledClaim) -> bool:
     """True if what bounds holds wherever a reading does, and binds."""
     terms = dict(reading.when[1:])
     return bound.claim.kind != "tested" and all(

@@ -252,18 +252,18 @@ class Recorder:
         """The id of a table or list, which must be unique."""
         name = identity(fields)
         if name in self._groups:
-            _twice(fields["id"], name)
+            _fail_duplicate(fields["id"], name)
         self._groups.add(name)
         return name
 
     def claim(self, claim: Claim) -> None:
         if claim.id in self.layer.claims:
-            _twice(claim.node, claim.id)
+            _fail_duplicate(claim.node, claim.id)
         self.layer.claims[claim.id] = claim
 
     def row(self, node: YamlNode, row: TableRow) -> None:
         if row.id in self.layer.rows:
-            _twice(node, row.id)
+            _fail_duplicate(node, row.id)
         self.layer.rows[row.id] = row
 
     def release(
@@ -326,7 +326,7 @@ def date(node: YamlNode, what: str) -> str:
     return written
 
 
-def _twice(node: YamlNode, name: str) -> None:
+def _fail_duplicate(node: YamlNode, name: str) -> None:
     node.fail(
         "an id is used twice",
         expected="each id once",

@@ -20,7 +20,7 @@ def soft_constraints(
         row = reading.claim.row, reading.when, _row_evidence(reading)
         rows.setdefault(row, []).append(reading)
     same: dict[_RowKey, list[tuple[int, tuple[CompiledClaim, ...]]]] = {}
-    for when, evidence, cells in _timely(rows, dates):
+    for when, evidence, cells in _split_by_day(rows, dates):
         first = min((when[0][0], *(cell.claim.component for cell in cells)), key=order.index)
         terms = tuple(sorted(_term(cell, first) for cell in cells))
         key = when[0][0], tuple(sorted(when[1:])), terms, evidence, when[0][0] != first
@@ -42,7 +42,7 @@ LATER = "released-later"
 """The rule by which a row covers releases after its subject, which it cannot have tested."""
 
 
-def _timely(
+def _split_by_day(
     rows: Mapping[tuple[str, Terms, str], list[CompiledClaim]], dates: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[Terms, str, list[CompiledClaim]]]:
     # Each row covers what was released when it was written, and, by a rule, what came later.

@@ -165,12 +165,12 @@ def _build_on_top(paths: Sequence[str], files: States, cache: str) -> dict[str, 
 
     matrix = load.load(paths, base=base)
     for front, digest in fronts:
-        below = _compiled(paths, cache, digest)
+        below = _find_compiled(paths, cache, digest)
         only = changes.changed(front, matrix) if below else None
     return writer.write(compile_matrix(matrix, only), files, None if only is None else below)
 
 
-def _compiled(paths: Sequence[str], cache: str, digest: str) -> Index | None:
+def _find_compiled(paths: Sequence[str], cache: str, digest: str) -> Index | None:
     """The index without files on top, if one of that digest is there."""
     for path in (resources.builtin_index(), os.path.join(cache, _name(paths[:1]))):
         index = _read(path) if path else None

@@ -192,13 +192,13 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable) -> None:
         attributes = row.attributes()
         recorder.release(component, fields[table.key], name, row.origin, fields, attributes)
     if table.lists == SUPPORT:
-        _end(node, fields)
+        _check_end(node, fields)
     if table.lists == BREAKS:
-        _break(node, fields, component)
+        _check_break(node, fields, component)
     row.claims((table.key, subject))
 
 
-def _end(node: YamlNode, fields: Mapping[str, YamlNode]) -> None:
+def _check_end(node: YamlNode, fields: Mapping[str, YamlNode]) -> None:
     """Fail unless a row says one of the two: when support ends, or a day by which it had."""
     ends = [fields[name] for name in _ENDS if name in fields]
     if len(ends) != 1:
@@ -209,7 +209,7 @@ def _end(node: YamlNode, fields: Mapping[str, YamlNode]) -> None:
         ends[0].fail("not a day or a month", expected="YYYY-MM-DD or YYYY-MM", found=day)
 
 
-def _break(node: YamlNode, fields: Mapping[str, YamlNode], component: Component) -> None:
+def _check_break(node: YamlNode, fields: Mapping[str, YamlNode], component: Component) -> None:
     """Fail unless a row names one release, the day from which makers could know of it, and what it broke."""
     release = fields[component.name]
     try:
@@ -342,7 +342,7 @@ class PrintedRow:
             stands_for=self.table.rules,
             decides=pieces.decides(fields),
             by_device=self.table.by_device and column.component == "arch",
-            least=_least(fields, column),
+            least=_read_at_least(fields, column),
             unreleased=column.unreleased or pieces.flag(fields, "unreleased"),
             node=fields["is"],
             **column.as_dict(
@@ -352,7 +352,7 @@ class PrintedRow:
         )
 
 
-def _least(fields: Mapping[str, YamlNode], column: Column) -> bool:
+def _read_at_least(fields: Mapping[str, YamlNode], column: Column) -> bool:
     least = pieces.flag(fields, "at-least")
     if least and column.kind != "limits":
         fields["at-least"].fail(

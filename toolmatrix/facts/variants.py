@@ -134,7 +134,7 @@ def table(recorder: Recorder, node: YamlNode) -> None:
     common = common.replace(by_device=common.by_device or bool(matched))
     for row in fields["rows"].sequence("rows"):
         builds = _row(recorder, row, common, scale, usual)
-        for claim in _belongs(builds, common, matched):
+        for claim in _variant_claims(builds, common, matched):
             recorder.claim(claim)
 
 
@@ -224,7 +224,7 @@ def _releases(builds: _Builds, install: str, attributes: Mapping[str, str]) -> I
             **build,
             "channel": channel.name,
             "accelerator": builds.accelerator,
-            "install": _filled(install, build),
+            "install": _fill(install, build),
         }
         yield Release(
             component=component,
@@ -237,13 +237,13 @@ def _releases(builds: _Builds, install: str, attributes: Mapping[str, str]) -> I
         )
 
 
-def _filled(install: str, values: Mapping[str, str]) -> str:
+def _fill(install: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
         install = install.replace(f"{{{name}}}", value)
     return install
 
 
-def _belongs(builds: _Builds, table: FactTable, matched: tuple[str, ...]) -> Iterator[Claim]:
+def _variant_claims(builds: _Builds, table: FactTable, matched: tuple[str, ...]) -> Iterator[Claim]:
     row = builds.row
 
     # Claims make releases of a component the variants of another: which release, on what machine, beside which builds.
@@ -271,11 +271,15 @@ def _belongs(builds: _Builds, table: FactTable, matched: tuple[str, ...]) -> Ite
             groups.setdefault(getattr(variant, mark), []).append(variant.name)
         for index, (value, names) in enumerate(groups.items()):
             suffix = f".{index + 1}" if len(groups) > 1 else ""
-            selector = _alone([value]) if mark == "release" else value
+            selector = _exactly([value]) if mark == "release" else value
             yield claim(mark + suffix, names, kind, component, selector)
     every = [variant.name for variant in builds.variants]
     yield claim(
-        "accelerator", every, "limits", "accelerator", " ".join(_computing(builds.accelerator))
+        "accelerator",
+        every,
+        "limits",
+        "accelerator",
+        " ".join(_accelerators_of(builds.accelerator)),
     )
     for other in matched:
         # Whatever its release and channel: builds of one line are made with the same toolkit.
@@ -301,7 +305,7 @@ def silence(recorder: Recorder) -> None:
         builds = recorder.releases(name(of.name)) if of.variants else []
         if any((build.component, build.version) in recorder.layer.releases for build in builds):
             _record_archs(recorder, holding.get(name(of.name), []), builds)
-            for claim in _needed(recorder, of.name, builds):
+            for claim in _published_claims(recorder, of.name, builds):
                 recorder.claim(claim)
 
 
@@ -319,7 +323,7 @@ def _record_archs(recorder: Recorder, holding: list[Claim], builds: list[Release
                 recorder.layer.releases[build.component, version] = changed
 
 
-def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Claim]:
+def _published_claims(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Claim]:
     first = min(builds, key=lambda build: build.id)
     identity = f"{of}-variants"
     # As derived as what follows from rows can be, and found where the first of them was read.
@@ -338,7 +342,7 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
         return Claim(
             id=f"{identity}#{mark}",
             row=identity,
-            when=((of, _alone(releases)), ("from", "wheel"), *narrower),
+            when=((of, _exactly(releases)), ("from", "wheel"), *narrower),
             node=first.node,
             **(common | fields),
         )
@@ -348,7 +352,7 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
     known = [release for release in releases if release in covered]
     unread = [release for release in releases if release not in covered]
     # What a channel that was not read publishes for is no accelerator without builds.
-    read = {name for build in builds for name in _computing(build.attributes["accelerator"])}
+    read = {name for build in builds for name in _accelerators_of(build.attributes["accelerator"])}
     unseen = {
         accelerator: channel
         for channel in recorder.channels.values()
@@ -359,7 +363,7 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
     condition = (("accelerator", " ".join(sorted(read))),) if unseen else ()
     needs = claim("needs", known, kind="needs", component=name(of), alternatives=(name(of),))
     yield needs.replace(when=(*needs.when, *condition))
-    published = sorted(_published(builds).items())
+    published = sorted(_releases_by_build(builds).items())
     for index, ((component, selector, machine), releases) in enumerate(published):
         yield claim(
             f"{component}.{index + 1}",
@@ -377,13 +381,13 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
         yield claim("unread", unread, component="accelerator", selector="none", evidence="unknown")
 
 
-def _published(builds: list[Release]) -> dict[tuple[str, str, str], list[str]]:
+def _releases_by_build(builds: list[Release]) -> dict[tuple[str, str, str], list[str]]:
     # Releases by the machines they have builds for, and for each machine by what those compute on.
     offered: dict[str, dict[str, set[str]]] = {}
     for build in builds:
         machines = offered.setdefault(build.attributes["release"], {})
         accelerators = machines.setdefault(build.attributes["machine"], set())
-        accelerators.update(_computing(build.attributes["accelerator"]))
+        accelerators.update(_accelerators_of(build.attributes["accelerator"]))
     same: dict[tuple[str, str, str], list[str]] = {}
     for release, by_machine in sorted(offered.items()):
         same.setdefault(("machine", " ".join(sorted(by_machine)), ""), []).append(release)
@@ -393,11 +397,11 @@ def _published(builds: list[Release]) -> dict[tuple[str, str, str], list[str]]:
     return same
 
 
-def _computing(accelerator: str) -> tuple[str, ...]:
+def _accelerators_of(accelerator: str) -> tuple[str, ...]:
     # A build for CUDA also runs without a GPU; what it brings is then not used.
     return (accelerator, "none") if accelerator == "cuda" else (accelerator,)
 
 
-def _alone(releases: list[str]) -> str:
+def _exactly(releases: list[str]) -> str:
     # A plain `2.6.0` would admit finer releases as well, of which the builds are others.
     return " ".join(f"==={release}" for release in releases)

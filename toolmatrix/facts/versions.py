@@ -105,7 +105,7 @@ def parse(text: str, *, names: bool = False) -> Selector:
 def _clauses(word: str, names: bool) -> Iterator[Clause]:
     first, dash, last = word.partition("-")
     # Names may have dashes, as `nvidia/cuda:11.2.2-devel` has, and are no ranges.
-    if dash and not names and _plain(first) and _plain(last):
+    if dash and not names and _is_range_end(first) and _is_range_end(last):
         yield Clause(">=", first, key(first))
         yield Clause("upto", last, key(last))
         return
@@ -116,7 +116,7 @@ def _clauses(word: str, names: bool) -> Iterator[Clause]:
         yield _clause(operator, comparison[len(operator) :], names)
 
 
-def _plain(text: str) -> bool:
+def _is_range_end(text: str) -> bool:
     # An end of a range: a digit, then letters, digits and dots.
     return text[:1].isdecimal() and text.replace(".", "").replace("_", "").isalnum()
 
@@ -246,21 +246,21 @@ class Scale:
         return self.everything & ~mask if clause.operator == "!=" else mask
 
 
-def _starts(version: Key, prefix: tuple[int, ...]) -> bool:
+def _starts_with(version: Key, prefix: tuple[int, ...]) -> bool:
     # What is not written is zero (PEP 440).
     numbers = version[0]
     return (numbers + (0,) * (len(prefix) - len(numbers)))[: len(prefix)] == prefix
 
 
-def _same(clause: Clause, wanted: Key, limit: Key, version: Key, rank: Key) -> bool:
+def _is_equal(clause: Clause, wanted: Key, limit: Key, version: Key, rank: Key) -> bool:
     """`==`: equal with zero padding, or a finer release of the one named (but no pre-release of it)."""
     if clause.text.endswith(".*"):
-        return _starts(version, wanted[0])
+        return _starts_with(version, wanted[0])
     if limit == rank:
         return True
     # What is finer than a pre-release would be another pre-release: `2.0rc1` names itself alone.
     finer = len(version[0]) > len(wanted[0]) and wanted[1] == 0
-    return finer and rank > limit and _starts(version, wanted[0])
+    return finer and rank > limit and _starts_with(version, wanted[0])
 
 
 def _admits(clause: Clause, wanted: Key, limit: Key, version: Key, rank: Key) -> bool:
@@ -269,13 +269,13 @@ def _admits(clause: Clause, wanted: Key, limit: Key, version: Key, rank: Key) ->
     if operator == "===":
         return rank == limit
     if operator == "==":
-        return _same(clause, wanted, limit, version, rank)
+        return _is_equal(clause, wanted, limit, version, rank)
     if operator == "!=":
-        return not _same(clause, wanted, limit, version, rank)
+        return not _is_equal(clause, wanted, limit, version, rank)
     if operator == "upto":
-        return rank <= limit or _same(clause, wanted, limit, version, rank)
+        return rank <= limit or _is_equal(clause, wanted, limit, version, rank)
     if operator == "~=":
-        return rank >= limit and _starts(version, wanted[0][:-1])
+        return rank >= limit and _starts_with(version, wanted[0][:-1])
     if operator == ">=":
         return rank >= limit
     if operator == "<=":
@@ -294,22 +294,22 @@ def _series_admits(clause: Clause, wanted: Key, limit: Key, version: Key, rank: 
     inside = wanted[0][: len(numbers)] == numbers
     above = order((wanted[0][: len(numbers)], 0, 0))
     if operator in ("==", "==="):
-        return inside or _starts(version, wanted[0])
+        return inside or _starts_with(version, wanted[0])
     if operator == "!=":
         return not (inside and len(wanted[0]) <= len(numbers)) and not (
-            len(wanted[0]) < len(numbers) and _starts(version, wanted[0])
+            len(wanted[0]) < len(numbers) and _starts_with(version, wanted[0])
         )
     if operator == "~=":
-        return rank >= above and _starts(version, wanted[0][:-1][: len(numbers)])
+        return rank >= above and _starts_with(version, wanted[0][:-1][: len(numbers)])
     if operator in ("upto", "<="):
-        return rank <= limit or _starts(version, wanted[0])
+        return rank <= limit or _starts_with(version, wanted[0])
     if operator == "<":
-        return rank < limit and not _starts(version, wanted[0])
+        return rank < limit and not _starts_with(version, wanted[0])
     if operator == ">=":
         return rank >= above
     if len(wanted[0]) > len(numbers):
         return rank >= above
-    return rank > above and not _starts(version, wanted[0])
+    return rank > above and not _starts_with(version, wanted[0])
 
 
 def sort(scheme: str, versions: dict[str, int]) -> list[str]:

@@ -186,18 +186,18 @@ def parse(data: bytes, label: str, of: NodeKind = MATRIX) -> YamlNode:
     except UnicodeDecodeError as error:
         of.fail(
             f"{of.noun} is not UTF-8",
-            _end(label, data[: error.start].decode("utf-8")),
+            _end_position(label, data[: error.start].decode("utf-8")),
             expected="UTF-8 text",
             found=f"byte 0x{data[error.start]:02x}",
             help="save the file as UTF-8",
         )
     try:
-        root = _built(text, label, of)
+        root = _build_tree(text, label, of)
     except yaml.reader.ReaderError as error:
         match = yaml.reader.Reader.NON_PRINTABLE.search(text)
         of.fail(
             f"{of.noun} contains a control character",
-            _end(label, text[: match.start()]) if match else Position(label),
+            _end_position(label, text[: match.start()]) if match else Position(label),
             expected="printable text",
             found=f"U+{ord(match[0]):04X}" if match else of.quote(str(error)),
             help="remove it",
@@ -214,7 +214,7 @@ def parse(data: bytes, label: str, of: NodeKind = MATRIX) -> YamlNode:
     return root
 
 
-def _built(text: str, label: str, of: NodeKind) -> YamlNode | None:
+def _build_tree(text: str, label: str, of: NodeKind) -> YamlNode | None:
     try:
         return _Builder(label, of).build(text, _Loader)
     except yaml.YAMLError as error:
@@ -224,7 +224,7 @@ def _built(text: str, label: str, of: NodeKind) -> YamlNode | None:
     return _Builder(label, of).build(text, yaml.SafeLoader)
 
 
-def _end(label: str, before: str) -> Position:
+def _end_position(label: str, before: str) -> Position:
     line = before.count("\n") + 1
     return Position(label, line, len(before) - (before.rfind("\n") + 1) + 1)
 
