@@ -200,14 +200,10 @@ class Explanation(Outcome):
     layout = ("depth",)
 
     def __init__(
-        self,
-        context: RequestContext,
-        resolution: Resolution,
-        choices: Sequence[Choice],
-        invert: bool,
+        self, context: RequestContext, answer: Resolution, choices: Sequence[Choice], invert: bool
     ) -> None:
         self.context = context
-        self.resolution = resolution
+        self.resolution = answer
         self.choices = tuple(choices)
         self.invert = invert
 

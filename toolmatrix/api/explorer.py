@@ -222,9 +222,7 @@ class Explorer:
             "schema": "toolmatrix.explorer-files/1",
             "command": self._command("render", words, recipe) + " --format dockerfile --output out",
             "files": {name: text for name, text in sorted(rendered.items()) if name != files.LOCK},
-            "excluded": [
-                {"target": target, "reason": reason} for target, reason in rendered.excluded
-            ],
+            "excluded": [{"target": name, "reason": why} for name, why in rendered.excluded],
             "unpinned": list(rendered.unpinned),
         }
 
@@ -289,21 +287,20 @@ class Explorer:
 
     def words(self) -> ExplorerWordsDocument:
         """What a question can be made of: components with their releases, devices by their names, words of options."""
+        header = self.index.header
         components: list[WordsComponent] = [
             {
                 "name": name,
                 "title": head["title"],
                 "framework": head["framework"],
-                "aliases": [
-                    alias for alias, of in self.index.header["aliases"].items() if of == name
-                ],
+                "aliases": [alias for alias, of in header["aliases"].items() if of == name],
                 # Users do not ask for builds by their names in the index.
                 "releases": []
                 if head["variant_of"]
                 else list(reversed(self.index.component(name).versions)),
                 "builds_of": head["variant_of"],
             }
-            for name, head in self.index.header["components"].items()
+            for name, head in header["components"].items()
             if not head["hidden"] and not head["given"]
         ]
         products: dict[str, list[str]] = {}

@@ -170,7 +170,7 @@ class Rendered(dict[str, str]):
 
         Raises OutputError for a file of another origin or an edited one, unless `force` is set.
         """
-        texts, existing, changed = self._compare_with(os.fspath(folder))
+        texts, existing, changed = self._compare(os.fspath(folder))
         protected = {} if force else _protected(existing, changed)
         for reason, help in _REMEDIES.items():
             paths = [path for path in sorted(protected) if protected[path] == reason]
@@ -220,10 +220,10 @@ class Rendered(dict[str, str]):
 
     def differences(self, folder: str) -> tuple[dict[str, str], bool]:
         """The changes that writing makes, as a diff for each path, and whether only `force` makes them."""
-        _, existing, changed = self._compare_with(folder)
+        _, existing, changed = self._compare(folder)
         diffs = {
-            path: "".join(_difference(path, existing[path], changed[path]))
-            for path in sorted(changed)
+            path: "".join(_difference(path, existing[path], text))
+            for path, text in sorted(changed.items())
         }
         return diffs, bool(_protected(existing, changed))
 
@@ -237,9 +237,7 @@ class Rendered(dict[str, str]):
             and marker.is_ours(_read_rendered(os.path.join(folder, name)) or "")
         ]
 
-    def _compare_with(
-        self, folder: str
-    ) -> tuple[dict[str, str], dict[str, str | None], dict[str, str]]:
+    def _compare(self, folder: str) -> tuple[dict[str, str], dict[str, str | None], dict[str, str]]:
         """By path in a directory: the texts, the existing texts, and the texts that change something."""
         # The lock has the path of its recipe relative to itself, so its text depends on the directory.
         files = {**self, LOCK: self._lock(folder)}

@@ -122,7 +122,6 @@ def describe_changes(file: HarvestedFile) -> str:
             f"{name} {was} -> {now}" if was and now else f"{name} {now or f'{was} -> nothing'}"
             for name, (was, now) in difference.cells.items()
         )
-        lines.append(
-            f"  {_SIGNS[state_of(difference)]} {difference.row}" + (f"  {cells}" if cells else "")
-        )
+        sign = _SIGNS[state_of(difference)]
+        lines.append(f"  {sign} {difference.row}" + (f"  {cells}" if cells else ""))
     return "\n".join(lines) + "\n"

@@ -115,9 +115,8 @@ class Locked(Printed):
 
     def to_json(self, path: str = "toolmatrix.lock") -> LockedDocument:
         """The document `toolmatrix.locked/1` of a lock that is written to a path for the first time."""
-        return document(
-            self.index, path, self.lock, "written", harvested=harvested_paths(path, self.harvested)
-        )
+        harvested = paths_beside(path, self.harvested)
+        return document(self.index, path, self.lock, "written", harvested=harvested)
 
     def write(self, path: str | PathLike[str] = "toolmatrix.lock") -> None:
         """Put the lock in its place, whole or not at all, behind what was harvested for it. Raises OutputError."""
@@ -172,11 +171,11 @@ class Locked(Printed):
         status = "unchanged" if same else "written"
         form = partial(document, self.index, lock, updated, status, old, changes)
         return Report(
-            words=words, document=partial(form, harvested=harvested_paths(lock, self.harvested))
+            words=words, document=partial(form, harvested=paths_beside(lock, self.harvested))
         )
 
 
-def harvested_paths(path: str, harvested: Sequence[str]) -> list[str]:
+def paths_beside(path: str, harvested: Sequence[str]) -> list[str]:
     """The paths of harvested files beside a lock."""
     import os.path
 
@@ -184,7 +183,7 @@ def harvested_paths(path: str, harvested: Sequence[str]) -> list[str]:
 
 
 def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
-    """The texts of harvested files by their places beside a lock, but for those that are there. Raises OutputError.
+    """The texts of harvested files by their paths beside a lock, without existing ones. Raises OutputError.
 
     Their names contain the digest of their contents, so an existing file is the same.
     """
@@ -193,7 +192,7 @@ def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
     from toolmatrix.outputs import os_errors_as
 
     texts = {}
-    for name, destination in zip(harvested, harvested_paths(path, harvested), strict=True):
+    for name, destination in zip(harvested, paths_beside(path, harvested), strict=True):
         with os_errors_as("cannot read the harvested facts", name), opened(name) as file:
             if not os.path.exists(destination):
                 texts[destination] = file.read().decode()

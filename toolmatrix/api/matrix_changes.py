@@ -89,7 +89,7 @@ def earlier(path: Path) -> OpenMatrix:
 def changes(before: OpenMatrix, after: OpenMatrix) -> MatrixChangesDocument:
     """The document `toolmatrix.matrix-changes/1`: by component, those of which most changed first."""
     old, new = _facts(before), _facts(after)
-    changed_facts: dict[str, list[ChangedFact]] = {}
+    by_component: dict[str, list[ChangedFact]] = {}
     reread = 0
     for name in sorted({*old, *new}):
         component, fact = new.get(name) or old[name]
@@ -103,11 +103,9 @@ def changes(before: OpenMatrix, after: OpenMatrix) -> MatrixChangesDocument:
         how = "changed" if was and now else "added" if now else "removed"
         previous = _statement(was) if was and now else None
         changed: ChangedFact = {**_statement(fact), "how": how, "id": fact["id"], "was": previous}
-        changed_facts.setdefault(component, []).append(changed)
+        by_component.setdefault(component, []).append(changed)
     heads = {**before.index.header["components"], **after.index.header["components"]}
-    components = [
-        _component_changes(name, heads.get(name), facts) for name, facts in changed_facts.items()
-    ]
+    components = [_changes_of(name, heads.get(name), facts) for name, facts in by_component.items()]
     return {
         "schema": SCHEMA,
         "before": {"digest": before.digest, "date": before.date, "facts": len(old)},
@@ -127,7 +125,7 @@ def _facts(matrix: OpenMatrix) -> Facts:
     return {line["id"]: (component, line) for component, line in lines}
 
 
-def _component_changes(name: str, head: Any, facts: list[ChangedFact]) -> ChangedComponent:
+def _changes_of(name: str, head: Any, facts: list[ChangedFact]) -> ChangedComponent:
     # Changed facts are the ones to review.
     order = ("changed", "removed", "added")
     ordered = sorted(facts, key=lambda fact: (order.index(fact["how"]), fact["id"]))

@@ -14,7 +14,7 @@ class MatrixFinding(Finding):
     """A finding about the matrix, with the words that help to look at it."""
 
     @property
-    def request(self) -> str:
+    def pin(self) -> str:
         """`tensorflow==2.6.5`, the newest of the releases."""
         return f"{self.component}=={self.releases[-1]}"
 
@@ -24,7 +24,7 @@ class MatrixFinding(Finding):
         # A request has one way, and the reason is the same in all: the first represents them.
         first = self.ways[0]
         accelerator = f" --accelerator {first.accelerator}" if first.accelerator else ""
-        return f"'{self.request}' --target {first.target} --from {first.from_}{accelerator}"
+        return f"'{self.pin}' --target {first.target} --from {first.from_}{accelerator}"
 
     @property
     def fact(self) -> str:
@@ -109,7 +109,7 @@ class Unreachable(MatrixFinding):
 
     code = "TM306"
     text = "no request has an answer with {named}, on any target, with any accelerator, from source or wheel"
-    advice = "`toolmatrix why-not '{request}'` shows the whole reason"
+    advice = "`toolmatrix why-not '{pin}'` shows the whole reason"
 
 
 class ReadTooLate(MatrixFinding):
@@ -260,9 +260,7 @@ class RefusedWheel(MatrixFinding):
 
     code = "TM324"
     text = "the index has wheels of {named} for Python {python} on {machine}, but the matrix refuses them"
-    advice = (
-        "`toolmatrix why-not '{request}' --from wheel --with python=={python}` shows the reason"
-    )
+    advice = "`toolmatrix why-not '{pin}' --from wheel --with python=={python}` shows the reason"
     python: str
     machine: str
 
@@ -301,7 +299,7 @@ class UnimportableAnswer(MatrixFinding):
 
     code = "TM328"
     text = "the answer for {named} {in_ways} with Python {python} cannot be used: {actual}"
-    advice = "`toolmatrix resolve '{request}' python=={python} --from wheel --accelerator none` shows the pins"
+    advice = "`toolmatrix resolve '{pin}' python=={python} --from wheel --accelerator none` shows the pins"
     python: str
 
 

@@ -206,9 +206,7 @@ def _archs(builds: _Builds) -> dict[str, str]:
 def _releases(builds: _Builds, install: str, attributes: Mapping[str, str]) -> Iterator[Release]:
     # The default channel is preferred, then the newest line.
     channel, row = builds.channel, builds.row
-    lines = [
-        line for line, accelerator in channel.lines.items() if accelerator == builds.accelerator
-    ]
+    lines = [line for line, runtime in channel.lines.items() if runtime == builds.accelerator]
     rank = _ABOVE_LINES * channel.default + lines.index(builds.line)
     component = name(row.table.key)
     for variant in builds.variants:
@@ -275,11 +273,7 @@ def _variant_claims(builds: _Builds, table: FactTable, matched: tuple[str, ...])
             yield claim(mark + suffix, names, kind, component, selector)
     every = [variant.name for variant in builds.variants]
     yield claim(
-        "accelerator",
-        every,
-        "limits",
-        "accelerator",
-        " ".join(_accelerators_of(builds.accelerator)),
+        "accelerator", every, "limits", "accelerator", " ".join(_runs_on(builds.accelerator))
     )
     for other in matched:
         # Whatever its release and channel: builds of one line are made with the same toolkit.
@@ -352,7 +346,7 @@ def _published_claims(recorder: Recorder, of: str, builds: list[Release]) -> Ite
     known = [release for release in releases if release in covered]
     unread = [release for release in releases if release not in covered]
     # What a channel that was not read publishes for is no accelerator without builds.
-    read = {name for build in builds for name in _accelerators_of(build.attributes["accelerator"])}
+    read = {name for build in builds for name in _runs_on(build.attributes["accelerator"])}
     unseen = {
         accelerator: channel
         for channel in recorder.channels.values()
@@ -387,7 +381,7 @@ def _releases_by_build(builds: list[Release]) -> dict[tuple[str, str, str], list
     for build in builds:
         machines = offered.setdefault(build.attributes["release"], {})
         accelerators = machines.setdefault(build.attributes["machine"], set())
-        accelerators.update(_accelerators_of(build.attributes["accelerator"]))
+        accelerators.update(_runs_on(build.attributes["accelerator"]))
     same: dict[tuple[str, str, str], list[str]] = {}
     for release, by_machine in sorted(offered.items()):
         same.setdefault(("machine", " ".join(sorted(by_machine)), ""), []).append(release)
@@ -397,7 +391,7 @@ def _releases_by_build(builds: list[Release]) -> dict[tuple[str, str, str], list
     return same
 
 
-def _accelerators_of(accelerator: str) -> tuple[str, ...]:
+def _runs_on(accelerator: str) -> tuple[str, ...]:
     # A build for CUDA also runs without a GPU; what it brings is then not used.
     return (accelerator, "none") if accelerator == "cuda" else (accelerator,)
 

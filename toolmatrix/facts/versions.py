@@ -179,9 +179,7 @@ class Scale:
 
     def named(self, mask: int) -> list[str]:
         """The releases in a mask."""
-        return [
-            version for position, version in enumerate(self.versions) if mask >> position + 1 & 1
-        ]
+        return [version for index, version in enumerate(self.versions) if mask >> index + 1 & 1]
 
     def exact(self, version: str) -> str:
         """The selector of a release without those that are finer; names have none."""

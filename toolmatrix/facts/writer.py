@@ -346,11 +346,9 @@ class _Writer:
         }
 
 
-def _record(kind: type[_Record], value: Value, overrides: Mapping[str, Any]) -> _Record:
-    """A record of the fields that a value has under the same names, but for those that are given."""
-    return kind._make(
-        [overrides[key] if key in overrides else getattr(value, key) for key in kind._fields]
-    )
+def _record(kind: type[_Record], value: Value, extra: Mapping[str, Any]) -> _Record:
+    """A record of the fields that a value has under the same names, but for `extra` ones."""
+    return kind._make([extra[key] if key in extra else getattr(value, key) for key in kind._fields])
 
 
 def _head(binding: CompiledBinding) -> tuple[Any, ...]:
