@@ -28,7 +28,7 @@ _FEW = 12
 
 
 class VerdictsLock(TypedDict):
-    """The lock that a subject was held against."""
+    """The lock that a subject was checked against."""
 
     path: str
     digest: str
@@ -71,8 +71,8 @@ class VerdictEntry(TypedDict):
 
 class VerdictsDocument(TypedDict):
     """What `toolmatrix validate --json` and `toolmatrix doctor --json` print of one subject, and each line of
-    `--format jsonl`. `lock` is what it was held against, null where that was expectations or facts; `checked`
-    counts what was not skipped; `others` are what is there besides what decided.
+    `--format jsonl`. `lock` is what it was checked against, null for expectations and facts; `checked` counts
+    what was not skipped; `others` are further versions that were found.
     """
 
     schema: Annotated[str, VERDICTS]

@@ -49,7 +49,7 @@ class BuildCounts(TypedDict):
 
 class BuildsDocument(TypedDict):
     """What `toolmatrix build --json` prints: how the build of each image ended. Of one that failed, `step` is the step
-    of the Dockerfile at which it did, as the engine tells it, and `findings` what `toolmatrix diagnose` knows of
+    of the Dockerfile at which it did, as the engine reports it, and `findings` what `toolmatrix diagnose` knows of
     its log.
     """
 

@@ -36,7 +36,7 @@ class CountedMatrix(TypedDict):
 
 
 class SaidBefore(TypedDict):
-    """What a fact said before."""
+    """The text and evidence of a fact."""
 
     text: str
     evidence: Evidence | Literal[""]

@@ -39,7 +39,7 @@ class SpanEnd(TypedDict):
     fact: str
     until: Day | Month | Literal[""]
     ended_by: Day | Month | Literal[""]
-    """A day by which support had ended, where nobody says when."""
+    """A day by which support had ended, where its end is unknown."""
     branch: str
     evidence: Evidence | Literal[""]
 
@@ -59,9 +59,9 @@ class SpanEntry(TypedDict):
 
     releases: NonEmpty[str]
     date: Day | Literal[""]
-    """The day on which the first of the releases came out, empty where nobody knows."""
+    """The day on which the first of the releases came out, empty where it is unknown."""
     end: SpanEnd | None
-    """Until when the releases are supported, a day or a month; null where nobody was found to say."""
+    """Until when the releases are supported, a day or a month; null where it is unknown."""
     runs: list[RunEntry]
 
 
