@@ -71,7 +71,8 @@ def refusal(data: bytes) -> str:
         ),
         (
             "a: 1\n---\nb: 2\n",
-            "m.yaml:2:1: a file must contain one document; expected one document; found `---`; " + SHAPE,
+            "m.yaml:2:1: a file must contain one document; expected one document; found `---`; "
+            + SHAPE,
         ),
         ("", "m.yaml:1:1: the matrix file is empty; expected `schema: ...`; found ; " + SHAPE),
         (

@@ -14,7 +14,7 @@ REPORTED, UNKNOWN = WORDS[-2:]
 """The word of a third party, and what is neither a yes nor a no."""
 
 # Higher is better, so that `>` and `max` read as they are meant; 0 is what no fact says.
-_RANK = {word: len(WORDS) - 1 - index for index, word in enumerate(WORDS)}
+_RANK = {word: rank for rank, word in enumerate(reversed(WORDS))}
 
 
 def rank(word: str) -> int:
@@ -24,7 +24,7 @@ def rank(word: str) -> int:
 
 def word(number: int) -> str:
     """The evidence word of a rank."""
-    return WORDS[len(WORDS) - 1 - number]
+    return WORDS[-1 - number]
 
 
 def weaker(first: str, second: str) -> str:
