@@ -166,9 +166,9 @@ class Stages(Printed):
         if answered and not answered.expected.family:
             return [stages.no_driver(answered.expected)]
         # The words of a driver's command line; a log does not have them.
-        asked = self.dry.asked if self.dry else None
-        if asked is None and answered and self.is_planned:
-            asked = (*answered.typed, *answered.expected.words)
+        words = self.dry.asked if self.dry else None
+        if words is None and answered and self.is_planned:
+            words = (*answered.typed, *answered.expected.words)
         index, folder = self.index(), self.wanted.directory
         here = Here(
             # A driver that is not here has its programs elsewhere.
@@ -180,7 +180,7 @@ class Stages(Printed):
             index,
             tuple(_device(index, device) for device in self.wanted.device),
             path=self.where,
-            asked=asked,
+            asked=words,
             here=here if runs or self.is_planned else None,
             answered=answered,
         )
