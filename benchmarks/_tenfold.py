@@ -37,7 +37,7 @@ class Tenfold(_Writer):
                 (subject, releases), *conditions = claim.when
                 when = ((subject + copy, releases), *conditions)
                 number = self.claim(claim.replace(id=claim.id + copy, when=when))
-                self.put(subject + copy, [[[1, 1], number, claim.evidence, []]])
+                self.append(subject + copy, [[[1, 1], number, claim.evidence, []]])
             for release in matrix.releases.values():
                 self.release(release.replace(component=release.component + copy))
             for row in matrix.rows.values():

@@ -244,7 +244,7 @@ def test_a_place_without_fsspec_says_what_to_install(monkeypatch: pytest.MonkeyP
 def test_a_document_names_what_it_is(tmp_path: Path) -> None:
     kept(document_store.opened(str(tmp_path)))
     (path,) = files(tmp_path)
-    body = document_store._unpacked(path.read_bytes())
+    body = document_store._unpack(path.read_bytes())
     assert json.dumps(body) == json.dumps({"schema": SCHEMA, "kind": "thing", "key": "one", **BODY})
 
 

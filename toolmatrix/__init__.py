@@ -71,22 +71,22 @@ _FUNCTIONS = {
     "build": "toolmatrix.commands.build",
     "doctor": "toolmatrix.commands.doctor",
 }
-# Those that were asked for.
-_checked: dict[str, Any] = {}
+# Functions that were already imported.
+_imported: dict[str, Any] = {}
 # `from toolmatrix import *`, help() and completion find the functions here before any of them is imported.
 __all__ = [*_FUNCTIONS, "__version__"]  # noqa: PLE0604 - strings all the same
 
 
 def __getattr__(name: str) -> Any:
-    """A function of the API, imported when it is first asked for."""
+    """A function of the API, imported on first use."""
     if name in _FUNCTIONS:
-        if name not in _checked:
+        if name not in _imported:
             from toolmatrix.api.arguments import checking_arguments
 
-            found = getattr(__import__(_FUNCTIONS[name], fromlist=[name]), name)
-            # A command has its function.
-            _checked[name] = checking_arguments(getattr(found, "function", found))
-        return _checked[name]
+            exported = getattr(__import__(_FUNCTIONS[name], fromlist=[name]), name)
+            # A command wraps its function.
+            _imported[name] = checking_arguments(getattr(exported, "function", exported))
+        return _imported[name]
     raise AttributeError(f"module 'toolmatrix' has no attribute {name!r}")
 
 
@@ -94,20 +94,20 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_FUNCTIONS})
 
 
-class _Room(ModuleType):
-    """A package of this one that has the name of a function, and is called as it."""
+class _CallablePackage(ModuleType):
+    """A subpackage with the name of a function, callable as that function."""
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        return __getattr__(self.__name__.rpartition(".")[2])(*given, **named)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return __getattr__(self.__name__.rpartition(".")[2])(*args, **kwargs)
 
 
-class _Front(ModuleType):
-    # Importing `toolmatrix.lock` puts that package in the place of the function `lock`: let it be both.
+class _PackageModule(ModuleType):
+    # Importing `toolmatrix.lock` replaces the function `lock` by that package: make it both.
     def __setattr__(self, name: str, value: object) -> None:
         if name in _FUNCTIONS and type(value) is ModuleType:
-            value.__class__ = _Room
+            value.__class__ = _CallablePackage
         super().__setattr__(name, value)
 
 
-# PEP 562 gives a module `__getattr__`, and no hook for what is set; its class may be replaced instead.
-sys.modules[__name__].__class__ = _Front
+# PEP 562 gives a module `__getattr__` but no `__setattr__`: its class is replaced instead.
+sys.modules[__name__].__class__ = _PackageModule

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
             """What a file holds; None where it is not there or cannot be read."""
 
         def write(self, name: str, data: bytes) -> None:
-            """Put a file there, whole or not at all; where that cannot be done all goes on without it."""
+            """Write a file, whole or not at all; a failure is ignored."""
 
 
 SIZE = 2048
@@ -38,13 +38,13 @@ _LONGEST_LINE = 128
 # Bytes of a document as JSON. What is larger is not stored: reading it again is no slower.
 _LARGEST = 64 << 20
 _FILE = "file://"
-_SUFFIX, _PART = ".tmx", ".tmx-part"
+_SUFFIX, _PARTIAL = ".tmx", ".tmx-part"
 _OWN = re.compile(r"[a-z]+/[0-9a-f]{2}/[0-9a-f]{64}\.tmx|tmp\w{1,20}\.tmx-part")
-# Of a folder that is too full a fifth is emptied, so that it is not gone through again at once.
+# A full folder is reduced to this share, so that it is not scanned again at once.
 _LEFT = 0.8
 # Bytes written between two looks at how full a folder is.
 _BETWEEN = 32 << 20
-# Seconds after which a file that is being written is what somebody left who was killed.
+# Seconds after which a partial file counts as left over from a killed process.
 _STALE = 3600
 
 
@@ -57,14 +57,14 @@ class DocumentStore:
     def get(self, schema: str, kind: str, key: str) -> dict[str, Any] | None:
         """The document of a kind and key; None where there is none that is whole and of this schema."""
         data = self.files.read(_name(kind, key))
-        body = _unpacked(data) if data is not None else None
+        body = _unpack(data) if data is not None else None
         named = {"schema": schema, "kind": kind, "key": key}
         if body is None or any(body.get(name) != value for name, value in named.items()):
             return None
         return body
 
     def put(self, schema: str, kind: str, key: str, body: Mapping[str, Any]) -> None:
-        """Keep a document under a kind and key; nothing where it is too large or cannot be kept."""
+        """Store a document under a kind and key, unless it is too large or the store fails."""
         import zstandard
 
         named = {"schema": schema, "kind": kind, "key": key}
@@ -82,15 +82,15 @@ def _name(kind: str, key: str) -> str:
     return f"{kind}/{digest[:2]}/{digest}{_SUFFIX}"
 
 
-def _unpacked(data: bytes) -> dict[str, Any] | None:
+def _unpack(data: bytes) -> dict[str, Any] | None:
     import zstandard
 
-    found = _LINE.match(data[:_LONGEST_LINE])
-    packed = data[found.end() :] if found else b""
+    match = _LINE.match(data[:_LONGEST_LINE])
+    packed = data[match.end() :] if match else b""
     if (
-        found is None
-        or len(packed) != int(found[2])
-        or sha256(packed).hexdigest().encode() != found[1]
+        match is None
+        or len(packed) != int(match[2])
+        or sha256(packed).hexdigest().encode() != match[1]
     ):
         return None
     try:
@@ -102,53 +102,53 @@ def _unpacked(data: bytes) -> dict[str, Any] | None:
     return body if isinstance(body, dict) else None
 
 
-def opened(place: str, size: int = SIZE) -> DocumentStore:
-    """The store in a folder, which is made where it is needed, or at a URL, for which fsspec has to be there.
+def opened(location: str, size: int = SIZE) -> DocumentStore:
+    """The store in a folder, which is created when needed, or at a URL, which needs fsspec.
 
-    Raises UsageError for a place that fsspec does not know or cannot open.
+    Raises UsageError for a location that fsspec does not know or cannot open.
     """
-    if folder := _folder(place):
+    if folder := _folder(location):
         return DocumentStore(FolderFiles(folder, size << 20))
     try:
         import fsspec  # type: ignore[import-untyped]
     except ImportError:
         raise UsageError(
             "a store that is not a folder needs fsspec",
-            found=f"`{place}`",
-            help="install it: `pip install 'toolmatrix[fsspec]'`, and what its page names for this kind of place",
+            found=f"`{location}`",
+            help="run `pip install 'toolmatrix[fsspec]'` and install the fsspec driver for this URL",
         ) from None
     try:
-        system, root = fsspec.core.url_to_fs(place)
+        system, root = fsspec.core.url_to_fs(location)
     except Exception as error:  # noqa: BLE001 - drivers of places raise what they like
         raise UsageError(
             "the store is not a folder or a supported URL",
             expected="a folder, or a URL that fsspec can open",
-            found=f"`{place}`: {error}"[:400],
+            found=f"`{location}`: {error}"[:400],
         ) from None
     return DocumentStore(RemoteFiles(system, root))
 
 
-def _folder(place: str) -> str:
-    folder = place.removeprefix(_FILE)
-    if folder != place and not os.path.isabs(folder):
+def _folder(location: str) -> str:
+    folder = location.removeprefix(_FILE)
+    if folder != location and not os.path.isabs(folder):
         raise UsageError(
             "the store is not a folder or a supported URL",
-            expected=f"a folder of this machine, `{_FILE}/...`",
-            found=f"`{place}`",
+            expected=f"a folder on this machine, `{_FILE}/...`",
+            found=f"`{location}`",
         )
     return "" if "://" in folder else folder
 
 
-def hindrance(place: str) -> str:
-    """Why nothing can be kept in a folder; empty where it can, and for a URL, of which only its driver knows."""
-    folder = _folder(place)
+def hindrance(location: str) -> str:
+    """Why a folder cannot be used as a store; empty where it can, and for a URL, which only its driver can check."""
+    folder = _folder(location)
     if not folder:
         return ""
     try:
         _make(folder)
     except OSError as error:
         return error.strerror or str(error)
-    return "" if os.access(folder, os.W_OK | os.X_OK) else "it cannot be written"
+    return "" if os.access(folder, os.W_OK | os.X_OK) else "it is not writable"
 
 
 def _make(folder: str) -> None:
@@ -163,7 +163,7 @@ def _unblocked(path: str, flags: int) -> int:
 
 
 class FolderFiles:
-    """Files below a folder for this user alone; the ones that were not used longest go where they become too many."""
+    """Files below a folder for this user alone; the least recently used are removed when it is full."""
 
     def __init__(self, folder: str, most: int) -> None:
         self.folder = folder
@@ -179,7 +179,7 @@ class FolderFiles:
                 data = file.read(_LARGEST)
         except OSError:
             return None
-        # Its time tells when it was used last. A store that cannot be written is read all the same.
+        # Its time records the last use. A store that is not writable is read all the same.
         with suppress(OSError):
             os.utime(path)
         return data
@@ -194,7 +194,7 @@ class FolderFiles:
         with suppress(OSError):
             _make(self.folder)
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            with NamedTemporaryFile(dir=self.folder, suffix=_PART, delete=False) as file:
+            with NamedTemporaryFile(dir=self.folder, suffix=_PARTIAL, delete=False) as file:
                 try:
                     file.write(data)
                     file.close()
@@ -212,17 +212,17 @@ class FolderFiles:
         import time
 
         now = time.time()
-        held: list[tuple[float, int, str]] = []
+        entries: list[tuple[float, int, str]] = []
         for path in self._own():
             with suppress(OSError):
-                found = os.stat(path)
+                status = os.stat(path)
                 # Where a clock was set back a file may seem to be of a day to come.
-                held.append((min(found.st_mtime, now), found.st_size, path))
-        total = sum(one for _, one, _ in held)
+                entries.append((min(status.st_mtime, now), status.st_size, path))
+        total = sum(file_size for _, file_size, _ in entries)
         bound = self.most if total <= self.most else int(self.most * _LEFT)
-        for used, one, path in sorted(held):
-            if total > bound or (path.endswith(_PART) and now - used > _STALE):
-                total -= one
+        for last_used, file_size, path in sorted(entries):
+            if total > bound or (path.endswith(_PARTIAL) and now - last_used > _STALE):
+                total -= file_size
                 with suppress(OSError):
                     os.remove(path)
 
@@ -236,7 +236,7 @@ class FolderFiles:
 
 
 class RemoteFiles:
-    """Files at a place of fsspec, which bounds and clears it by its own rules."""
+    """Files at an fsspec URL, whose owner bounds and clears it."""
 
     def __init__(self, system: Any, root: str) -> None:
         self.system = system
@@ -252,7 +252,7 @@ class RemoteFiles:
             return None
 
     def write(self, name: str, data: bytes) -> None:
-        """Put a file there. Object stores show it when it is whole, and elsewhere its digest tells that it is not."""
+        """Write a file. Object stores show whole files only; elsewhere the digest reveals a partial one."""
         path = f"{self.root}/{name}"
         try:
             try:

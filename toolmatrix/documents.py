@@ -31,7 +31,7 @@ else:
             return bases[0] if bases else super().__new__(mcls, name, bases, body)
 
     class TypedDict(metaclass=_TypedDictType):
-        """What declares a document to type checkers and to those who read the source, and is nothing when it runs."""
+        """Declares a document to type checkers and readers; does nothing at run time."""
 
     HasFrom = HasIs = HasWith = TypedDict
 

@@ -105,7 +105,7 @@ class ToolmatrixError(Exception):
     # Whatever is not one of the classes below is a mistake in the program: 70 is EX_SOFTWARE of sysexits.h.
     code = "TM900"
     exit_code = 70
-    # The answer no that it came of, which shows the reasons.
+    # The negative answer behind it, which shows the reasons.
     answer: Any = None
 
     def __init_subclass__(cls, code: str = "", exit_code: int = 0) -> None:
@@ -162,7 +162,7 @@ class OutputError(ToolmatrixError, code="TM905", exit_code=2):
 
 
 class NothingMatched(ToolmatrixError, code="TM110", exit_code=3):
-    """A well-formed request for a component, release, arch, device, CPU or fact that nobody knows."""
+    """A well-formed request for an unknown component, release, arch, device, CPU or fact."""
 
 
 class BeyondMatrix(NothingMatched, code="TM121", exit_code=4):
@@ -184,7 +184,7 @@ class BoundExceeded(CannotSay, code="TM908"):
 if not TYPE_CHECKING:
 
     def __getattr__(name):
-        """A failure that no question ends with: making their classes takes a hundredth of a `resolve`."""
+        """The failures that no query raises: creating their classes takes a hundredth of a `resolve`."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from toolmatrix import further_errors

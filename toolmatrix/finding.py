@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.errors import Position
 
-    Found = TypeVar("Found", bound="Finding")
+    AnyFinding = TypeVar("AnyFinding", bound="Finding")
 
 SEVERITIES = ("error", "warning", "info")
 VERDICTS = "toolmatrix.verdicts/1"
@@ -28,7 +28,7 @@ _FEW = 12
 
 
 class VerdictsLock(TypedDict):
-    """The lock that a subject was held against."""
+    """The lock that a subject was checked against."""
 
     path: str
     digest: str
@@ -71,8 +71,8 @@ class VerdictEntry(TypedDict):
 
 class VerdictsDocument(TypedDict):
     """What `toolmatrix validate --json` and `toolmatrix doctor --json` print of one subject, and each line of
-    `--format jsonl`. `lock` is what it was held against, null where that was expectations or facts; `checked`
-    counts what was not skipped; `others` are what is there besides what decided.
+    `--format jsonl`. `lock` is what it was checked against, null for expectations and facts; `checked` counts
+    what was not skipped; `others` are further versions that were found.
     """
 
     schema: Annotated[str, VERDICTS]
@@ -88,7 +88,7 @@ class VerdictsDocument(TypedDict):
 class InstallMethod(Value):
     """One way to get a framework: its target, whether it is built or installed, and its accelerator.
 
-    Without an accelerator it stands for all that were asked for.
+    Without an accelerator it means every requested one.
     """
 
     target: str
@@ -158,56 +158,56 @@ class Finding(Value):
         """The values of the fields that its code adds, one after the other."""
         # Inherited fields come first, in the order of the classes.
         own = self._fields[len(Finding._fields) :]
-        return tuple(_flat(getattr(self, field) for field in own))
+        return tuple(_flatten(getattr(self, field) for field in own))
 
     def sentence(self, words: Words) -> str:
         """The sentence that says what was found."""
-        return self.text.format_map(_Places(self, words))
+        return self.text.format_map(_TemplateFields(self, words))
 
     def help(self) -> str:
         """The sentence that says what to do next; empty where there is nothing to do."""
-        return self.advice.format_map(_Places(self))
+        return self.advice.format_map(_TemplateFields(self))
 
 
 def united(values: Iterable[Value], field: str) -> tuple[Any, ...]:
     """Everything that a field of several values holds, each once."""
-    return tuple(dict.fromkeys(one for value in values for one in getattr(value, field)))
+    return tuple(dict.fromkeys(entry for value in values for entry in getattr(value, field)))
 
 
-def merged(findings: Iterable[Found], *fields: str) -> list[Found]:
+def merged(findings: Iterable[AnyFinding], *fields: str) -> list[AnyFinding]:
     """Findings that differ in some of their lists alone as one, whose lists hold everything."""
-    same: dict[Finding, list[Found]] = {}
-    for found in findings:
-        same.setdefault(found.replace(**dict.fromkeys(fields, ())), []).append(found)
+    same: dict[Finding, list[AnyFinding]] = {}
+    for finding in findings:
+        same.setdefault(finding.replace(**dict.fromkeys(fields, ())), []).append(finding)
     return [
         alike[0].replace(**{field: united(alike, field) for field in fields})
         for alike in same.values()
     ]
 
 
-# Each value is made when a template asks for it: most templates want one of them, and naming releases takes time.
-class _Places(dict[str, str]):
+# Values are computed on access: most templates use one of them, and naming releases takes time.
+class _TemplateFields(dict[str, str]):
     def __init__(self, finding: Finding, words: Words | None = None) -> None:
         super().__init__()
         self.finding = finding
         self.words = words
 
-    def __missing__(self, place: str) -> str:
+    def __missing__(self, field: str) -> str:
         finding = self.finding
-        if self.words is not None and place in ("named", "some"):
+        if self.words is not None and field in ("named", "some"):
             named = self.words.named(finding.component, finding.releases)
-            return named if place == "named" else few(named, _FEW)
-        if self.words is not None and place == "in_ways":
+            return named if field == "named" else few(named, _FEW)
+        if self.words is not None and field == "in_ways":
             return self.words.ways(finding.ways)
-        # Templates stand in the code; values are put in and never read as templates.
-        value = getattr(finding, place)
+        # Templates are part of the code; values are never parsed as templates.
+        value = getattr(finding, field)
         return quoted(value) if isinstance(value, tuple) else str(value)
 
 
-def _flat(values: Iterable[Any]) -> Iterator[str]:
+def _flatten(values: Iterable[Any]) -> Iterator[str]:
     for value in values:
         if isinstance(value, tuple):
-            yield from _flat(value)
+            yield from _flatten(value)
         else:
             yield str(value)
 
@@ -283,8 +283,8 @@ class Verdict(Value):
             layer=_checked_text(where["layer"]),
             made_by=_checked_text(where["instruction"]),
             others=tuple(
-                (_checked_text(one["version"]), _checked_text(one["where"]))
-                for one in body["others"]
+                (_checked_text(other["version"]), _checked_text(other["where"]))
+                for other in body["others"]
             ),
             facts=tuple(map(_checked_text, body["facts"])),
             **{name: _checked_text(body[name]) for name in PLAIN},
@@ -300,12 +300,12 @@ def _checked_text(value: object) -> str:
 
 def outcome(verdicts: Iterable[Verdict]) -> str:
     """`yes` when what was checked holds, `no` when something is wrong, `unknown` when that cannot be said."""
-    given = tuple(verdicts)
-    if any(verdict.word == FAIL for verdict in given):
+    checks = tuple(verdicts)
+    if any(verdict.word == FAIL for verdict in checks):
         return "no"
     # Warnings beside the checks say nothing about what was promised.
-    words = {verdict.word for verdict in given if verdict.kind != EVIDENCE}
-    # Nothing but skips is no yes: nobody looked.
+    words = {verdict.word for verdict in checks if verdict.kind != EVIDENCE}
+    # With skips alone nothing was checked: that is no yes.
     return "unknown" if UNKNOWN in words or not words & {PASS, WARN} else "yes"
 
 
@@ -351,9 +351,9 @@ class Judged(Value):
 
     def summary(self) -> dict[str, int]:
         """The number of checks by word; `checked` are those that were not skipped."""
-        found = [verdict.word for verdict in self.verdicts]
-        counts = {word.lower(): found.count(word) for word in WORDS}
-        return counts | {"checked": len(found) - counts[SKIP]}
+        words = [verdict.word for verdict in self.verdicts]
+        counts = {word.lower(): words.count(word) for word in WORDS}
+        return counts | {"checked": len(words) - counts[SKIP]}
 
     def to_json(self) -> VerdictsDocument:
         """The document `toolmatrix.verdicts/1`."""

@@ -13,7 +13,7 @@ class LockError(ToolmatrixError, code="TM904", exit_code=2):
 
 
 class LogError(ToolmatrixError, code="TM906", exit_code=2):
-    """A log that cannot be read, or in which no driver speaks."""
+    """A log that cannot be read, or has no output of a driver."""
 
 
 class ManifestError(ToolmatrixError, code="TM909", exit_code=2):

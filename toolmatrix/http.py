@@ -94,11 +94,11 @@ class BoundedRetry(Retry):
         *rest: Any,
         **more: Any,
     ) -> Self:
-        made = super().increment(method, url, response, *rest, **more)
+        retry = super().increment(method, url, response, *rest, **more)
         # Or urllib3 reads the rest of the answer, of any size, to use its connection again.
         if response is not None:
             response.close()
-        return made
+        return retry
 
     def parse_retry_after(self, retry_after: str) -> float:
         # urllib3 would shorten a pause that is too long, and ask too early.
@@ -107,7 +107,7 @@ class BoundedRetry(Retry):
             raise OutOfBounds(
                 "is busy",
                 f"to be answered within {LONGEST_PAUSE:.0f} seconds",
-                f"it asks to come back in {seconds:.0f}",
+                f"it asks for a retry in {seconds:.0f}",
             )
         return seconds
 
@@ -217,7 +217,15 @@ class Client:
                 headers={"User-Agent": "toolmatrix", **headers, **own},
                 body=body,
                 redirect=False,
-                retries=_retries(),
+                # A broken answer may have cost the other side work, so it is asked for once more and not thrice.
+                retries=BoundedRetry(
+                    total=RETRIES,
+                    read=1,
+                    other=1,
+                    status_forcelist=_BUSY,
+                    backoff_factor=BACKOFF,
+                    raise_on_status=False,
+                ),
                 timeout=Timeout(**TIMEOUT),
                 preload_content=False,
                 decode_content=self._decode,
@@ -235,31 +243,31 @@ class Client:
     def check_address(self, url: str, by: str) -> str:
         """An address that the answer of another names, if it is one that is followed."""
         try:
-            parts = urlsplit(url)
+            address = urlsplit(url)
         except ValueError:
-            parts = urlsplit("")
+            address = urlsplit("")
         # Credentials in an address would reach logs, and a host that is written behind them reads like another one.
-        user, _, host = parts.netloc.rpartition("@")
+        user, _, host = address.netloc.rpartition("@")
         plain = urlsplit(by).scheme == "http" and self._may_be_plain(host)
-        if user or not host or parts.scheme not in ("https", *(("http",) if plain else ())):
+        if user or not host or address.scheme not in ("https", *(("http",) if plain else ())):
             with self.failures(by):
                 raise OutOfBounds(
-                    "sends on to an address that is not followed",
-                    "`https://HOST/...`; `http://` only from and to a host that may be asked so",
-                    f"`{parts.scheme}://{host}`" if parts.scheme else "no address",
+                    "redirects to an address that is not allowed",
+                    "`https://HOST/...`; `http://` only between hosts that allow it",
+                    f"`{address.scheme}://{host}`" if address.scheme else "no address",
                 )
         return url
 
     def manager(self, url: str) -> urllib3.PoolManager:
         """What keeps the connections to the host of an address."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https"):
+        address = urlsplit(url)
+        if address.scheme not in ("http", "https"):
             # urllib3 would ask a host without a scheme by plain HTTP.
             raise ValueError("its address is neither `http://HOST` nor `https://HOST`")
         with self._lock:
-            if parts[:2] not in self._managers:
-                self._managers[parts[:2]] = self._make_manager(parts.scheme, parts.netloc)
-            return self._managers[parts[:2]]
+            if address[:2] not in self._managers:
+                self._managers[address[:2]] = self._make_manager(address.scheme, address.netloc)
+            return self._managers[address[:2]]
 
     def _make_manager(self, scheme: str, host: str) -> urllib3.PoolManager:
         proxy = self._proxy(scheme, host)
@@ -280,44 +288,32 @@ class Client:
     def _proxy(self, scheme: str, host: str) -> str:
         known = getproxies()
         name = bare_host(host)
-        direct = (is_within(name, one.strip()) for one in known.get("no", "").split(","))
+        direct = (is_within(name, domain.strip()) for domain in known.get("no", "").split(","))
         if is_loopback(host) or proxy_bypass(host) or any(direct):
             return ""
         return known.get(scheme) or self.fallback_proxy
 
 
-def _retries() -> BoundedRetry:
-    # A broken answer may have cost the other side work, so it is asked for once more and not thrice.
-    return BoundedRetry(
-        total=RETRIES,
-        read=1,
-        other=1,
-        status_forcelist=_BUSY,
-        backoff_factor=BACKOFF,
-        raise_on_status=False,
-    )
-
-
 def basic(pair: str) -> str:
-    """The header that lets in who writes this name and password, parted by a colon."""
+    """The `Authorization` header for a `name:password`."""
     return make_headers(basic_auth=pair)["authorization"]
 
 
-def same_host(one: str, other: str) -> bool:
+def same_host(first: str, second: str) -> bool:
     """Check whether two addresses have scheme, host and port in common: the reach of credentials."""
-    return urlsplit(one)[:2] == urlsplit(other)[:2]
+    return urlsplit(first)[:2] == urlsplit(second)[:2]
 
 
 def is_loopback(host: str) -> bool:
     """Check whether a host is this machine by its name or address; names are not looked up."""
     name = bare_host(host)
-    return name == "localhost" or any(is_within(name, one) for one in _LOOPBACK)
+    return name == "localhost" or any(is_within(name, network) for network in _LOOPBACK)
 
 
 def bare_host(host: str) -> str:
     """The name or address of a host without its port."""
-    found = re.fullmatch(r"\[(.*)\](?::\d*)?|([^:]*)(?::\d*)?", host)
-    return (found[1] or found[2] or "").lower() if found else host
+    match = re.fullmatch(r"\[(.*)\](?::\d*)?|([^:]*)(?::\d*)?", host)
+    return (match[1] or match[2] or "").lower() if match else host
 
 
 def is_within(name: str, network: str) -> bool:
@@ -332,10 +328,10 @@ def is_within(name: str, network: str) -> bool:
 _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
     (ssl.SSLCertVerificationError, "its certificate is not trusted: {}"),
     (ssl.SSLError, "TLS fails: {}"),
-    (exceptions.NameResolutionError, "its name is not known"),
+    (exceptions.NameResolutionError, "its host name is unknown"),
     # Before the timeouts, of which urllib3 makes every connection that fails one.
     (ConnectionRefusedError, "{}"),
-    (exceptions.ConnectTimeoutError, "it takes no connection"),
+    (exceptions.ConnectTimeoutError, "it accepts no connection"),
     ((exceptions.TimeoutError, TimeoutError), "it stopped answering"),
     (exceptions.IncompleteRead, "it ended early"),
     (OSError, "{}"),
@@ -345,22 +341,22 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
 
 def reason(error: BaseException) -> str:
     """What one of the errors `BROKEN` says, without addresses."""
-    # The deepest reason of its kind, as the outer ones quote addresses, which may hold what lets in.
+    # The deepest reason of its kind, as the outer ones quote addresses, which may contain credentials.
     chain = causes(error)[::-1]
-    found, message = next(
-        (one, message) for kind, message in _REASONS for one in chain if isinstance(one, kind)
+    origin, message = next(
+        (cause, message) for kind, message in _REASONS for cause in chain if isinstance(cause, kind)
     )
-    words = getattr(found, "verify_message", "") or getattr(found, "strerror", "") or str(found)
-    return message.format(str(words or type(found).__name__)[:200])
+    words = getattr(origin, "verify_message", "") or getattr(origin, "strerror", "") or str(origin)
+    return message.format(str(words or type(origin).__name__)[:200])
 
 
 def causes(error: BaseException) -> list[BaseException]:
     """An error and what it was made of, the innermost last; urllib3 keeps that as `reason` or as an argument."""
-    found: list[BaseException] = []
+    chain: list[BaseException] = []
     inner: BaseException | None = error
-    while inner is not None and inner not in found:
-        found.append(inner)
+    while inner is not None and inner not in chain:
+        chain.append(inner)
         behind = inner.__cause__ or (None if inner.__suppress_context__ else inner.__context__)
         several = (getattr(inner, "reason", None), *inner.args, behind)
-        inner = next((one for one in several if isinstance(one, BaseException)), None)
-    return found
+        inner = next((cause for cause in several if isinstance(cause, BaseException)), None)
+    return chain

@@ -14,8 +14,8 @@ MARK = "#$ "
 _ANSI = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|[\]_][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 _ANSI_BYTES = re.compile(_ANSI.pattern.encode())
 
-# Pieces that nobody but a log writer puts at the beginning of a line; each takes the one blank after it.
-# Every repetition has a bound, so that no line takes long to match, whoever wrote it.
+# Prefixes that only log writers put at the beginning of a line; each takes the one blank after it.
+# Every repetition has a bound, so that no line takes long to match.
 _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _DATE = rf"\d{{4}}-\d\d-\d\d[T ]{_TIME}(?:Z|[+-]\d\d:?\d\d)?"
 _LEVEL = r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)"
@@ -48,7 +48,7 @@ _MAYBE = re.compile(
     r"|[\w.-]{1,60}(?= {1,40}\|)|\||[>:-]"
     r")"
 )
-# So many characters may stand in front of the mark.
+# Characters that may precede the mark.
 _FURTHEST = 400
 
 
@@ -88,15 +88,15 @@ def _after_mark(line: str) -> int:
 
 
 def _run(piece: re.Pattern[str], line: str, start: int) -> int:
-    while (found := piece.match(line, start)) is not None and found.end() > start:
-        start = _after_mark(line[found.end() : found.end() + 1]) + found.end()
+    while (match := piece.match(line, start)) is not None and match.end() > start:
+        start = _after_mark(line[match.end() : match.end() + 1]) + match.end()
     return start
 
 
 def _run_of_both(line: str, start: int, end: int) -> int:
     while start < end:
-        found = _SURE.match(line, start, end) or _MAYBE.match(line, start, end)
-        if found is None or found.end() == start:
+        match = _SURE.match(line, start, end) or _MAYBE.match(line, start, end)
+        if match is None or match.end() == start:
             break
-        start = found.end()
+        start = match.end()
     return start

@@ -1,4 +1,4 @@
-"""Files that somebody names: what may block or never end, such as a FIFO or a device, is refused and not opened.
+"""Opens files that users name: whatever may block or never end, such as a FIFO or a device, is refused.
 
 A stream that the program was started with is no name in a file system: `/dev/stdin`, and `/dev/fd/63` as shells write
 `<(command)`, are read to their ends.
@@ -23,13 +23,13 @@ def opened(path: str) -> BufferedReader:
     """A file to read. Raises OSError for one that cannot be read or may never end, ValueError for no path."""
     _check(path, os.stat(path).st_mode)
     # A FIFO may have taken the place of what was looked at.
-    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     try:
-        _check(path, os.fstat(number).st_mode)
-        os.set_blocking(number, True)
-        return open(number, "rb")
+        _check(path, os.fstat(descriptor).st_mode)
+        os.set_blocking(descriptor, True)
+        return open(descriptor, "rb")
     except BaseException:
-        os.close(number)
+        os.close(descriptor)
         raise
 
 

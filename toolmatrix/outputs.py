@@ -70,23 +70,23 @@ def replace_files(texts: Mapping[str, Iterable[str] | bytes]) -> None:
 
 @contextmanager
 def os_errors_as(message: str, path: str, help: str = "") -> Iterator[None]:
-    """What the system refuses is an OutputError that names the path."""
+    """Turn an OSError into an OutputError that names the path."""
     try:
         yield
     except BrokenPipeError:
         # A reader that has gone is no failure of ours; `main` ends quietly.
         raise
     except OSError as error:
-        found = error.strerror or ""
-        raise OutputError(message, where=Position(path), found=found, help=help) from None
+        reason = error.strerror or ""
+        raise OutputError(message, where=Position(path), found=reason, help=help) from None
 
 
 class KeptLines:
     """Documents of one schema that a run keeps as they come, and that the next goes on from; none without a path.
 
     On entry `take` is called with each that is there: it raises KeyError, TypeError, ValueError or AttributeError for
-    one that is none. A line that a killed run left half is cut off; one that another run is writing cannot be told from
-    it, so that a file is of one run at a time. Raises UsageError and OutputError.
+    one that is none. A line that a killed run left half is cut off; one that another run is writing looks the same, so
+    a file belongs to one run at a time. Raises UsageError and OutputError.
     """
 
     def __init__(self, path: str, schema: str, take: Callable[[Any], None]) -> None:
@@ -122,10 +122,10 @@ class KeptLines:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
             raise OutputError(
-                "cannot keep the results",
+                "cannot save the results",
                 where=Position(self.path),
-                found="another run keeps its own there",
-                help="wait for that one, or name a file for each: `toolmatrix merge` takes several",
+                found="another run is writing to it",
+                help="wait for it, or give each run its own file: `toolmatrix merge` joins them",
             ) from None
         except OSError:
             # Not every file system has locks.
@@ -138,14 +138,14 @@ class KeptLines:
     def _take_up(self, data: bytes) -> int:
         whole = data[: data.rfind(b"\n") + 1]
         lines = whole.splitlines()
-        for number, line in enumerate(lines, 1):
-            self._line(line, number)
+        for line_number, line in enumerate(lines, 1):
+            self._take_line(line, line_number)
         half = data[len(whole) :]
         if half and not self._is_ours(half):
             self._refuse(len(lines) + 1)
         return len(whole)
 
-    # Cut off is the beginning of a document alone: another file may have one line, and no end of it.
+    # Only the beginning of a document may be cut off: another file may have one unfinished line.
     def _is_ours(self, half: bytes) -> bool:
         import json
 
@@ -155,18 +155,18 @@ class KeptLines:
             return half.startswith(b'{"')
         return isinstance(body, dict) and body.get("schema") == self.schema
 
-    def _line(self, line: bytes, number: int) -> None:
+    def _take_line(self, line: bytes, line_number: int) -> None:
         import json
 
         try:
             self.take(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            self._refuse(number)
+            self._refuse(line_number)
 
-    def _refuse(self, number: int) -> NoReturn:
+    def _refuse(self, line_number: int) -> NoReturn:
         raise UsageError(
-            "this is not a file of results",
-            where=Position(self.path, number),
+            "not a file of results",
+            where=Position(self.path, line_number),
             expected=f"lines of `{self.schema}`",
             help="name a file that `--resume` wrote, or a new one",
         ) from None
@@ -194,8 +194,8 @@ class KeptLines:
         self.whole += len(line)
 
     def _keeping(self) -> AbstractContextManager[None]:
-        help = "what is there stays: make room and run it again, or name a file elsewhere"
-        return os_errors_as("cannot keep the results", self.path, help)
+        help = "earlier results are kept: free disk space and run it again, or name another file"
+        return os_errors_as("cannot save the results", self.path, help)
 
     def __exit__(self, *_: object) -> None:
         if self.file is not None:
@@ -231,11 +231,11 @@ def _rename(beside: str, path: str) -> None:
 
 
 def _pieces(text: Iterable[str]) -> Iterable[str]:
-    # A text is its letters to whoever goes through it.
+    # Iterating over a string would give its characters.
     return (text,) if isinstance(text, str) else text
 
 
-def _encoded(text: Iterable[str] | bytes) -> Iterable[bytes]:
+def _encode(text: Iterable[str] | bytes) -> Iterable[bytes]:
     if isinstance(text, bytes):
         return (text,)
     return (piece.encode("utf-8", "surrogateescape") for piece in _pieces(text))
@@ -249,14 +249,14 @@ def _write_beside(path: str, text: Iterable[str] | bytes) -> str:
         try:
             # Undecodable bytes came in as surrogates, from paths for example, and go out as the same bytes.
             with open(beside, "xb") as file:
-                file.writelines(_encoded(text))
+                file.writelines(_encode(text))
                 file.flush()
                 # Some file systems write the rename before the text: after a crash the file would be empty.
                 os.fsync(file.fileno())
             if os.path.exists(target):
                 os.chmod(beside, os.stat(target).st_mode & 0o7777)
         except FileExistsError:
-            # It is not ours, so it is not ours to remove.
+            # Another process made it: leave it alone.
             raise
         except BaseException:
             _remove(beside)
@@ -265,18 +265,16 @@ def _write_beside(path: str, text: Iterable[str] | bytes) -> str:
 
 
 def _remove(path: str) -> None:
-    try:
+    with suppress(OSError):
         os.remove(path)
-    except OSError:
-        return
 
 
 def file_digest(path: str) -> str:
     """The SHA-256 of a file, read piece by piece, in hexadecimal digits. Raises OSError."""
     from hashlib import sha256
 
-    found = sha256()
+    digest = sha256()
     with open(path, "rb") as file:
         while piece := file.read(_PIECE):
-            found.update(piece)
-    return found.hexdigest()
+            digest.update(piece)
+    return digest.hexdigest()

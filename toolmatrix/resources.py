@@ -1,4 +1,4 @@
-"""The places of data files; no other module knows them.
+"""The paths of data files; no other module knows them.
 
 A source checkout has `matrix.yaml`, `matrix/`, `recipes/`, `dockerfiles/` and `explorer/` at its root; a wheel
 carries them under `toolmatrix/data/`, together with an index compiled from them.
@@ -142,7 +142,7 @@ def load_json(path: str) -> Any:
 
 
 def load_yaml(path: str) -> Any:
-    """The values of a YAML file that is part of the package: its shape is held by tests, not checked here."""
+    """The values of a YAML file that is part of the package: its shape is checked by tests, not here."""
     import yaml
 
     with open(path, encoding="utf-8") as file:

@@ -27,8 +27,8 @@ def parse(
         import tomllib
     else:
         import tomli as tomllib
-    if found := _TOO_LONG.search(text):
-        line = text.count("\n", 0, found.start()) + 1
+    if match := _TOO_LONG.search(text):
+        line = text.count("\n", 0, match.start()) + 1
         raise error(
             f"{named} has a number or a key that is too long",
             where=Position(path, line),
@@ -37,11 +37,11 @@ def parse(
         )
     try:
         body: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as wrong:
+    except tomllib.TOMLDecodeError as invalid:
         # `Expected '=' after a key (at line 3, column 5)`, or `(at end of document)`; no attribute has the numbers
         # before Python 3.14.
-        what, _, rest = str(wrong).partition(" (at ")
-        digits = [int(part) for part in rest.rstrip(")").replace(",", "").split() if part.isdigit()]
+        what, _, rest = str(invalid).partition(" (at ")
+        digits = list(map(int, re.findall(r"\d+", rest)))
         line, column = digits if len(digits) == 2 else (text.count("\n") + 1, 0)
         raise error(
             f"{named} is not TOML",

@@ -37,16 +37,16 @@ class _ValueType(type):
         # A slot and a class attribute of the same name do not go together.
         defaults = {field: body.pop(field) for field in own if field in body}
         body["__slots__"] = own
-        made = super().__new__(mcls, name, bases, body, **options)
+        cls = super().__new__(mcls, name, bases, body, **options)
         fields: tuple[str, ...] = ()
         inherited: dict[str, Any] = {}
         for base in reversed(bases):
             fields += getattr(base, "_fields", ())
             inherited |= getattr(base, "_defaults", {})
-        made._fields = fields + own  # type: ignore[attr-defined]
-        made._names = dict.fromkeys(made._fields).keys()  # type: ignore[attr-defined]
-        made._defaults = inherited | defaults  # type: ignore[attr-defined]
-        return made
+        cls._fields = fields + own  # type: ignore[attr-defined]
+        cls._names = dict.fromkeys(cls._fields).keys()  # type: ignore[attr-defined]
+        cls._defaults = inherited | defaults  # type: ignore[attr-defined]
+        return cls
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -61,28 +61,28 @@ class Value(metaclass=_ValueType):
         _defaults: Mapping[str, Any]
     else:
 
-        def __init__(self, **given):
+        def __init__(self, **kwargs):
             kind = type(self)
-            values = kind._defaults | given
-            # One comparison of sets of names tells a missing field and an unknown one, of which there is mostly none.
+            values = kind._defaults | kwargs
+            # One comparison of sets finds missing and unknown fields, of which there are mostly none.
             if values.keys() != kind._names:
                 missing = [field for field in kind._fields if field not in values]
                 wrong = f"needs {missing[0]!r}" if missing else ""
-                extra = next((field for field in given if field not in kind._names), None)
+                extra = next((field for field in kwargs if field not in kind._names), None)
                 raise TypeError(f"{kind.__name__} {wrong or f'has no field {extra!r}'}")
             # Its own `__setattr__` refuses: the value is frozen from the first.
-            put = object.__setattr__
+            set_field = object.__setattr__
             for field, value in values.items():
-                put(self, field, value)
+                set_field(self, field, value)
 
         def __setattr__(self, name, *_value):
             raise AttributeError(f"{type(self).__name__} is frozen")
 
         __delattr__ = __setattr__
 
-        # The way of `pickle` by itself calls no constructor, and sets attributes.
+        # By default `pickle` calls no constructor and sets attributes.
         def __reduce__(self):
-            return _made, (type(self), self._astuple())
+            return _rebuild, (type(self), self._astuple())
 
     def _astuple(self) -> tuple[Any, ...]:
         return tuple(getattr(self, field) for field in self._fields)
@@ -111,16 +111,16 @@ class Document(Value):
 
     def to_json(self) -> dict[str, Any]:
         """The value as documents hold it."""
-        return {field: _plain(getattr(self, field)) for field in self._fields}
+        return {field: _as_json(getattr(self, field)) for field in self._fields}
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_as_json(element) for element in value]
     return value.to_json() if isinstance(value, Document) else value
 
 
-def _made(kind: type[Value], fields: tuple[Any, ...]) -> Value:
+def _rebuild(kind: type[Value], fields: tuple[Any, ...]) -> Value:
     return kind(**dict(zip(kind._fields, fields, strict=True)))
 
 
@@ -135,8 +135,8 @@ else:
         def __new__(mcls, name, bases, body):
             body["__slots__"] = ()
             body["_fields"] = tuple(body.get("__annotations__", ()))
-            for place, field in enumerate(body["_fields"]):
-                body[field] = _tuplegetter(place, None)
+            for index, field in enumerate(body["_fields"]):
+                body[field] = _tuplegetter(index, None)
             return super().__new__(mcls, name, bases, body)
 
     class NamedTuple(tuple, metaclass=_NamedTupleType):  # noqa: SLOT001 - the metaclass does
@@ -144,10 +144,10 @@ else:
 
         _make = classmethod(tuple.__new__)
 
-        def __new__(cls, *values, **given):
-            if not given:
+        def __new__(cls, *values, **kwargs):
+            if not kwargs:
                 return tuple.__new__(cls, values)
-            return tuple.__new__(cls, (*values, *map(given.pop, cls._fields[len(values) :])))
+            return tuple.__new__(cls, (*values, *map(kwargs.pop, cls._fields[len(values) :])))
 
         # That of tuples would hand all fields to `__new__` as one.
         def __getnewargs__(self):

@@ -7,9 +7,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-def plural(count: int, one: str, many: str = "") -> str:
+def plural(count: int, singular: str, plural_form: str = "") -> str:
     """`1 fact`, `2 facts`, `3 matches`."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
+    return f"{count} {singular if count == 1 else plural_form or singular + 's'}"
 
 
 def listing(words: Sequence[str], last: str = "and") -> str:

@@ -308,9 +308,9 @@ BAD_FILES: dict[str, tuple[str | bytes, str, str]] = {
     "twice": (
         f"{HEAD}statements:\n  - {{id: a, {FACT}}}\n  - {{id: a, {FACT}}}\n",
         "6:5",
-        "an id stands twice",
+        "an id is used twice",
     ),
-    "key": ("schema: toolmatrix.facts/1\nschema: x\n", "2:1", "a key stands twice"),
+    "key": ("schema: toolmatrix.facts/1\nschema: x\n", "2:1", "a key is used twice"),
     "aliases": (
         "schema: toolmatrix.facts/1\na: &a [x, x]\nb: &b [*a, *a]\n",
         "2:4",
@@ -329,7 +329,7 @@ BAD_FILES: dict[str, tuple[str | bytes, str, str]] = {
     "unreleased": (
         f"{HEAD}statements:\n  - {{id: a, {FACT.replace('2.1.3', '2.1.7')}}}\n",
         "5:",
-        "names a version of app that nobody released",
+        "names a version of app that was never released",
     ),
     "component": (
         f"{HEAD}statements:\n  - {{id: a, {FACT.replace('python', 'pithon')}}}\n",

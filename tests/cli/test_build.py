@@ -422,6 +422,6 @@ def test_what_is_not_the_same_is_built_again(
 def test_a_file_of_other_results_is_refused(real: Cli, here: Path, out: Path, keeping: str) -> None:
     (here / "builds.jsonl").write_text('{"run": "1"}\n')
     outcome = real("build", "out", "--resume", "builds.jsonl", PATH=keeping)
-    refused(outcome, 2, "error[TM901]: this is not a file of results\n  --> builds.jsonl:1\n")
+    refused(outcome, 2, "error[TM901]: not a file of results\n  --> builds.jsonl:1\n")
     assert built(here) == []
     assert out.is_dir()

@@ -98,7 +98,7 @@ def test_a_package_is_harvested_and_the_answer_says_so(run: Cli, store: Path) ->
         "  the matrix)\n"
     )
     assert outcome.err.startswith("harvested lib just now, unreviewed (5 requests, 0.0 MB, ")
-    assert f"`--matrix {path}` asks the same without the index" in outcome.err
+    assert f"`--matrix {path}` gives the same answer without the index" in outcome.err
     assert f"lib-1.1-py3-none-any.whl, sha256 {NEW.sha256[:16]}" in path.read_text()
 
 

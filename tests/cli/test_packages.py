@@ -158,8 +158,8 @@ def test_a_lock_written_anew_keeps_the_packages_of_the_same_answer(
     outcome = run("lock", *REQUEST, "--with", "numpy==1.26.3")
     assert outcome.out == "wrote toolmatrix.lock: 1 target, 6 components\n"
     assert outcome.err == (
-        "the packages of arm were those of another answer and are left out: "
-        "`toolmatrix lock --packages` asks for them\n"
+        "the packages of arm belong to another answer and are left out: "
+        "`toolmatrix lock --packages` resolves them again\n"
     )
     assert lock_file.read("toolmatrix.lock").targets["arm"].closure is None
 

@@ -170,11 +170,11 @@ def test_results_on_a_full_disk_are_an_error_with_a_way_out(real: Cli, here: Pat
         assert run.code == 2
         assert run.json()["error"] == {
             "code": "TM905",
-            "what": "cannot keep the results",
+            "what": "cannot save the results",
             "where": {"path": "disk/kept.jsonl", "line": None, "column": None},
             "expected": "",
             "found": "No space left on device",
-            "help": "what is there stays: make room and run it again, or name a file elsewhere",
+            "help": "earlier results are kept: free disk space and run it again, or name another file",
         }
         kept = (here / "disk" / "kept.jsonl").read_bytes()
     finally:

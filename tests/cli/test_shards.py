@@ -95,7 +95,7 @@ def test_a_file_of_one_line_without_its_end_is_left_as_it_is(
     for words in (("validate", NAMES[0], *EXPECT, "--resume", "mine"), ("merge", "mine")):
         found = real(*words)
         assert found.code == 2
-        assert found.err.startswith("error[TM901]: this is not a file of results\n  --> mine:1\n")
+        assert found.err.startswith("error[TM901]: not a file of results\n  --> mine:1\n")
     assert (many / "mine").read_text() == text
 
 
@@ -128,7 +128,7 @@ def test_results_that_do_not_belong_together_are_refused(many: Path, real: Cli) 
     )
     (many / "none").write_text('{"schema": 1}\n')
     refused = real("merge", "none")
-    assert refused.err.startswith("error[TM901]: this is not a file of results\n  --> none:1\n")
+    assert refused.err.startswith("error[TM901]: not a file of results\n  --> none:1\n")
     assert real("merge", "nowhere").code == 2
 
 
@@ -158,7 +158,7 @@ def test_results_of_another_shape_are_refused_and_of_another_version_told(
 @pytest.mark.parametrize("end", ["\n", ""])
 def test_results_that_are_nested_without_end_are_refused(many: Path, real: Cli, end: str) -> None:
     (many / "deep").write_text("[" * 100_000 + end)
-    assert real("merge", "deep").err.startswith("error[TM901]: this is not a file of results\n")
+    assert real("merge", "deep").err.startswith("error[TM901]: not a file of results\n")
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/2/3"])

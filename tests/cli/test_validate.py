@@ -363,10 +363,10 @@ def test_results_are_kept_in_a_plain_file_alone(real: Cli, images: Path, place: 
     run = real("validate", "--all", listed(images, "good"), "--resume", place)
     assert (run.code, run.out) == (2, "")
     assert run.err == (
-        "error[TM905]: cannot keep the results\n"
+        "error[TM905]: cannot save the results\n"
         f"  --> {place}\n"
         "  found: it is not a plain file\n"
-        "help: what is there stays: make room and run it again, or name a file elsewhere\n"
+        "help: earlier results are kept: free disk space and run it again, or name another file\n"
     )
 
 

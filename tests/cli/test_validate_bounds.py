@@ -331,10 +331,10 @@ def test_a_file_of_results_is_of_one_run_at_a_time(tmp_path: Path, cache: str) -
     second = ran(tmp_path, cache, "--all", "list", "--resume", "kept")
     assert (second.returncode, second.stdout) == (2, "")
     assert second.stderr == (
-        "error[TM905]: cannot keep the results\n"
+        "error[TM905]: cannot save the results\n"
         "  --> kept\n"
-        "  found: another run keeps its own there\n"
-        "help: wait for that one, or name a file for each: `toolmatrix merge` takes several\n"
+        "  found: another run is writing to it\n"
+        "help: wait for it, or give each run its own file: `toolmatrix merge` joins them\n"
     )
     assert (tmp_path / "kept").read_bytes() == held
     # Its workers end a moment later, and keep nobody out.

@@ -177,7 +177,7 @@ def test_an_error_names_the_nearest_known_release(tmp_path: Path, selector: str,
     text = facts(tables=[table(columns=REQUIRES, rows=[{"app": selector, "gcc": "8"}])])
     message = refused(tmp_path, text)
     assert message == (
-        f"facts.yaml:11:10: `t/{selector}#gcc` names a version of app that nobody released;"
+        f"facts.yaml:11:10: `t/{selector}#gcc` names a version of app that was never released;"
         f" expected a known release of app, such as {near}; found `{selector}`;"
         " correct it, add the release with its source, or say `unreleased: true`"
     )
@@ -187,7 +187,7 @@ def test_an_error_about_a_component_without_releases_names_none(tmp_path: Path) 
     names = re.sub(r"  - id: pythons\n(    .*\n)+", "", NAMES)
     text = facts(statements=[statement(requires={"python": "3.9"})])
     assert refused(tmp_path, text, names=names) == (
-        "facts.yaml:9:13: `s#python` names a version of python that nobody released;"
+        "facts.yaml:9:13: `s#python` names a version of python that was never released;"
         " expected a known release of python; found `3.9`;"
         " correct it, add the release with its source, or say `unreleased: true`"
     )
@@ -311,7 +311,7 @@ def test_builds_that_go_with_no_known_build_are_refused_at_their_row(tmp_path: P
     apps = table(id="apps-built", defines="variants", columns=COLUMNS, rows=ROWS[:1])
     text = facts(channels=CHANNELS, tables=[RUNS, apps, own])
     assert refused(tmp_path, text, front=front, names=names).partition(": ")[2] == (
-        "`one#matches-app` names a version of app-variant that nobody released;"
+        "`one#matches-app` names a version of app-variant that was never released;"
         " expected a known release of app-variant, such as 2.7.0+cu11@default/x86_64;"
         " found `*+cpu@*`;"
         " correct it, add the release with its source, or say `unreleased: true`"

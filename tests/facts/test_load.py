@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SELECTOR = "a selector such as `*`, `11.2`, `>=11.2,<12`, `3.6-3.9` or `absent`"
-SHAPE = "`toolmatrix rule TM903` tells the shapes of matrix files and where their schemas lie"
+SHAPE = "`toolmatrix rule TM903` shows the layout of matrix files and the paths of their schemas"
 LISTED = "components are listed in matrix.yaml, or under `components:` of the file"
 GCC = {"gcc": {"as": "requires"}}
 
@@ -86,14 +86,14 @@ def rows(*given: dict[str, Any], columns: dict[str, Any] | None = None, **more: 
             "  GCC: {title: GCC,",
             (
                 "matrix.yaml:9:3: a component name must be lower case; expected a-z, 0-9, `-`, `.`, `_`; "
-                "found `GCC`; rename it; `title:` is what people see"
+                "found `GCC`; rename it; `title:` is the name on display"
             ),
         ),
         (
             "cuda: {title: CUDA, scheme: pep440}",
             "cuda: {title: CUDA, scheme: pep440, under: arch}",
             (
-                "matrix.yaml:7:3: a component stands under itself or under one that is not there; "
+                "matrix.yaml:7:3: a component is under itself or under an unknown component; "
                 "expected the name of another component; found cuda under arch under cuda; correct `under:`"
             ),
         ),
@@ -101,7 +101,7 @@ def rows(*given: dict[str, Any], columns: dict[str, Any] | None = None, **more: 
             "under: cuda",
             "under: cudo",
             (
-                "matrix.yaml:8:3: a component stands under itself or under one that is not there; "
+                "matrix.yaml:8:3: a component is under itself or under an unknown component; "
                 "expected the name of another component; found arch under cudo; correct `under:`"
             ),
         ),
@@ -341,29 +341,29 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
         (
             rows(lists="products"),
             (
-                "facts.yaml:11:10: products are those of devices; expected a table with `key: device`; "
+                "facts.yaml:11:10: only devices have products; expected a table with `key: device`; "
                 f"found `products`; {SHAPE}"
             ),
         ),
         (
             rows({"app": "1.0"}, lists="support"),
             (
-                "facts.yaml:11:5: a row of ends of support says when; expected one of until, ended-by; "
+                "facts.yaml:11:5: a row of ends of support needs one date; expected one of until, ended-by; "
                 f"found a mapping; {SHAPE}"
             ),
         ),
         (
             rows({"app": "1.0", "until": "2028-13"}, columns={"until": {"as": "attribute"}}, lists="support"),
             (
-                "facts.yaml:12:12: this is no day and no month; expected YYYY-MM-DD or YYYY-MM; "
+                "facts.yaml:12:12: not a day or a month; expected YYYY-MM-DD or YYYY-MM; "
                 f"found 2028-13; {SHAPE}"
             ),
         ),
         (
             rows(columns={"note": {"as": "attribute"}}),
-            ("facts.yaml:8:5: a column has a name that is taken; "
+            ("facts.yaml:8:5: a column has a reserved name; "
             "expected another name than app, id, source, where, evidence, note, decides; "
-            "found `note`; say which component it speaks about with `component:`"),
+            "found `note`; name its component with `component:`"),
         ),
         (
             facts(tables=[table(columns=GCC, rows=[], **{"stands-for": ["same-minor", "x"]})]),
@@ -375,12 +375,12 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
         ),
         (
             rows({"app": "2.6.0"}, {"app": "2.6.0"}),
-            ("facts.yaml:12:5: an id stands twice; expected each id once; found `t/2.6.0`; "
+            ("facts.yaml:12:5: an id is used twice; expected each id once; found `t/2.6.0`; "
             "give one of the two another `id:`"),
         ),
         (
             facts(tables=[table(columns=GCC, rows=[]), table(columns=GCC, rows=[])]),
-            ("facts.yaml:12:7: an id stands twice; expected each id once; found `t`; "
+            ("facts.yaml:12:7: an id is used twice; expected each id once; found `t`; "
             "give one of the two another `id:`"),
         ),
         (
@@ -403,13 +403,13 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
         ),
         (
             rows({"app": "2.6.0", "gcc": ["7", "8"]}),
-            ("facts.yaml:14:7: two parts of a cell hold at the same time; "
+            ("facts.yaml:14:7: two parts of a cell apply at the same time; "
             "expected `{is: SELECTOR, when: {...}}`; found `8`; "
             "alternatives are one selector, separated by spaces"),
         ),
         (
             rows({"app": "2.6.0", "gcc": "7", "decides": False}),
-            ("facts.yaml:13:14: what does not decide needs a reason; expected `note:` beside it; "
+            ("facts.yaml:13:14: a fact with `decides: false` needs a reason; expected `note:` beside it; "
             f"found no such key; {SHAPE}"),
         ),
         (
@@ -419,19 +419,19 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
         ),
         (
             rows({"app": "2.6.0", "gcc": "6"}),
-            ("facts.yaml:12:10: `t/2.6.0#gcc` names a version of gcc that nobody released; "
+            ("facts.yaml:12:10: `t/2.6.0#gcc` names a version of gcc that was never released; "
             "expected a known release of gcc, such as 9; found `6`; "
             "correct it, add the release with its source, or say `unreleased: true`"),
         ),
         (
             rows({"app": "2.6.0", "gcc": {"is": "7", "when": {"cuda": "9.1"}}}),
-            ("facts.yaml:15:15: `t/2.6.0#gcc` names a version of cuda that nobody released; "
+            ("facts.yaml:15:15: `t/2.6.0#gcc` names a version of cuda that was never released; "
             "expected a known release of cuda, such as 11.1; found `9.1`; "
             "correct it, add the release with its source, or say `unreleased: true`"),
         ),
         (
             rows({"app": "2.6.4", "gcc": "7"}),
-            ("facts.yaml:11:10: `t/2.6.4#gcc` names a version of app that nobody released; "
+            ("facts.yaml:11:10: `t/2.6.4#gcc` names a version of app that was never released; "
             "expected a known release of app, such as 2.6.5; found `2.6.4`; "
             "correct it, add the release with its source, or say `unreleased: true`"),
         ),
@@ -454,7 +454,7 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
         ),
         (
             rows(**{"requirements-read": {"others": ["six", "Jinja2"]}}),
-            ("facts.yaml:14:7: this is no name of a package; expected its normalized name (PEP 503): "
+            ("facts.yaml:14:7: not the name of a package; expected its normalized name (PEP 503): "
             f"a-z, 0-9 and `-`; found `Jinja2`; {SHAPE}"),
         ),
         (
@@ -507,12 +507,12 @@ def test_tables_that_are_refused(tmp_path: Path, text: str, message: str) -> Non
         ),
         (
             facts(statements=[statement(requires={"gcc": "7"}), statement(requires={"gcc": "8"})]),
-            ("facts.yaml:11:3: an id stands twice; expected each id once; found `s`; "
+            ("facts.yaml:11:3: an id is used twice; expected each id once; found `s`; "
             "give one of the two another `id:`"),
         ),
         (
             facts(statements=[statement(requires={"gcc": "7"}, limits={"gcc": "8"})]),
-            ("facts.yaml:11:10: an id stands twice; expected each id once; found `s#gcc`; "
+            ("facts.yaml:11:10: an id is used twice; expected each id once; found `s#gcc`; "
             "give one of the two another `id:`"),
         ),
         (
@@ -600,7 +600,7 @@ def test_a_file_on_top_may_not_change_a_scheme(tmp_path: Path) -> None:
         overlaid(tmp_path, facts(), own)
     assert said(caught.value).replace(f"{tmp_path}/", "") == (
         "own.yaml:4:5: the scheme of `gcc` cannot be changed; expected `scheme: series`; "
-        "found `scheme: names`; what was said of its releases would not be readable any more"
+        "found `scheme: names`; facts about its releases would become unreadable"
     )
 
 

@@ -207,7 +207,7 @@ def test_a_front_page_without_the_rule_and_a_component_that_counts_no_majors_swi
         (
             {"python": ">=3.12", "known": "2023-10-02", "breaks": "removed imp"},
             (
-                "facts.yaml:14:13: a row of breaks names one release; expected a version; "
+                "facts.yaml:14:13: a row of breaks must name one release; expected a version; "
                 "found `>=3.12` is not a version; "
             ),
         ),
@@ -246,7 +246,7 @@ def test_a_major_is_the_first_numbers_of_a_version(
     tmp_path: Path, was: str, now: str, place: str
 ) -> None:
     assert refused(tmp_path, front=FRONT.replace(was, now)).startswith(
-        f"matrix.yaml:{place}: a major is the first numbers of a version; "
+        f"matrix.yaml:{place}: invalid `major`; "
         "expected 1 or more, of a component whose releases are versions; "
     )
 

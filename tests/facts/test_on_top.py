@@ -231,7 +231,7 @@ def test_a_damaged_entry_counts_as_not_there(home: Home, tmp_path: Path, file: s
 def test_models_of_a_few_states_are_kept(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "_KEPT", 2)
+    monkeypatch.setattr(store, "_MAX_INDEXES", 2)
     paths = on_top(home, tmp_path, facts())
     for number in range(4):
         write(home.data, facts(statements=[statement(id=f"s{number}", limits={"gcc": "8"})]))

@@ -170,7 +170,7 @@ def test_a_changed_file_takes_the_place_of_what_was_made_of_it(home: Home) -> No
 def test_old_indexes_are_removed_and_never_that_of_the_matrix_alone(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "_KEPT", 4)
+    monkeypatch.setattr(store, "_MAX_INDEXES", 4)
     home.gcc()
     (alone,) = home.cached()
     for number in range(12):
@@ -229,7 +229,7 @@ def test_a_damaged_file_is_one_error_that_names_it(home: Home) -> None:
         store.open_index((), home.env).component("gcc")
     assert said(caught.value) == (
         f"{file}: the compiled matrix is damaged or from another version; expected {FORMAT}; found ; "
-        "run the command again; where that fails as well, remove the folder of this file"
+        "run the command again; if that fails too, remove the folder of this file"
     )
 
 

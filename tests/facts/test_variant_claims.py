@@ -362,7 +362,7 @@ def test_channels_that_are_refused(tmp_path: Path, change: dict[str, Any], messa
         (
             {"line": "rocm"},
             (
-                "facts.yaml:63:11: the channel `own` carries no such line; expected one of cpu, cu11, cu12;"
+                "facts.yaml:63:11: the channel `own` has no such line; expected one of cpu, cu11, cu12;"
                 " found `rocm`; correct it, or add the line to the channel with its source"
             ),
         ),

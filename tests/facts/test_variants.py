@@ -238,7 +238,7 @@ def changed(place: int, **given: Any) -> list[dict[str, Any]]:
     ]
 
 
-SHAPE = "`toolmatrix rule TM903` tells the shapes of matrix files and where their schemas lie"
+SHAPE = "`toolmatrix rule TM903` shows the layout of matrix files and the paths of their schemas"
 
 
 @pytest.mark.parametrize(
@@ -247,14 +247,14 @@ SHAPE = "`toolmatrix rule TM903` tells the shapes of matrix files and where thei
         (
             changed(0, archs=None),
             {},
-            ("facts.yaml:62:5: a row of `builds` does not say which codegen archs its build holds; "
+            ("facts.yaml:62:5: a row of `builds` does not name the codegen archs of its build; "
             "expected a cell of a column about `arch`: their names, or `unknown`; "
             f"found none, for the line cu11; {SHAPE}"),
         ),
         (
             changed(0, line="cu13"),
             {},
-            ("facts.yaml:63:11: the channel `default` carries no such line; expected `cu12`?; "
+            ("facts.yaml:63:11: the channel `default` has no such line; expected `cu12`?; "
             "found `cu13`; correct it, or add the line to the channel with its source"),
         ),
         (
@@ -265,15 +265,15 @@ SHAPE = "`toolmatrix rule TM903` tells the shapes of matrix files and where thei
         (
             changed(0, app="3.0"),
             {},
-            ("facts.yaml:62:10: a row of `builds` names a version of app that nobody released; "
+            ("facts.yaml:62:10: a row of `builds` names a version of app that was never released; "
             f"expected known releases of app; found `3.0`; {SHAPE}"),
         ),
         (
             [*ROWS, ROWS[1] | {"id": "again"}],
             {},
-            ("facts.yaml:84:5: a variant stands twice; "
+            ("facts.yaml:84:5: a variant is listed twice; "
             "expected each release, line, channel and machine once; "
-            "found `2.6.0+cu12@own/x86_64`; join the two rows, or tell the builds apart by `abi:`"),
+            "found `2.6.0+cu12@own/x86_64`; join the two rows, or distinguish the builds by `abi:`"),
         ),
         (
             changed(0, machine=None),
@@ -283,13 +283,13 @@ SHAPE = "`toolmatrix rule TM903` tells the shapes of matrix files and where thei
         (
             ROWS,
             {"key": "gcc"},
-            ("facts.yaml:50:8: `gcc` has no variants; expected `variants: true` where the component `gcc` stands; "
+            ("facts.yaml:50:8: `gcc` has no variants; expected `variants: true` in the definition of `gcc`; "
             "found `gcc`; a table of variants is about a component that is published in several builds"),
         ),
         (
             ROWS,
             {"requirements-read": {"others": []}},
-            ("facts.yaml:86:5: a table of variants cannot say that requirements were read; "
+            ("facts.yaml:86:5: a table of variants cannot have `requirements-read`; "
             "expected the key in the table of their releases; found a mapping; "
             "a release has one answer, and builds of it may require different packages"),
         ),
@@ -339,7 +339,7 @@ def test_a_list_read_whole_says_no_where_one_read_in_part_does_not(tmp_path: Pat
 def test_only_what_limits_is_read_in_part(tmp_path: Path) -> None:
     row = {**ROWS[0], "cuda": {"is": "11.2", "at-least": True}}
     message = refused(tmp_path, builds(row), front=WITH_VARIANTS, names=MORE_NAMES)
-    assert "only what limits can be known in part" in message
+    assert "only a limit can be known in part" in message
     assert "found `as: requires`" in message
 
 

@@ -16,7 +16,7 @@ from toolmatrix.facts import yamlfile
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHAPE = "`toolmatrix rule TM903` tells the shapes of matrix files and where their schemas lie"
+SHAPE = "`toolmatrix rule TM903` shows the layout of matrix files and the paths of their schemas"
 
 
 def refusal(data: bytes) -> str:
@@ -59,11 +59,11 @@ def refusal(data: bytes) -> str:
         ),
         (
             "a: 1\nb: 2\na: 3\n",
-            "m.yaml:3:1: a key stands twice; expected each key once; found `a`; keep one of the two",
+            "m.yaml:3:1: a key is used twice; expected each key once; found `a`; keep one of the two",
         ),
         (
             "a: {b: 1, b: 2}\n",
-            "m.yaml:1:11: a key stands twice; expected each key once; found `b`; keep one of the two",
+            "m.yaml:1:11: a key is used twice; expected each key once; found `b`; keep one of the two",
         ),
         (
             "? [a]\n: 1\n",
@@ -71,7 +71,8 @@ def refusal(data: bytes) -> str:
         ),
         (
             "a: 1\n---\nb: 2\n",
-            "m.yaml:2:1: one file holds one document; expected one document; found `---`; " + SHAPE,
+            "m.yaml:2:1: a file must contain one document; expected one document; found `---`; "
+            + SHAPE,
         ),
         ("", "m.yaml:1:1: the matrix file is empty; expected `schema: ...`; found ; " + SHAPE),
         (
@@ -96,7 +97,7 @@ def refusal(data: bytes) -> str:
         (
             "a: x\nb: y\x07z\n",
             (
-                "m.yaml:2:5: the matrix file holds a control character; expected printable text; "
+                "m.yaml:2:5: the matrix file contains a control character; expected printable text; "
                 "found U+0007; remove it"
             ),
         ),

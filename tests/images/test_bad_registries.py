@@ -309,7 +309,7 @@ def test_a_registry_that_stays_busy_is_left(server: Server, status: int) -> None
 
 def test_a_registry_that_asks_for_an_hour_is_left_at_once(server: Server) -> None:
     server.answers[PATH] = Reply(429, {"Retry-After": "3600"})
-    assert refused(server).found == "it asks to come back in 3600"
+    assert refused(server).found == "it asks for a retry in 3600"
     assert len([one for one in server.asked if one.path == PATH]) == 1
 
 
@@ -420,7 +420,7 @@ def test_addresses_that_are_not_followed(server: Server, path: str, place: str) 
     """An empty place is the address itself, which goes in circles."""
     server.answers[path] = moved(place)
     assert refused(server).what in (
-        "the registry sends on to an address that is not followed",
+        "the registry redirects to an address that is not allowed",
         "the registry redirects in circles",
     )
 
@@ -534,7 +534,7 @@ def test_a_realm_that_is_not_followed_gets_nothing(
 ) -> None:
     account(docker, server)
     asks_token(server, realm)
-    assert refused(server).what == "the registry sends on to an address that is not followed"
+    assert refused(server).what == "the registry redirects to an address that is not allowed"
     assert server.sent("Authorization") == []
 
 

@@ -332,7 +332,7 @@ def test_what_is_kept_keeps_to_its_schema(schema: str) -> None:
     name = schema.partition(".")[2].partition("/")[0]
     folder = Path(layers.__file__).parent.parent / "schemas"
     shape = json.loads((folder / f"{name}.schema.json").read_text())
-    kept = [document_store._unpacked(data) for data in held.values()]
+    kept = [document_store._unpack(data) for data in held.values()]
     fitting = [body for body in kept if body is not None and body["schema"] == schema]
     assert fitting
     for body in fitting:

@@ -39,7 +39,7 @@ class Reply(NamedTuple):
     @property
     def answer(self) -> Resolution | None:
         """The answer, if there is one."""
-        return self.outcome.found if isinstance(self.outcome, answers.Resolved) else None
+        return self.outcome.resolution if isinstance(self.outcome, answers.Resolved) else None
 
     @property
     def refusal(self) -> NoAnswer | None:

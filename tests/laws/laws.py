@@ -119,7 +119,7 @@ def own_pins(asker: Asker, reply: Reply) -> Iterator[str]:
     again = asker.solved(pinned)
     if isinstance(again, NoAnswer):
         yield f"pinned it is a no: {reason(again)}"
-    elif (held := versions(again.found)) != reply.versions:
+    elif (held := versions(again.resolution)) != reply.versions:
         yield f"pinned it differs: {_differences(reply.versions, held)}"
 
 

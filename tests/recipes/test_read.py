@@ -121,7 +121,7 @@ def provision(text: str) -> str:
             "url cannot be used",
             "mine.yaml:9:23",
         ),
-        ("name: other\n", "a key stands twice", "mine.yaml:6:1"),
+        ("name: other\n", "a key is used twice", "mine.yaml:6:1"),
         ("builds: &a numpy\n", "anchors and tags are not allowed", "mine.yaml:6:9"),
     ],
 )

@@ -76,7 +76,7 @@ class Printed:
 
     @property
     def hint(self) -> str:
-        """What its reader may do next, which the command shows below its text."""
+        """What the user may do next, shown below the text."""
         return ""
 
     def text(self, screen: Terminal = PLAIN) -> str:
@@ -117,7 +117,7 @@ class Outcome(Printed):
 
 
 class Report(Outcome, Value):
-    """An answer of which each form is made when it is asked for."""
+    """An answer whose forms are computed on demand."""
 
     words: Callable[[Terminal], str]
     document: Callable[[], Mapping[str, Any]]

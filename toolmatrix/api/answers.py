@@ -27,9 +27,9 @@ class Resolved(Outcome):
 
     layout = ("depth",)
 
-    def __init__(self, context: RequestContext, found: Resolution) -> None:
+    def __init__(self, context: RequestContext, resolution: Resolution) -> None:
         self.context = context
-        self.found = found
+        self.resolution = resolution
 
     @property
     def exit_code(self) -> int:
@@ -39,7 +39,7 @@ class Resolved(Outcome):
     @property
     def known(self) -> bool:
         """True where facts support the answer, and not only none forbids it."""
-        return self.found.known
+        return self.resolution.known
 
     @property
     def hint(self) -> str:
@@ -49,24 +49,24 @@ class Resolved(Outcome):
 
     @property
     def request(self) -> tuple[str, ...]:
-        """The words of the command that asks the same."""
-        return self.found.request.words()
+        """The words of the equivalent command."""
+        return self.resolution.request.words()
 
     @property
     def evidence(self) -> str:
         """The evidence of the weakest part of the answer."""
-        return self.found.evidence
+        return self.resolution.evidence
 
     @property
     def targets(self) -> dict[str, dict[str, Choice]]:
         """The choices by target and component; of several codegen archs or devices the first."""
-        found: dict[str, dict[str, Choice]] = {}
-        for target, choices in self.found.targets.items():
-            held = found.setdefault(target, {})
-            # A component that several archs or devices need stands once for each of them.
+        by_target: dict[str, dict[str, Choice]] = {}
+        for target, choices in self.resolution.targets.items():
+            by_component = by_target.setdefault(target, {})
+            # A component that several archs or devices need is listed once for each of them.
             for choice in choices:
-                held.setdefault(choice.component, choice)
-        return found
+                by_component.setdefault(choice.component, choice)
+        return by_target
 
     @property
     def components(self) -> dict[str, Choice]:
@@ -74,34 +74,34 @@ class Resolved(Outcome):
         return next(iter(self.targets.values()))
 
     def __repr__(self) -> str:
-        held = self.components
-        wanted = [held[name] for name in self.found.request.wanted if name in held]
+        components = self.components
+        wanted = [components[name] for name in self.resolution.request.wanted if name in components]
         chosen = ", ".join(f"{choice.component} {choice.version}" for choice in wanted)
         return f"<{type(self).__name__}: {chosen} on {', '.join(self.targets)}, {self.evidence}>"
 
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
         """The answer as a tree for each target, with its sources."""
-        # Each form imports what lays it out: who asks for a version alone waits for none.
+        # Each form imports its layout: a caller that needs a version alone pays for none.
         from toolmatrix.report import remarks, tree
 
-        further = remarks.lines(remarks.document(self.context, self.found))
-        return tree.text(self.context.index, self.found, screen, depth=depth, further=further)
+        further = remarks.lines(remarks.document(self.context, self.resolution))
+        return tree.text(self.context.index, self.resolution, screen, depth=depth, further=further)
 
     def to_json(self) -> ResolutionDocument:
         """The document `toolmatrix.resolution/1`."""
         from toolmatrix.report import answer, remarks
 
-        further = remarks.document(self.context, self.found)
-        return {**answer.document(self.context.index, self.found), **further}
+        further = remarks.document(self.context, self.resolution)
+        return {**answer.document(self.context.index, self.resolution), **further}
 
 
 class Allowed(Resolved):
     """A request that nothing forbids: yes where facts support it, else neither yes nor no."""
 
-    def __init__(self, context: RequestContext, found: Resolution) -> None:
-        super().__init__(context, found)
-        # Pairs that nobody tested together.
-        self.soft = _untested(found)
+    def __init__(self, context: RequestContext, resolution: Resolution) -> None:
+        super().__init__(context, resolution)
+        # Pairs that were never tested together.
+        self.soft = _untested(resolution)
 
     hint = ""
 
@@ -142,10 +142,10 @@ class NoAnswer(Outcome):
     ) -> None:
         self.context = context
         self.refusal = refusal
-        # Pairs that nobody tested together.
+        # Pairs that were never tested together.
         self.soft = soft
-        # A repair takes some dozen further solutions: who asks only whether it goes waits for none.
-        self._found: list[Repair] | None = None
+        # Repairs take some dozen further solutions: they are computed on demand.
+        self._cached_repairs: list[Repair] | None = None
 
     @property
     def exit_code(self) -> int:
@@ -169,11 +169,11 @@ class NoAnswer(Outcome):
         )
 
     def _repairs(self) -> list[Repair]:
-        if self._found is None:
+        if self._cached_repairs is None:
             from toolmatrix.request.read import offers
 
-            self._found = offers(self.context, self.refusal)
-        return self._found
+            self._cached_repairs = offers(self.context, self.refusal)
+        return self._cached_repairs
 
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
         """The reasons, a derivation of each to a depth, and the ways out."""
@@ -189,8 +189,9 @@ class NoAnswer(Outcome):
         from toolmatrix.report import refusal
 
         index, carried = self.context.index, self.context.carried
-        found = self.refusal, self._repairs(), self.soft
-        return refusal.document(index, *found, carried=carried, answers=answers)
+        return refusal.document(
+            index, self.refusal, self._repairs(), self.soft, carried=carried, answers=answers
+        )
 
 
 class Explanation(Outcome):
@@ -199,10 +200,10 @@ class Explanation(Outcome):
     layout = ("depth",)
 
     def __init__(
-        self, context: RequestContext, found: Resolution, choices: Sequence[Choice], invert: bool
+        self, context: RequestContext, answer: Resolution, choices: Sequence[Choice], invert: bool
     ) -> None:
         self.context = context
-        self.found = found
+        self.resolution = answer
         self.choices = tuple(choices)
         self.invert = invert
 
@@ -218,48 +219,48 @@ class Explanation(Outcome):
         from toolmatrix.report import explanation
 
         index, choices = self.context.index, self.choices
-        return explanation.document(index, self.found, choices, invert=self.invert)
+        return explanation.document(index, self.resolution, choices, invert=self.invert)
 
 
 def resolved(context: RequestContext, request: Request) -> Resolved | NoAnswer:
     """The best answer to a request, or why there is none."""
-    found = resolve(context.index, request)
-    return (
-        NoAnswer(context, found) if isinstance(found, Unsatisfiable) else Resolved(context, found)
-    )
+    answer = resolve(context.index, request)
+    if isinstance(answer, Unsatisfiable):
+        return NoAnswer(context, answer)
+    return Resolved(context, answer)
 
 
 def allowed(context: RequestContext, request: Request) -> Allowed | NoAnswer:
     """The reasons that forbid a request, hard apart from soft, or the answer that nothing does."""
-    found = resolve(context.index, request)
-    if isinstance(found, Unsatisfiable):
-        return NoAnswer(context, found, _untested(found))
-    return Allowed(context, found)
+    answer = resolve(context.index, request)
+    if isinstance(answer, Unsatisfiable):
+        return NoAnswer(context, answer, _untested(answer))
+    return Allowed(context, answer)
 
 
 def explained(
     context: RequestContext, request: Request, component: str, *, invert: bool = False
 ) -> Explanation | NoAnswer:
     """Why a component is in the answer to a request. Raises NothingMatched where the answer does not hold it."""
-    found = resolve(context.index, request)
-    if isinstance(found, Unsatisfiable):
-        return NoAnswer(context, found)
-    held = [choice for choices in found.targets.values() for choice in choices]
-    choices = [choice for choice in held if choice.component == component]
+    answer = resolve(context.index, request)
+    if isinstance(answer, Unsatisfiable):
+        return NoAnswer(context, answer)
+    every_choice = [choice for choices in answer.targets.values() for choice in choices]
+    choices = [choice for choice in every_choice if choice.component == component]
     if not choices:
-        listed = ", ".join(dict.fromkeys(choice.component for choice in held))
+        names = ", ".join(dict.fromkeys(choice.component for choice in every_choice))
         raise NothingMatched(
             f"the answer has no {component}",
-            expected=f"one of {listed}",
+            expected=f"one of {names}",
             found=f"`{component}`",
             help="`toolmatrix resolve` shows the whole answer",
         )
-    return Explanation(context, found, choices, invert)
+    return Explanation(context, answer, choices, invert)
 
 
-def _untested(found: Resolution | Unsatisfiable) -> Sequence[CoreEntry]:
+def _untested(answer: Resolution | Unsatisfiable) -> Sequence[CoreEntry]:
     from toolmatrix.report import cores
     from toolmatrix.solve import untested
 
-    pairs = untested.untested(found.index, found.request)
-    return cores.soft_documents(found.index, found.request, pairs)
+    pairs = untested.untested(answer.index, answer.request)
+    return cores.soft_documents(answer.index, answer.request, pairs)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from toolmatrix.report.diagnosis import CauseEntry
 
 SCHEMA = "toolmatrix.builds/1"
-# Columns before what is told of a build that failed.
+# Columns before the details of a failed build.
 _LABEL = 8
 
 
@@ -49,7 +49,7 @@ class BuildCounts(TypedDict):
 
 class BuildsDocument(TypedDict):
     """What `toolmatrix build --json` prints: how the build of each image ended. Of one that failed, `step` is the step
-    of the Dockerfile at which it did, as the engine tells it, and `findings` what `toolmatrix diagnose` knows of
+    of the Dockerfile at which it did, as the engine reports it, and `findings` what `toolmatrix diagnose` knows of
     its log.
     """
 
@@ -98,7 +98,7 @@ class Builds(Outcome, Value):
     @property
     def failed(self) -> int:
         """How many were not built."""
-        return sum(bool(one.exit_code) for one in self.images)
+        return sum(bool(image.exit_code) for image in self.images)
 
     @property
     def exit_code(self) -> int:
@@ -108,15 +108,17 @@ class Builds(Outcome, Value):
     def text(self, screen: Terminal = PLAIN) -> str:
         """What failed with its step, its log and what is known of it, then each image on a line."""
         lines: list[str] = []
-        for one, known in zip(self.images, self.known, strict=True):
+        for image, known in zip(self.images, self.known, strict=True):
             if known is not None:
-                lines.append(f"{one.image} was not built: {one.ended}")
-                lines += [f"  step: {cut(one.step, screen.width - _LABEL)}"] if one.step else []
-                lines += [f"  log:  {one.log}", "", known.text(screen)]
-        for one in self.images:
-            word = "FAIL" if one.exit_code else "kept" if one.kept else "pass"
-            lines.append(f"{word}  {one.image}  {one.platform}  {one.seconds:.1f} s  {one.log}")
-            lines += [f"      {one.digest}"] if one.digest else []
+                lines.append(f"{image.image} was not built: {image.ended}")
+                lines += [f"  step: {cut(image.step, screen.width - _LABEL)}"] if image.step else []
+                lines += [f"  log:  {image.log}", "", known.text(screen)]
+        for image in self.images:
+            status = "FAIL" if image.exit_code else "kept" if image.kept else "pass"
+            lines.append(
+                f"{status}  {image.image}  {image.platform}  {image.seconds:.1f} s  {image.log}"
+            )
+            lines += [f"      {image.digest}"] if image.digest else []
         if self.index:
             lines.append(f"index {self.index} of {', '.join(self.joined)}")
         built = len(self.images) - self.failed
@@ -129,18 +131,18 @@ class Builds(Outcome, Value):
             "schema": SCHEMA,
             "builds": [
                 {
-                    "image": one.image,
-                    "file": one.file,
-                    "platform": one.platform,
-                    "log": one.log,
-                    "seconds": one.seconds,
-                    "exit_code": one.exit_code,
-                    "step": one.step,
-                    "digest": one.digest,
-                    "kept": one.kept,
+                    "image": image.image,
+                    "file": image.file,
+                    "platform": image.platform,
+                    "log": image.log,
+                    "seconds": image.seconds,
+                    "exit_code": image.exit_code,
+                    "step": image.step,
+                    "digest": image.digest,
+                    "kept": image.kept,
                     "findings": [] if known is None else known.to_json()["findings"],
                 }
-                for one, known in zip(self.images, self.known, strict=True)
+                for image, known in zip(self.images, self.known, strict=True)
             ],
             "index": {"name": self.index, "images": list(self.joined)},
             "summary": {"built": len(self.images) - self.failed, "failed": self.failed},
@@ -155,11 +157,11 @@ class Builds(Outcome, Value):
 
         counts = {"tests": str(len(self.images)), "failures": str(self.failed)}
         suite = ET.Element("testsuite", {"name": "toolmatrix build", **counts})
-        for one, known in zip(self.images, self.known, strict=True):
-            names = {"classname": "toolmatrix.build", "name": printable(one.image)}
-            case = ET.SubElement(suite, "testcase", names, time=f"{one.seconds:.1f}")
+        for image, known in zip(self.images, self.known, strict=True):
+            names = {"classname": "toolmatrix.build", "name": printable(image.image)}
+            case = ET.SubElement(suite, "testcase", names, time=f"{image.seconds:.1f}")
             if known is not None:
-                what = f"{one.ended}: {printable(one.step)}" if one.step else one.ended
+                what = f"{image.ended}: {printable(image.step)}" if image.step else image.ended
                 failure = ET.SubElement(case, "failure", message=what)
                 # XML cannot hold control letters.
                 failure.text = "\n".join(map(printable, str(known).splitlines()))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Caller:
-    """A Python program: it has variables and no settings, and is shown nothing beside the result."""
+    """A Python program: it has variables and no settings, and sees nothing but the result."""
 
     stdin: TextIO | None = None
     # True where more than usual is to be shown.
@@ -81,8 +81,8 @@ class Caller:
 
     def example(self, function: str, *words: str) -> str:
         """A call of a command, as this caller writes it."""
-        given = ", ".join(f'"{word}"' for word in words)
-        return f"`toolmatrix.{function}({given})`"
+        arguments = ", ".join(f'"{word}"' for word in words)
+        return f"`toolmatrix.{function}({arguments})`"
 
     def say(self, text: str) -> None:
         """Show at once what is not part of the result."""
@@ -96,7 +96,7 @@ class Caller:
     def progress(self, doing: str, what: str) -> AbstractContextManager[Progress]:
         """Show how far something is, such as `solving 3/70 releases`, while the context lasts."""
         del doing, what
-        return _NOT_SHOWN
+        return _SILENT
 
 
 class Progress:
@@ -115,7 +115,7 @@ class Progress:
         return
 
 
-_NOT_SHOWN = Progress()
+_SILENT = Progress()
 # Not a ContextVar: the command line runs one command in one thread, and all Python programs are alike.
 _CALLERS = [Caller()]
 
@@ -125,10 +125,10 @@ def caller() -> Caller:
     return _CALLERS[-1]
 
 
-def call_for(caller: Caller, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
+def call_for(caller: Caller, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The result of a function that is called for a caller."""
     _CALLERS.append(caller)
     try:
-        return function(*given, **named)
+        return function(*args, **kwargs)
     finally:
         _CALLERS.pop()

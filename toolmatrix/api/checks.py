@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Parts of the work that are worth starting a process for.
 _WORTHWHILE = 4
-# What tells that a process ended at its work, such as one that was killed for its memory: by no class below these.
+# Errors of a process that ended at its work, such as one killed for its memory; exact classes, no subclasses.
 _LOST = (BoundExceeded, ToolmatrixError)
 
 
@@ -56,11 +56,11 @@ def _front() -> str:
 
 def files(paths: Sequence[str]) -> list[str]:
     """The files of a matrix and of those on top: a front page of the user's replaces all before it."""
-    found: list[str] = []
+    matrix_files: list[str] = []
     for path in (_front(), *paths):
-        part = load.files(path)
-        found = part if len(part) > 1 else [*found, *part]
-    return found
+        members = load.files(path)
+        matrix_files = members if len(members) > 1 else [*matrix_files, *members]
+    return matrix_files
 
 
 class Workers:
@@ -93,7 +93,7 @@ class Workers:
             # Where there can be no more processes all is done here.
             with suppress(OSError):
                 self.outcomes = self.pool.outcomes(
-                    {place: (part,) for place, part in enumerate(self.parts)}
+                    {index: (part,) for index, part in enumerate(self.parts)}
                 )
         return self
 
@@ -111,13 +111,13 @@ class Workers:
 
     def results(self) -> Iterator[Any]:
         """The results in the order of the parts. Raises ToolmatrixError for an executor that cannot do them."""
-        done: dict[int, WorkResult] = {}
-        for place, part in enumerate(self.parts):
-            # Those that are done before their turn are kept: findings stand in one order, whoever was faster.
+        finished: dict[int, WorkResult] = {}
+        for index, part in enumerate(self.parts):
+            # Results that arrive early wait for their turn, so that findings keep one order.
             with suppress(OSError, StopIteration):
-                while place not in done:
-                    done |= [next(self.outcomes)]
-            outcome = done.pop(place, None)
+                while index not in finished:
+                    finished |= [next(self.outcomes)]
+            outcome = finished.pop(index, None)
             if outcome is None or type(outcome.error) in _LOST:
                 yield self.work.attempt(part)
             else:

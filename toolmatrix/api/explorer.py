@@ -158,7 +158,7 @@ class Explorer:
         self.matrix = requests.open_matrix(matrix)
         self.index = self.matrix.index
 
-    def ask(self, kind: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
+    def ask(self, kind: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """The document that answers a question of a kind; what cannot be answered is `toolmatrix.error/1`."""
         answers: dict[str, Callable[..., Mapping[str, Any]]] = {
             "answer": self.answer,
@@ -170,7 +170,7 @@ class Explorer:
             "coverage": self.coverage,
         }
         try:
-            return answers[kind](**said)
+            return answers[kind](**fields)
         except BadValue as bad:
             # Words are those of a command line, which has flags for the fields.
             return bad.about(UsageError, f"`{flag(bad.name)}`").to_json()
@@ -179,18 +179,18 @@ class Explorer:
 
     def answer(self, command: str, words: Sequence[str]) -> ExplorerDocument:
         """An answer as its command gives it (`document`), and laid out: trees or reasons, sources and ways out."""
-        said = given(words)
-        told = Fields(**said)
-        wanted = _wanted(said)
-        found = COMMANDS[command](*wanted, **said, matrix=self.matrix)
+        fields = given(words)
+        request = Fields(**fields)
+        wanted = _wanted(fields)
+        reply = COMMANDS[command](*wanted, **fields, matrix=self.matrix)
         notes = Notes(self.index)
         return {
             "schema": SCHEMA,
-            "command": shlex.join(("toolmatrix", command, *told.words())),
-            "exit_code": found.exit_code,
-            "verdict": _VERDICTS[found.exit_code],
-            "text": str(found),
-            **_laid_out(found, notes),
+            "command": shlex.join(("toolmatrix", command, *request.words())),
+            "exit_code": reply.exit_code,
+            "verdict": _VERDICTS[reply.exit_code],
+            "text": str(reply),
+            **_lay_out(reply, notes),
             # Numbers are given while all else is laid out.
             "notes": notes.document(),
         }
@@ -200,44 +200,44 @@ class Explorer:
         from toolmatrix.api import files
         from toolmatrix.request.recipes import of_request
 
-        said = given(words)
-        wanted = _wanted(said)
+        fields = given(words)
+        wanted = _wanted(fields)
         # What a recipe asks for is part of the question, so that its answer may be another.
-        recipe = said.pop("recipe", "")
+        recipe = fields.pop("recipe", "")
         if not recipe:
-            options: Any = {**said, "matrix": self.matrix}
+            options: Any = {**fields, "matrix": self.matrix}
             default = of_request(requests.read_request(wanted, options)[1], self.index)
             recipe = default.recipe
             if default.from_:
-                said["from_"], words = default.from_, (*words, f"--from={default.from_}")
-        found = _FRONT.lock(*wanted, **said, recipe=recipe, matrix=self.matrix)
-        if isinstance(found, NoAnswer):
+                fields["from_"], words = default.from_, (*words, f"--from={default.from_}")
+        answer = _FRONT.lock(*wanted, **fields, recipe=recipe, matrix=self.matrix)
+        if isinstance(answer, NoAnswer):
             raise NothingMatched(
                 f"no answer that the recipe `{recipe}` can build an image from",
                 found=" ".join(words),
                 help=f"`{self._command('why-not', words, recipe)}` shows why",
             )
-        made = _FRONT.render(found, recipe=recipe, format="dockerfile", matrix=self.matrix)
+        rendered = _FRONT.render(answer, recipe=recipe, format="dockerfile", matrix=self.matrix)
         return {
             "schema": "toolmatrix.explorer-files/1",
             "command": self._command("render", words, recipe) + " --format dockerfile --output out",
-            "files": {name: text for name, text in sorted(made.items()) if name != files.LOCK},
-            "excluded": [{"target": target, "reason": reason} for target, reason in made.excluded],
-            "unpinned": list(made.unpinned),
+            "files": {name: text for name, text in sorted(rendered.items()) if name != files.LOCK},
+            "excluded": [{"target": name, "reason": why} for name, why in rendered.excluded],
+            "unpinned": list(rendered.unpinned),
         }
 
     def _command(self, command: str, words: Sequence[str], recipe: str) -> str:
-        told = Fields(**given(words)).replace(recipe=recipe)
-        return shlex.join(("toolmatrix", command, *told.words()))
+        request = Fields(**given(words)).replace(recipe=recipe)
+        return shlex.join(("toolmatrix", command, *request.words()))
 
     def grid(
         self, rows: str, cols: str, words: Sequence[str] = (), where: Sequence[str] = ()
     ) -> Document:
         """The document of `toolmatrix matrix --rows ROWS --cols COLS --json`."""
-        said = given(words)
-        said.pop("wanted")
-        found = toolmatrix.matrix(rows, cols, where=where, **said, matrix=self.matrix)
-        return dict(found.to_json())
+        fields = given(words)
+        fields.pop("wanted")
+        table = toolmatrix.matrix(rows, cols, where=where, **fields, matrix=self.matrix)
+        return dict(table.to_json())
 
     def facts(self, ids: Sequence[str]) -> Document:
         """Facts in full: what `toolmatrix facts ID... --json` prints, each with the address of its source."""
@@ -258,10 +258,10 @@ class Explorer:
         """What is new since a day: releases by component, and sources that were read after it."""
         releases: list[NewReleases] = []
         for name, head in self.index.header["components"].items():
-            part = self.index.component(name)
+            component = self.index.component(name)
             new: list[DatedRelease] = [
                 {"release": version, "date": day}
-                for version, day in zip(part.versions, part.dates, strict=True)
+                for version, day in zip(component.versions, component.dates, strict=True)
                 if day > since
             ]
             if new and not head["hidden"] and not head["variant_of"]:
@@ -275,7 +275,7 @@ class Explorer:
             "schema": "toolmatrix.changes/1",
             "matrix": {"digest": self.matrix.digest, "date": self.matrix.date},
             "since": since,
-            "releases": sorted(releases, key=lambda part: -len(part["releases"])),
+            "releases": sorted(releases, key=lambda entry: -len(entry["releases"])),
             "sources": sources,
         }
 
@@ -287,19 +287,20 @@ class Explorer:
 
     def words(self) -> ExplorerWordsDocument:
         """What a question can be made of: components with their releases, devices by their names, words of options."""
+        header = self.index.header
         components: list[WordsComponent] = [
             {
                 "name": name,
                 "title": head["title"],
                 "framework": head["framework"],
-                "aliases": [one for one, of in self.index.header["aliases"].items() if of == name],
-                # Nobody asks for a build by the name that it has in the index.
+                "aliases": [alias for alias, of in header["aliases"].items() if of == name],
+                # Users do not ask for builds by their names in the index.
                 "releases": []
                 if head["variant_of"]
                 else list(reversed(self.index.component(name).versions)),
                 "builds_of": head["variant_of"],
             }
-            for name, head in self.index.header["components"].items()
+            for name, head in header["components"].items()
             if not head["hidden"] and not head["given"]
         ]
         products: dict[str, list[str]] = {}
@@ -320,48 +321,48 @@ class Explorer:
         }
 
 
-def _wanted(said: Document) -> tuple[str, ...]:
-    found: tuple[str, ...] = said.pop("wanted")
-    if not found:
+def _wanted(fields: Document) -> tuple[str, ...]:
+    wanted: tuple[str, ...] = fields.pop("wanted")
+    if not wanted:
         raise UsageError("no request", expected="a component, such as `tensorflow` or `cuda==12.4`")
-    return found
+    return wanted
 
 
-def _laid_out(found: Resolved | NoAnswer, notes: Notes) -> LaidOut:
+def _lay_out(answer: Resolved | NoAnswer, notes: Notes) -> LaidOut:
     from toolmatrix.report import refusal, remarks, tree
 
-    if isinstance(found, NoAnswer):
-        refused = found.to_json()
+    if isinstance(answer, NoAnswer):
+        refused = answer.to_json()
         several = len(refused["request"]["targets"]) > 1
-        ways: list[OfferedRepair] = [
+        repairs: list[OfferedRepair] = [
             {
-                "text": part["text"],
-                "evidence": part["evidence"],
-                "command": part["command"],
+                "text": repair["text"],
+                "evidence": repair["evidence"],
+                "command": repair["command"],
                 # Behind the names of the program and of its command.
-                "words": shlex.split(part["command"])[2:],
+                "words": shlex.split(repair["command"])[2:],
             }
-            for part in refused["repairs"]
+            for repair in refused["repairs"]
         ]
         return {
             "document": refused,
             "headline": refusal.counted(refused),
             "trees": [],
             "reasons": refusal.reasons(refused["cores"], notes, several=several),
-            "repairs": ways,
-            "remarks": [] if ways else [refusal.NO_REPAIR],
+            "repairs": repairs,
+            "remarks": [] if repairs else [refusal.NO_REPAIR],
         }
-    document = found.to_json()
+    document = answer.to_json()
     several = len(document["request"]["targets"]) > 1
-    shown: LaidOut = {
+    layout: LaidOut = {
         "document": document,
         "headline": "",
-        "trees": tree.document(found.context.index, found.found, notes),
+        "trees": tree.document(answer.context.index, answer.resolution, notes),
         "reasons": [],
-        "remarks": [*tree.footer(found.found), *remarks.lines(document)],
+        "remarks": [*tree.footer(answer.resolution), *remarks.lines(document)],
         "repairs": [],
     }
-    if isinstance(found, Allowed):
-        shown["headline"] = refusal.allowed_headline(document)
-        shown["reasons"] = refusal.reasons(document["untested"], notes, several=several)
-    return shown
+    if isinstance(answer, Allowed):
+        layout["headline"] = refusal.allowed_headline(document)
+        layout["reasons"] = refusal.reasons(document["untested"], notes, several=several)
+    return layout

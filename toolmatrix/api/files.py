@@ -41,7 +41,7 @@ _PER_IMAGE = (
 _FOREIGN = "an existing file was not written by toolmatrix"
 _EDITED = "an existing file was edited by hand since toolmatrix wrote it"
 # Why a file is kept, and what its owner can do.
-_WAYS_ON = {
+_REMEDIES = {
     _FOREIGN: "name another directory with `--output`, or replace the file with `--force`; nothing was written",
     _EDITED: "`--check` shows the edit, `--force` drops it, a recipe of your own keeps it; nothing was written",
 }
@@ -68,22 +68,22 @@ class RenderOptions(Value):
         """The options as the lock in a directory keeps them: those said, a recipe's path relative to the lock."""
         from toolmatrix.recipes import read as recipes
 
-        said = {
+        changed = {
             name.replace("_", "-"): value
             for name in self._fields
             if (value := getattr(self, name)) != self._defaults[name]
         }
-        said["recipe"] = self.recipe
+        changed["recipe"] = self.recipe
         if recipes.is_path(self.recipe):
-            said["recipe"] = os.path.join(".", os.path.relpath(self.recipe, folder))
-        return said
+            changed["recipe"] = os.path.join(".", os.path.relpath(self.recipe, folder))
+        return changed
 
     def choices(self) -> Choices:
         """The choices that no fact decides, checked. Raises UsageError, RenderError."""
         from toolmatrix.render import dockerfile, mirrors, pinning, quote
         from toolmatrix.render.model import Choices
 
-        _one_of("dialect", self.dialect, dockerfile.DIALECTS)
+        _check_choice("dialect", self.dialect, dockerfile.DIALECTS)
         stand_ins = {}
         for text in self.base:
             image, equals, other = text.partition("=")
@@ -114,7 +114,7 @@ class RenderOptions(Value):
         )
 
 
-def _one_of(name: str, value: str, known: Sequence[str]) -> None:
+def _check_choice(name: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise UsageError(
             f"bad value for `{name}`", expected="one of " + ", ".join(known), found=f"`{value}`"
@@ -142,7 +142,7 @@ class Rendered(dict[str, str]):
         self.exit_code = 0
         wanted = options.format.split(",") if options.format else [*formats.known()]
         for name in wanted:
-            _one_of("format", name, formats.names())
+            _check_choice("format", name, formats.names())
         super().__init__({**formats.files(job, wanted), LOCK: self._lock(os.curdir)})
 
     def _lock(self, folder: str) -> str:
@@ -156,24 +156,24 @@ class Rendered(dict[str, str]):
     @property
     def unpinned(self) -> tuple[str, ...]:
         """What the images take as it comes, such as a base image without a digest: what `strict` refuses."""
-        return tuple(sorted({one.what for _, one in _loose(self.job)}))
+        return tuple(sorted({unpinned.what for _, unpinned in _unpinned(self.job)}))
 
     def __str__(self) -> str:
-        shown = {name: text for name, text in self.items() if name != LOCK}
+        printed = {name: text for name, text in self.items() if name != LOCK}
         # One file alone can be piped on as it is.
-        if len(shown) == 1:
-            return "".join(shown.values())
-        return "".join(f"==> {name} <==\n{text}\n" for name, text in sorted(shown.items()))
+        if len(printed) == 1:
+            return "".join(printed.values())
+        return "".join(f"==> {name} <==\n{text}\n" for name, text in sorted(printed.items()))
 
     def write(self, folder: str | os.PathLike[str], *, force: bool = False) -> dict[str, bool]:
         """Put the files in a directory, all or none; for each path whether it was written.
 
-        Raises OutputError for a file of somebody else, or one that was edited, unless by `force`.
+        Raises OutputError for a file of another origin or an edited one, unless `force` is set.
         """
-        texts, held, changed = self._against(os.fspath(folder))
-        kept = {} if force else _kept(held, changed)
-        for reason, help in _WAYS_ON.items():
-            paths = [path for path in sorted(kept) if kept[path] == reason]
+        texts, existing, changed = self._compare(os.fspath(folder))
+        protected = {} if force else _protected(existing, changed)
+        for reason, help in _REMEDIES.items():
+            paths = [path for path in sorted(protected) if protected[path] == reason]
             if paths:
                 where, others = Position(paths[0]), ", ".join(paths[1:])
                 raise OutputError(reason, where=where, found=others, help=help)
@@ -186,15 +186,17 @@ class Rendered(dict[str, str]):
     def put(self, *, format: str, check: bool, force: bool, stdout: bool) -> Report:
         """Write the files into their directory, or compare or print them, and say so."""
         if check:
-            return self._checked()
+            return self._check()
         if stdout:
             return _report(str(self), self.exit_code)
-        done = self.write(self.folder, force=force)
-        lines = [f"{'wrote' if done[path] else 'unchanged'} {path}\n" for path in sorted(done)]
-        left = self.left(self.folder) if format == "text" else []
-        if left:
+        written = self.write(self.folder, force=force)
+        lines = [
+            f"{'wrote' if new else 'unchanged'} {path}\n" for path, new in sorted(written.items())
+        ]
+        leftover = self.left(self.folder) if format == "text" else []
+        if leftover:
             caller().note(
-                f"left unchanged: {', '.join(left)}; they are not part of this lock or recipe"
+                f"left unchanged: {', '.join(leftover)}; they are not part of this lock or recipe"
             )
         if self.unpinned:
             caller().note(f"unpinned: {', '.join(self.unpinned)}; `--strict` refuses these")
@@ -204,7 +206,7 @@ class Rendered(dict[str, str]):
         hint = f"`toolmatrix build {self.folder}` builds them"
         return _report("".join(lines), self.exit_code, hint)
 
-    def _checked(self) -> Report:
+    def _check(self) -> Report:
         changed, kept = self.differences(self.folder)
         text = "".join(changed.values())
         if changed:
@@ -218,11 +220,12 @@ class Rendered(dict[str, str]):
 
     def differences(self, folder: str) -> tuple[dict[str, str], bool]:
         """The changes that writing makes, as a diff for each path, and whether only `force` makes them."""
-        _, held, changed = self._against(folder)
-        shown = {
-            path: "".join(_difference(path, held[path], changed[path])) for path in sorted(changed)
+        _, existing, changed = self._compare(folder)
+        diffs = {
+            path: "".join(_difference(path, existing[path], text))
+            for path, text in sorted(changed.items())
         }
-        return shown, bool(_kept(held, changed))
+        return diffs, bool(_protected(existing, changed))
 
     def left(self, folder: str) -> list[str]:
         """Files of an earlier run that this one does not write, which are of another lock or recipe."""
@@ -234,31 +237,31 @@ class Rendered(dict[str, str]):
             and marker.is_ours(_read_rendered(os.path.join(folder, name)) or "")
         ]
 
-    def _against(self, folder: str) -> tuple[dict[str, str], dict[str, str | None], dict[str, str]]:
-        """By path in a directory: the texts, what is held there, and the texts that change something."""
-        # The lock names its recipe from where it lies, so that its text depends on the directory.
+    def _compare(self, folder: str) -> tuple[dict[str, str], dict[str, str | None], dict[str, str]]:
+        """By path in a directory: the texts, the existing texts, and the texts that change something."""
+        # The lock has the path of its recipe relative to itself, so its text depends on the directory.
         files = {**self, LOCK: self._lock(folder)}
         texts = {os.path.join(folder, name): text for name, text in files.items()}
-        held = {path: _read_rendered(path) for path in texts}
-        # A file that is as it was keeps its time, and an edit is told only where it would be lost.
-        changed = {path: text for path, text in texts.items() if held[path] != text}
-        return texts, held, changed
+        existing = {path: _read_rendered(path) for path in texts}
+        # An unchanged file keeps its time, and an edit is reported only where it would be lost.
+        changed = {path: text for path, text in texts.items() if existing[path] != text}
+        return texts, existing, changed
 
 
 def options_of(lock: Lock, path: str, index: Index) -> RenderOptions:
     """The options that a lock at a path keeps. Without a recipe the default is taken."""
     from toolmatrix.recipes import read as recipes
 
-    kept: dict[str, Any] = {name.replace("-", "_"): one for name, one in lock.render.items()}
-    if not kept.get("recipe"):
-        kept["recipe"] = recipe_of(lock, index)
-    elif recipes.is_path(kept["recipe"]):
-        kept["recipe"] = os.path.join(os.path.dirname(path), kept["recipe"])
-    return RenderOptions(**kept)
+    options: dict[str, Any] = {name.replace("-", "_"): value for name, value in lock.render.items()}
+    if not options.get("recipe"):
+        options["recipe"] = recipe_of(lock, index)
+    elif recipes.is_path(options["recipe"]):
+        options["recipe"] = os.path.join(os.path.dirname(path), options["recipe"])
+    return RenderOptions(**options)
 
 
 def recipe_of(lock: Lock, index: Index) -> str:
-    """The recipe of a lock where nobody names one: that which it was asked for with, or of what it answers.
+    """The default recipe of a lock: that of its request, or else that of its answer.
 
     Raises NoImage where no recipe builds what was requested from source.
     """
@@ -266,15 +269,15 @@ def recipe_of(lock: Lock, index: Index) -> str:
     from toolmatrix.request import recipes
 
     words = {word for each in lock.environments.values() for word in each.request}
-    named = [word.partition("=")[2] for word in words if word.startswith("--recipe=")]
+    requested = [word.partition("=")[2] for word in words if word.startswith("--recipe=")]
     # A path is of the folder in which it was written.
-    if len(named) == 1 and not built_in.is_path(named[0]):
-        return named[0]
+    if len(requested) == 1 and not built_in.is_path(requested[0]):
+        return requested[0]
     return recipes.one(
-        recipes.by_default(held.from_, wanted, held.components, index)
+        recipes.by_default(target.from_, wanted, target.components, index)
         for each in lock.environments.values()
         for wanted in [recipes.requested(each.request, index)]
-        for held in each.targets.values()
+        for target in each.targets.values()
     ).recipe
 
 
@@ -290,17 +293,17 @@ def rules(index: Index, options: RenderOptions) -> Rules:
 def for_images(
     index: Index, wanted: Mapping[str, LockRequest], lock: Lock, say: Callable[[str], object]
 ) -> Lock:
-    """A lock of which `render` makes images without being told a recipe, where that moves nothing requested.
+    """A lock that `render` can use without a recipe option, where that moves nothing requested.
 
-    `say` hears why there is none of an environment.
+    `say` gets the reason where an environment has none.
     """
     environments = dict(lock.environments)
-    for name, part in wanted.items():
+    for name, request in wanted.items():
         alone = lock.replace(environments={DEFAULT: lock.environments[name]})
-        why = "" if part.request.recipe else _no_image(alone, index)
-        found = _by_recipe(part, alone, index) if why else None
-        if found is not None:
-            environments[name], why = found
+        why = "" if request.request.recipe else _no_image(alone, index)
+        with_recipe = _by_recipe(request, alone, index) if why else None
+        if with_recipe is not None:
+            environments[name], why = with_recipe
         if why:
             say(f"note: {why}")
     return lock.replace(environments=environments)
@@ -311,11 +314,11 @@ def _no_image(lock: Lock, index: Index) -> str:
 
     try:
         options = RenderOptions(recipe=recipe_of(lock, index))
-        made = make.job(lock, "", rules(index, options), version=__version__)
+        job = make.job(lock, "", rules(index, options), version=__version__)
     except ToolmatrixError as error:
         why = error.found or f"{error}: {error.help}"
     else:
-        why = "; ".join(f"{target}: {why}" for target, why in made.excluded)
+        why = "; ".join(f"{target}: {why}" for target, why in job.excluded)
     return why and f"`toolmatrix render` cannot make an image from this answer: {why}"
 
 
@@ -330,28 +333,29 @@ def _by_recipe(
     before = lock.environments[DEFAULT]
     try:
         default = recipes.of_request(wanted.request, index)
-        said = given((*wanted.words, f"--recipe={default.recipe}"))
-        fields = Fields(**({**said, "from_": default.from_} if default.from_ else said))
+        options = given((*wanted.words, f"--recipe={default.recipe}"))
+        fields = Fields(**({**options, "from_": default.from_} if default.from_ else options))
         pinned = tuple(
-            (target, *place)
-            for target, one in before.targets.items()
-            for place in one.chosen.items()
+            (target, *choice)
+            for target, locked in before.targets.items()
+            for choice in locked.chosen.items()
         )
-        asked = LockRequest(
+        request = LockRequest(
             request=read_request(index, fields, keep=wanted.request.keep or pinned),
             words=fields.words(),
         )
-        found = solved(index, {DEFAULT: asked}).environments[DEFAULT]
+        environment = solved(index, {DEFAULT: request}).environments[DEFAULT]
         moved = any(
-            found.targets[target].components[component].version != one.components[component].version
-            for target, one in before.targets.items()
+            environment.targets[target].components[component].version
+            != locked.components[component].version
+            for target, locked in before.targets.items()
             for component in recipes.requested(before.request, index)
         )
     except (Unsolved, ToolmatrixError):
         return None
-    if moved or _no_image(lock.replace(environments={DEFAULT: found}), index):
+    if moved or _no_image(lock.replace(environments={DEFAULT: environment}), index):
         return None
-    return found, default.note if default.from_ else ""
+    return environment, default.note if default.from_ else ""
 
 
 def rendered(
@@ -371,20 +375,20 @@ def rendered(
 
     job = make.job(lock, lock_file.digest(lock), rules, targets=tuple(targets), version=__version__)
     job = job.replace(excluded=(*job.excluded, *refused))
-    _used(job)
-    if strict and (loose := _loose(job)):
+    _check_used(job)
+    if strict and (loose := _unpinned(job)):
         from toolmatrix.render import pinning
 
         raise Unpinned(
             "some inputs are not pinned",
             expected="images by digest, packages of a snapshot, files and Python packages by checksum, git by commit",
-            each=tuple(f"{name}: {one.what}" for name, one in loose),
-            help=pinning.pinning_advice(one for _, one in loose),
+            each=tuple(f"{name}: {unpinned.what}" for name, unpinned in loose),
+            help=pinning.pinning_advice(unpinned for _, unpinned in loose),
         )
     return Rendered(job, options)
 
 
-def _used(job: Job) -> None:
+def _check_used(job: Job) -> None:
     # A stand-in for an image that nothing starts from is a mistake in its name.
     used = {base for image in job.images for base in (image.base, image.runtime.base)}
     for name in job.choices.stand_ins:
@@ -399,40 +403,42 @@ def _used(job: Job) -> None:
         return
     from toolmatrix.render import mirrors
 
-    fetched = {one for image in job.images for one in mirrors.addresses(image)}
+    fetched = {address for image in job.images for address in mirrors.addresses(image)}
     for old, new in job.choices.mirrors.items():
-        if not any(one.startswith(new) for one in fetched):
+        if not any(address.startswith(new) for address in fetched):
             raise UsageError(
                 f"no address of these files begins with `{old}`",
-                expected="a beginning of "
+                expected="a prefix of "
                 + (", ".join(sorted(fetched)) or "an address; the files have none"),
                 found=f"`--mirror {old}=...`",
             )
 
 
-def _loose(job: Job) -> list[tuple[str, Loose]]:
+def _unpinned(job: Job) -> list[tuple[str, Loose]]:
     # What is taken as it comes, each with the name of its image.
     from toolmatrix.render import pinning
 
     return [
-        (image.name, one) for image in job.images for one in pinning.unpinned(image, job.choices)
+        (image.name, unpinned)
+        for image in job.images
+        for unpinned in pinning.unpinned(image, job.choices)
     ]
 
 
 def moved(lock: Lock, path: str, index: Index) -> list[str]:
-    """What to say of a lock that another matrix made: it is rendered from what it holds. Raises LockError."""
+    """Notes about a lock that another matrix made; it is rendered as it is. Raises LockError."""
     # A lock out of a solver holds what its matrix knows.
     own = lock.matrix_digest == index.header["digest"]
     unheard = lock_file.unheard(lock, path, index) if path or not own else []
     if own:
         return []
     days = f"{lock.matrix_date}, this is {index.header['date']}"
-    told = [
+    notes = [
         f"the lock was made with another matrix ({days}); `toolmatrix lock --check` shows the changes"
     ]
     if unheard:
-        told.append(f"this matrix does not know {listing(unheard)}")
-    return told
+        notes.append(f"this matrix does not know {listing(unheard)}")
+    return notes
 
 
 def _read_rendered(path: str) -> str | None:
@@ -444,20 +450,20 @@ def _read_rendered(path: str) -> str | None:
             return None
 
 
-def _difference(path: str, held: str | None, text: str) -> Iterator[str]:
+def _difference(path: str, existing: str | None, text: str) -> Iterator[str]:
     import difflib
 
-    before = [] if held is None else held.splitlines(keepends=True)
-    old = "/dev/null" if held is None else path
+    before = [] if existing is None else existing.splitlines(keepends=True)
+    old = "/dev/null" if existing is None else path
     for line in difflib.unified_diff(before, text.splitlines(keepends=True), old, path):
         yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
 
 
-def _kept(held: Mapping[str, str | None], changed: Iterable[str]) -> dict[str, str]:
-    """Of files that would change those that are kept, with the reason: what is not ours, or not as we wrote it."""
-    found = {}
+def _protected(existing: Mapping[str, str | None], changed: Iterable[str]) -> dict[str, str]:
+    """The changed files that must not be replaced, with the reason: foreign or edited by hand."""
+    reasons = {}
     for path in changed:
-        text = held[path]
+        text = existing[path]
         if text is None:
             continue
         # A lock has another seal than the files that are rendered from it.
@@ -466,5 +472,5 @@ def _kept(held: Mapping[str, str | None], changed: Iterable[str]) -> dict[str, s
         else:
             as_written, is_ours = marker.is_unchanged(text), marker.is_ours(text)
         if not as_written:
-            found[path] = _EDITED if is_ours else _FOREIGN
-    return found
+            reasons[path] = _EDITED if is_ours else _FOREIGN
+    return reasons

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from toolmatrix.api import PLAIN, Outcome, as_json
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.report import grid as report
@@ -21,41 +23,35 @@ if TYPE_CHECKING:
 def sides(index: Index, rows: str, cols: str, *, several: bool = False) -> tuple[str, ...]:
     """The components of `rows` and `cols`, which may list `several`. Raises UsageError where they make no table."""
     names = Names(index)
-    found = tuple(names.component(word) for word in (rows, *cols.split(",")) if word)
-    if not found:
+    components = tuple(names.component(word) for word in (rows, *cols.split(",")) if word)
+    if not components:
         raise UsageError(
             "no rows to show",
             expected="`--rows NAME`, and `--cols NAME` for a grid",
             found="neither",
             help="`toolmatrix matrix --rows cuda --cols arch --where 'cuda>=10.2,<=13'`",
         )
-    if len(set(found)) < len(found):
+    if len(set(components)) < len(components):
         raise UsageError(
             "rows and columns are the same component",
             expected="another name in `--cols` than in `--rows`",
-            found=f"`{found[0]}` on both",
+            found=f"`{components[0]}` on both",
         )
-    if len(found) > 2 and not several:
+    if len(components) > 2 and not several:
         raise UsageError(
             "too many components for a grid",
             expected="one name in `--cols`",
             found=cols,
             help="`--cells` takes several",
         )
-    return found
+    return components
 
 
 def wanted(varied: Sequence[str], where: Sequence[str]) -> tuple[str, ...]:
     """The words of the request: the releases of `where`, and every release of what varies besides."""
     # A component that is named without a selector is asked for in every release.
-    named = {_name(text) for text in where}
+    named = {re.split("[=<>~!]", text)[0].strip() for text in where}
     return (*where, *(name for name in varied if name not in named))
-
-
-def _name(text: str) -> str:
-    for operator in "=<>~!":
-        text = text.partition(operator)[0]
-    return text.strip()
 
 
 class ReleaseTable(Outcome):
@@ -87,45 +83,43 @@ class ReleaseTable(Outcome):
     def _in(self, form: str, screen: Terminal, title: str = "") -> str:
         if not self.columns:
             return report.releases_text(self.releases(), form, title)
-        return report.text(self.context.index, self._laid(form), form, screen, title)
+        return report.text(self.context.index, self._lay_out(form), form, screen, title)
 
     def to_json(self) -> report.GridDocument | report.ReleasesDocument:
         """The document `toolmatrix.grid/1`, or `toolmatrix.releases/1` of one component."""
-        if not self.columns:
-            return self.releases()
-        return self.grid()
+        return self.grid() if self.columns else self.releases()
 
     def grid(self) -> report.GridDocument:
         """The document of two components."""
-        return report.document(self.context.index, self.request, self._laid("json"))
+        return report.document(self.context.index, self.request, self._lay_out("json"))
 
     def releases(self) -> report.ReleasesDocument:
         """The document of one component."""
         index = self.context.index
         return report.releases(index, self.rows, Assembly(index, self.request))
 
-    def _laid(self, form: str) -> report.Layout:
+    def _lay_out(self, form: str) -> report.Layout:
         from toolmatrix.solve.pairs import grid
 
         assembly = Assembly(self.context.index, self.request)
-        found = grid(assembly, self.request.targets[0], self.rows, self.columns)
-        if not found.rows or not found.columns:
+        pairs = grid(assembly, self.request.targets[0], self.rows, self.columns)
+        if not pairs.rows or not pairs.columns:
             raise NothingMatched("no releases to show", found=" ".join(self.where))
-        laid = report.lay_out(
+        layout = report.lay_out(
             assembly,
-            found,
+            pairs,
             self.rows,
             self.columns,
             everything=self.everything,
             brief=form == "text",
         )
-        if not laid.columns:
+        if not layout.columns:
             raise NothingMatched(
                 f"no fact joins {self.rows} and {self.columns}",
                 found=f"`--rows {self.rows} --cols {self.columns}`",
                 help="`--all` shows every column",
             )
-        return laid
+        return layout
 
 
 class Combinations(Outcome):
@@ -138,7 +132,16 @@ class Combinations(Outcome):
         varied: Sequence[str],
         where: Sequence[str],
     ) -> None:
-        self.document = _cells(context, request, varied, where)
+        from toolmatrix.solve.pairs import grid_cells
+
+        # A combination may hold on one target and not on another, so each target is solved by itself.
+        per_target = [
+            grid_cells(Assembly(context.index, request.replace(targets=(target,))), target, varied)
+            for target in request.targets
+        ]
+        if not any(cells.consistent or cells.excluded for cells in per_target):
+            raise NothingMatched("no releases to combine", found=" ".join(where))
+        self.document = report.cells_document(context.index, request, varied, per_target)
 
     def text(self, screen: Terminal = PLAIN) -> str:
         """The document, whatever the screen."""
@@ -153,19 +156,3 @@ class Combinations(Outcome):
     def to_json(self) -> report.CellsDocument:
         """The document `toolmatrix.cells/1`."""
         return self.document
-
-
-def _cells(
-    context: RequestContext, request: Request, varied: Sequence[str], where: Sequence[str]
-) -> report.CellsDocument:
-    """The document `toolmatrix.cells/1`: every consistent combination on every target, and what is left out and why."""
-    from toolmatrix.solve.pairs import grid_cells
-
-    # A combination may hold on one target and not on another, so that each target is laid out by itself.
-    found = [
-        grid_cells(Assembly(context.index, request.replace(targets=(target,))), target, varied)
-        for target in request.targets
-    ]
-    if not any(part.consistent or part.excluded for part in found):
-        raise NothingMatched("no releases to combine", found=" ".join(where))
-    return report.cells_document(context.index, request, varied, found)

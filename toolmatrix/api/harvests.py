@@ -55,7 +55,7 @@ def cache(env: Mapping[str, str]) -> str:
 
 @contextmanager
 def locked(folder: str) -> Iterator[None]:
-    """While nobody else harvests into a directory. Raises OutputError, and UsageError where somebody does."""
+    """Hold the harvest lock of a directory. Raises OutputError, and UsageError where another process has it."""
     # Windows has no such module, and what only reads or checks does not lock.
     import fcntl
 
@@ -65,8 +65,8 @@ def locked(folder: str) -> Iterator[None]:
         file = open(path, "w", encoding="utf-8")  # noqa: SIM115 - held open as long as the lock
     with file:
         try:
-            # The system lets go of it with the process, however that ends. The file stays: were it removed, who had
-            # it open already and who makes it anew would both hold a lock.
+            # The system releases it with the process, however that ends. The file stays: if it were removed, a process
+            # that has it open and one that creates it again would both have a lock.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise UsageError(
@@ -100,9 +100,9 @@ def compared(name: str, path: str, text: str) -> HarvestedFile:
     )
 
 
-def state_of(one: FactDifference) -> str:
+def state_of(difference: FactDifference) -> str:
     """Whether a row is gone, new or changed."""
-    return "gone" if one.gone else "new" if one.new else "changed"
+    return "gone" if difference.gone else "new" if difference.new else "changed"
 
 
 _SIGNS = {"gone": "-", "new": "+", "changed": "~"}
@@ -113,14 +113,15 @@ def describe_changes(file: HarvestedFile) -> str:
     lines = [f"{file.path}: {plural(file.rows, 'row')}, " + ("" if file.changed else "as before")]
     if file.changed:
         counts = dict.fromkeys(_SIGNS, 0)
-        for one in file.differences:
-            counts[state_of(one)] += 1
-        told = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-        lines[0] += told or "read again"
-    for one in file.differences:
+        for difference in file.differences:
+            counts[state_of(difference)] += 1
+        summary = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+        lines[0] += summary or "read again"
+    for difference in file.differences:
         cells = "; ".join(
             f"{name} {was} -> {now}" if was and now else f"{name} {now or f'{was} -> nothing'}"
-            for name, (was, now) in one.cells.items()
+            for name, (was, now) in difference.cells.items()
         )
-        lines.append(f"  {_SIGNS[state_of(one)]} {one.row}" + (f"  {cells}" if cells else ""))
+        sign = _SIGNS[state_of(difference)]
+        lines.append(f"  {sign} {difference.row}" + (f"  {cells}" if cells else ""))
     return "\n".join(lines) + "\n"

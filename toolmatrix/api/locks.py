@@ -99,7 +99,7 @@ class Locked(Printed):
     ) -> None:
         self.index = index
         self.lock = lock
-        # Files of facts that were read for it, without which nobody can ask it again.
+        # Files of facts that were read for it; repeating the request needs them.
         self.harvested = harvested
         # The lock of which it answers the requests again.
         self.renewed = renewed
@@ -115,9 +115,8 @@ class Locked(Printed):
 
     def to_json(self, path: str = "toolmatrix.lock") -> LockedDocument:
         """The document `toolmatrix.locked/1` of a lock that is written to a path for the first time."""
-        return document(
-            self.index, path, self.lock, "written", harvested=places(path, self.harvested)
-        )
+        harvested = paths_beside(path, self.harvested)
+        return document(self.index, path, self.lock, "written", harvested=harvested)
 
     def write(self, path: str | PathLike[str] = "toolmatrix.lock") -> None:
         """Put the lock in its place, whole or not at all, behind what was harvested for it. Raises OutputError."""
@@ -125,9 +124,9 @@ class Locked(Printed):
 
         from toolmatrix.outputs import replace_file, replace_files
 
-        place = os.fspath(path)
-        replace_files(beside(place, self.harvested))
-        replace_file(place, self.text())
+        destination = os.fspath(path)
+        replace_files(beside(destination, self.harvested))
+        replace_file(destination, self.text())
 
     def put(
         self, *, lock: str, output: str, format: str, upgrade: Sequence[str], packages: bool
@@ -143,63 +142,65 @@ class Locked(Printed):
             caller().note(where + counted(self.lock))
             return self
         # `render` keeps its options in the lock beside its files, and finds them there again.
-        before = self.renewed or _previous(lock)
-        made, note = self.lock.replace(render=before.render if before else {}), ""
+        before = self.renewed or _read_previous(lock)
+        updated, note = self.lock.replace(render=before.render if before else {}), ""
         if not packages:
-            kept = keep_packages(self.index, made, before)
-            made, note = kept.lock, kept.note
-        text = lock_file.text(made)
-        same = _is_there(lock, text)
+            with_packages = keep_packages(self.index, updated, before)
+            updated, note = with_packages.lock, with_packages.note
+        text = lock_file.text(updated)
+        same = _has_text(lock, text)
         facts = beside(lock, self.harvested)
         old = None if same else before
-        found = compare.locks(old, made) if old is not None else None
-        lines = [f"{'unchanged' if same else 'wrote'} {lock}: {counted(made)}\n"]
+        changes = compare.locks(old, updated) if old is not None else None
+        lines = [f"{'unchanged' if same else 'wrote'} {lock}: {counted(updated)}\n"]
         lines += [f"wrote {name}: the harvested facts, for `--matrix`\n" for name in facts]
 
         def words(screen: Terminal) -> str:
-            if old is None or found is None or not upgrade:
+            if old is None or changes is None or not upgrade:
                 return "".join(lines)
             return "\n".join(
-                (differences.text(self.index, old, made, found, screen), "".join(lines))
+                (differences.text(self.index, old, updated, changes, screen), "".join(lines))
             )
 
         if note:
             caller().note(note)
         replace_files(facts)
-        # A file that is as it was keeps its time, by which make and others go.
+        # An unchanged file keeps its time, which make and others compare.
         if not same:
             replace_file(lock, text)
         status = "unchanged" if same else "written"
-        form = partial(document, self.index, lock, made, status, old, found)
-        return Report(words=words, document=partial(form, harvested=places(lock, self.harvested)))
+        form = partial(document, self.index, lock, updated, status, old, changes)
+        return Report(
+            words=words, document=partial(form, harvested=paths_beside(lock, self.harvested))
+        )
 
 
-def places(path: str, harvested: Sequence[str]) -> list[str]:
-    """Where harvested files lie beside a lock."""
+def paths_beside(path: str, harvested: Sequence[str]) -> list[str]:
+    """The paths of harvested files beside a lock."""
     import os.path
 
     return [os.path.join(os.path.dirname(path), os.path.basename(name)) for name in harvested]
 
 
 def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
-    """The texts of harvested files by their places beside a lock, but for those that are there. Raises OutputError.
+    """The texts of harvested files by their paths beside a lock, without existing ones. Raises OutputError.
 
-    They are called after what is in them, so that what is there is the same.
+    Their names contain the digest of their contents, so an existing file is the same.
     """
     import os.path
 
     from toolmatrix.outputs import os_errors_as
 
-    found = {}
-    for name, place in zip(harvested, places(path, harvested), strict=True):
+    texts = {}
+    for name, destination in zip(harvested, paths_beside(path, harvested), strict=True):
         with os_errors_as("cannot read the harvested facts", name), opened(name) as file:
-            if not os.path.exists(place):
-                found[place] = file.read().decode()
-    return found
+            if not os.path.exists(destination):
+                texts[destination] = file.read().decode()
+    return texts
 
 
-def _previous(path: str) -> Lock | None:
-    # A lock that is broken may be replaced; a file that never was one is somebody else's.
+def _read_previous(path: str) -> Lock | None:
+    # A broken lock may be replaced; a file that never was a lock must not be.
     try:
         return lock_file.read(path)
     except LockError:
@@ -208,7 +209,7 @@ def _previous(path: str) -> Lock | None:
         raise
 
 
-def _is_there(path: str, text: str) -> bool:
+def _has_text(path: str, text: str) -> bool:
     try:
         with opened(path) as file:
             return file.read() == text.encode()
@@ -224,47 +225,47 @@ def counted(lock: Lock) -> str:
         for target in environment.targets.values()
     ]
     components = sum(len(target.components) for target in targets)
-    told = [plural(len(targets), "target"), plural(components, "component")]
+    counts = [plural(len(targets), "target"), plural(components, "component")]
     closures = [target.closure for target in targets if target.closure]
     if closures:
-        told.append(plural(sum(len(one.packages) for one in closures), "package"))
-        sources = dict.fromkeys(name for one in closures for name in one.sources)
+        counts.append(plural(sum(len(closure.packages) for closure in closures), "package"))
+        sources = dict.fromkeys(name for closure in closures for name in closure.sources)
         if sources:
-            told.append(f"{len(sources)} of them from source archives ({' '.join(sources)})")
+            counts.append(f"{len(sources)} of them from source archives ({' '.join(sources)})")
     if len(lock.environments) > 1:
-        told.insert(0, plural(len(lock.environments), "environment"))
-    return ", ".join(told)
+        counts.insert(0, plural(len(lock.environments), "environment"))
+    return ", ".join(counts)
 
 
 def solved(
     index: Index, wanted: Mapping[str, LockRequest], say: Callable[[str], object] = lambda _: None
 ) -> Lock:
-    """The answers of all environments; `say` hears of each pair in them that nobody tested.
+    """The answers of all environments; `say` gets each untested pair in them.
 
     Raises Unsolved for the first that has none, CannotSay where no fact decides.
     """
     environments = {}
-    for name, part in wanted.items():
-        found = resolve(index, part.request)
-        if isinstance(found, Unsatisfiable):
+    for name, request in wanted.items():
+        resolution = resolve(index, request.request)
+        if isinstance(resolution, Unsatisfiable):
             # The only environment needs no name.
-            raise Unsolved(name if len(wanted) > 1 else "", found)
-        if found.unread:
+            raise Unsolved(name if len(wanted) > 1 else "", resolution)
+        if resolution.unread:
             from toolmatrix.report import remarks
 
-            unread = remarks.unread(found)
+            unread = remarks.unread(resolution)
             raise CannotSay(
                 "the request has no answer that can be locked",
                 expected="an answer that rests on facts",
-                found="; ".join(part["text"] for part in unread),
+                found="; ".join(entry["text"] for entry in unread),
                 help="`toolmatrix resolve` prints it with its unknowns; a fact of your own can decide them",
             )
         from toolmatrix.report import answer
 
         # A lock marks what it kept, so that `--check` does not call it stale for being kept.
-        kept = [place[:2] for place in _decisive(index, part.request, found)]
-        document = answer.document(index, found)
-        environments[name] = model.environment(document, part.words, kept)
+        keep = [choice[:2] for choice in _decisive(index, request.request, resolution)]
+        document = answer.document(index, resolution)
+        environments[name] = model.environment(document, request.words, keep)
         for caveat in document["caveats"]:
             if caveat["kind"] == "untested":
                 say(caveat["text"])
@@ -277,20 +278,21 @@ def solved(
     )
 
 
-def _decisive(index: Index, request: Request, found: Resolution) -> Kept:
+def _decisive(index: Index, request: Request, resolution: Resolution) -> Kept:
     # A release that the request gives anyway was not kept for the sake of the earlier lock, and is not marked so.
-    alone = resolve(index, request.replace(keep=())) if request.keep else found
-    if alone is found or isinstance(alone, Unsatisfiable):
+    alone = resolve(index, request.replace(keep=())) if request.keep else resolution
+    if alone is resolution or isinstance(alone, Unsatisfiable):
         return ()
-    followed = tuple(place for place in request.keep if _chosen(found, place) == place[2])
-    different = tuple(place for place in followed if _chosen(alone, place) != place[2])
+    followed = tuple(choice for choice in request.keep if _chosen(resolution, choice) == choice[2])
+    different = tuple(choice for choice in followed if _chosen(alone, choice) != choice[2])
     again = resolve(index, request.replace(keep=different))
-    same = not isinstance(again, Unsatisfiable) and again.targets == found.targets
+    same = not isinstance(again, Unsatisfiable) and again.targets == resolution.targets
     return different if same else followed
 
 
-def _chosen(found: Resolution, place: tuple[str, str, str]) -> str:
-    return found.chosen(place[0]).get(place[1], "") if place[0] in found.targets else ""
+def _chosen(resolution: Resolution, choice: tuple[str, str, str]) -> str:
+    target, component, _ = choice
+    return resolution.chosen(target).get(component, "") if target in resolution.targets else ""
 
 
 def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Callable[[str], Kept]:
@@ -304,35 +306,35 @@ def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Callable[[str], 
     names = Names(index)
     moving = {names.component(name.lower()) for name in upgrade}
     lock = lock_file.read(path)
-    held = {
+    locked = {
         name
         for environment in lock.environments.values()
         for target in environment.targets.values()
         for name in target.components
     }
-    for name in sorted(moving - held):
+    for name in sorted(moving - locked):
         raise NothingMatched(
             f"{path} has no {name}",
-            expected="one of " + ", ".join(sorted(held)),
+            expected="one of " + ", ".join(sorted(locked)),
             found=f"`--upgrade {name}`",
         )
 
     def of(environment: str) -> Kept:
-        found = lock.environment(environment)
-        return upgrades.letting(index, found, moving) if found else ()
+        locked = lock.environment(environment)
+        return upgrades.letting(index, locked, moving) if locked else ()
 
     return of
 
 
-def marked(held: Lock, environment: str) -> Kept:
-    """Releases that a lock says it was made to keep."""
-    if environment not in held.environments:
+def marked(lock: Lock, environment: str) -> Kept:
+    """Releases that a lock marks as kept."""
+    if environment not in lock.environments:
         return ()
     return tuple(
-        (target, component, part.version)
-        for target, held_target in held.environments[environment].targets.items()
-        for component, part in held_target.components.items()
-        if part.kept
+        (target, component, locked.version)
+        for target, locked_target in lock.environments[environment].targets.items()
+        for component, locked in locked_target.components.items()
+        if locked.kept
     )
 
 
@@ -342,23 +344,23 @@ def document(
     lock: Lock,
     status: str,
     old: Lock | None = None,
-    found: compare.Differences | None = None,
+    changes: compare.Differences | None = None,
     reasons: Sequence[str] = (),
     new: Lock | None = None,
     harvested: Sequence[str] = (),
 ) -> LockedDocument:
-    """The document `toolmatrix.locked/1`; `old` and `found` are the lock that was there and what differs from it.
+    """The document `toolmatrix.locked/1`; `old` and `changes` are the previous lock and the differences from it.
 
-    `harvested` are files of facts that lie beside it, and without which nobody can ask it again.
+    `harvested` are files of facts beside it that repeating the request needs.
     """
     from toolmatrix.report import answer, differences
 
-    listed = (
-        differences.change_documents(index, old, new or lock, found)
-        if old is not None and found is not None
+    changed = (
+        differences.change_documents(index, old, new or lock, changes)
+        if old is not None and changes is not None
         else []
     )
-    made: LockedDocument = {
+    body: LockedDocument = {
         "schema": "toolmatrix.locked/1",
         "path": path,
         "status": status,
@@ -368,20 +370,22 @@ def document(
         "environments": {
             name: {
                 "request": list(environment.request),
-                "targets": {target: _counts(part) for target, part in environment.targets.items()},
+                "targets": {
+                    target: _counts(locked) for target, locked in environment.targets.items()
+                },
             }
             for name, environment in lock.environments.items()
         },
         "reasons": list(reasons),
-        "differences": listed,
+        "differences": changed,
     }
     if harvested:
-        made["harvested"] = list(harvested)
-    return made
+        body["harvested"] = list(harvested)
+    return body
 
 
 def _counts(target: LockedTarget) -> LockedCounts:
-    made: LockedCounts = {"components": len(target.components), "evidence": target.evidence}
+    counts: LockedCounts = {"components": len(target.components), "evidence": target.evidence}
     if target.closure:
-        made["packages"] = len(target.closure.packages)
-    return made
+        counts["packages"] = len(target.closure.packages)
+    return counts

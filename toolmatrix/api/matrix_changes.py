@@ -36,7 +36,7 @@ class CountedMatrix(TypedDict):
 
 
 class SaidBefore(TypedDict):
-    """What a fact said before."""
+    """The text and evidence of a fact."""
 
     text: str
     evidence: Evidence | Literal[""]
@@ -79,7 +79,7 @@ def earlier(path: Path) -> OpenMatrix:
 
     Raises MatrixError.
     """
-    # What cannot be read is told where files of facts are read.
+    # Files that cannot be read are reported where files of facts are read.
     with suppress(OSError), open(path, "rb") as file:
         if file.read(len(_ARCHIVE)) == _ARCHIVE:
             return open_matrix(_ARCHIVE + file.read())
@@ -89,7 +89,7 @@ def earlier(path: Path) -> OpenMatrix:
 def changes(before: OpenMatrix, after: OpenMatrix) -> MatrixChangesDocument:
     """The document `toolmatrix.matrix-changes/1`: by component, those of which most changed first."""
     old, new = _facts(before), _facts(after)
-    found: dict[str, list[ChangedFact]] = {}
+    by_component: dict[str, list[ChangedFact]] = {}
     reread = 0
     for name in sorted({*old, *new}):
         component, fact = new.get(name) or old[name]
@@ -97,25 +97,25 @@ def changes(before: OpenMatrix, after: OpenMatrix) -> MatrixChangesDocument:
         if was == now:
             continue
         # What says the same was read again at another place.
-        if was and now and _said(was) == _said(now):
+        if was and now and _statement(was) == _statement(now):
             reread += 1
             continue
         how = "changed" if was and now else "added" if now else "removed"
-        before_it = _said(was) if was and now else None
-        changed: ChangedFact = {**_said(fact), "how": how, "id": fact["id"], "was": before_it}
-        found.setdefault(component, []).append(changed)
+        previous = _statement(was) if was and now else None
+        changed: ChangedFact = {**_statement(fact), "how": how, "id": fact["id"], "was": previous}
+        by_component.setdefault(component, []).append(changed)
     heads = {**before.index.header["components"], **after.index.header["components"]}
-    parts = [_part(name, heads.get(name), facts) for name, facts in found.items()]
+    components = [_changes_of(name, heads.get(name), facts) for name, facts in by_component.items()]
     return {
         "schema": SCHEMA,
         "before": {"digest": before.digest, "date": before.date, "facts": len(old)},
         "after": {"digest": after.digest, "date": after.date, "facts": len(new)},
         "reread": reread,
-        "components": sorted(parts, key=lambda part: (-part["facts"], part["component"])),
+        "components": sorted(components, key=lambda entry: (-entry["facts"], entry["component"])),
     }
 
 
-def _said(fact: FactLine) -> SaidBefore:
+def _statement(fact: FactLine) -> SaidBefore:
     return {"text": fact["text"], "evidence": fact["evidence"]}
 
 
@@ -125,10 +125,10 @@ def _facts(matrix: OpenMatrix) -> Facts:
     return {line["id"]: (component, line) for component, line in lines}
 
 
-def _part(name: str, head: Any, facts: list[ChangedFact]) -> ChangedComponent:
-    # What says something else than before is what somebody has to look at.
+def _changes_of(name: str, head: Any, facts: list[ChangedFact]) -> ChangedComponent:
+    # Changed facts are the ones to review.
     order = ("changed", "removed", "added")
-    listed = sorted(facts, key=lambda fact: (order.index(fact["how"]), fact["id"]))
+    ordered = sorted(facts, key=lambda fact: (order.index(fact["how"]), fact["id"]))
     counts = Counter(fact["how"] for fact in facts)
     return {
         "component": name,
@@ -137,5 +137,5 @@ def _part(name: str, head: Any, facts: list[ChangedFact]) -> ChangedComponent:
         "changed": counts["changed"],
         "removed": counts["removed"],
         "added": counts["added"],
-        "listed": listed[:_MOST],
+        "listed": ordered[:_MOST],
     }

@@ -59,7 +59,7 @@ def harvested(
     The file lies in the user's cache and is called after what is in it: it never changes. Raises NothingMatched for a
     name that the index does not have either, IndexFailed, HarvestRefused, OutputError, ToolMissing and UsageError.
     """
-    lacking = _lacking(index, words)
+    lacking = _missing_packages(index, words)
     if not lacking:
         return None
     for name in _SPOKEN_OF:
@@ -96,10 +96,10 @@ def harvested(
     return HarvestedPackages(path=path, packages=tuple(lacking), effort=effort)
 
 
-def _lacking(index: Index, words: Sequence[str]) -> dict[str, str]:
+def _missing_packages(index: Index, words: Sequence[str]) -> dict[str, str]:
     """By name of each package the releases that are asked for, "" for any."""
     names = Names(index)
-    found: dict[str, str] = {}
+    lacking: dict[str, str] = {}
     for word in joined(words):
         name, selector = names.split(word)
         name = name.partition("[")[0].replace("_", "-")
@@ -109,14 +109,14 @@ def _lacking(index: Index, words: Sequence[str]) -> dict[str, str]:
             # It is refused where the request is read, beside what the package has.
             selector = ""
         if _NAME.fullmatch(name) and not (names.called(name) or spelling.understood(names, name)):
-            found[name] = " ".join(filter(None, (found.get(name), selector)))
-    if len(found) > PACKAGES:
+            lacking[name] = " ".join(filter(None, (lacking.get(name), selector)))
+    if len(lacking) > PACKAGES:
         raise UsageError(
             "too many packages to harvest for one request",
             expected=f"at most {PACKAGES} that the matrix does not have",
-            found=", ".join(found),
+            found=", ".join(lacking),
         )
-    return found
+    return lacking
 
 
 def _text(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock, LockedClosure, LockedTarget, PackageQuestion
 
-    Place = tuple[str, str]
+    EnvironmentTarget = tuple[str, str]
     """An environment and a target."""
 
 _PYTHON, _GLIBC = "python", "glibc"
@@ -33,8 +33,8 @@ class PackagesKept(Value):
         if not self.lost:
             return ""
         return (
-            f"the packages of {listing(self.lost)} were those of another answer and are left out: "
-            "`toolmatrix lock --packages` asks for them"
+            f"the packages of {listing(self.lost)} belong to another answer and are left out: "
+            "`toolmatrix lock --packages` resolves them again"
         )
 
 
@@ -42,10 +42,10 @@ def filled(
     index: Index,
     lock: Lock,
     env: Mapping[str, str],
-    held: Lock | None = None,
+    previous: Lock | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Lock:
-    """A lock with every Python package of its answers, at the releases of `held` where these still go.
+    """A lock with every Python package of its answers, at the releases of `previous` where these still fit.
 
     Raises Unresolved, ToolMissing, RenderError.
     """
@@ -54,53 +54,53 @@ def filled(
     from toolmatrix.harvest.resolver import Uv
     from toolmatrix.harvest.transport import Session
 
-    uv, session, found = Uv(env, "--packages"), Session(), {}
-    asked = dict(questions(index, lock))
+    uv, session, closures = Uv(env, "--packages"), Session(), {}
+    pending = dict(questions(index, lock))
     try:
         where = families.indexes(env)
         session.trust(where.certificates, where.proxy)
-        for done, (place, question) in enumerate(asked.items(), 1):
-            day = given(lock.environments[place[0]].request).get("at", "")
-            found[place] = closure(uv, session, question, _closure(held, place), day)
-            progress(done, len(asked))
+        for done, (key, question) in enumerate(pending.items(), 1):
+            day = given(lock.environments[key[0]].request).get("at", "")
+            closures[key] = closure(uv, session, question, _closure(previous, key), day)
+            progress(done, len(pending))
     finally:
         session.close()
-    return _with(lock, found)
+    return _with_closures(lock, closures)
 
 
-def keep_packages(index: Index, lock: Lock, held: Lock | None) -> PackagesKept:
+def keep_packages(index: Index, lock: Lock, previous: Lock | None) -> PackagesKept:
     """A lock with the packages of another one, as far as both ask for the same."""
-    places = [place for place in _places(held) if _closure(held, place)] if held else []
-    if not places:
+    keys = [key for key in _keys(previous) if _closure(previous, key)] if previous else []
+    if not keys:
         return PackagesKept(lock=lock, lost=())
-    asked = dict(questions(index, lock))
-    found = {
-        place: closure
-        for place in places
-        if (closure := _closure(held, place)) and asked.get(place) == closure.asked
+    pending = dict(questions(index, lock))
+    closures = {
+        key: closure
+        for key in keys
+        if (closure := _closure(previous, key)) and pending.get(key) == closure.asked
     }
-    lost = (name for name, *place in lock.names() if tuple(place) in {*places} - {*found})
-    return PackagesKept(lock=_with(lock, found), lost=tuple(lost))
+    lost = (name for name, *key in lock.names() if tuple(key) in {*keys} - {*closures})
+    return PackagesKept(lock=_with_closures(lock, closures), lost=tuple(lost))
 
 
-def _places(lock: Lock) -> list[Place]:
+def _keys(lock: Lock) -> list[EnvironmentTarget]:
     return [(environment, target) for _, environment, target in lock.names()]
 
 
-def _closure(lock: Lock | None, place: Place) -> LockedClosure | None:
-    if lock is None or place[0] not in lock.environments:
+def _closure(lock: Lock | None, key: EnvironmentTarget) -> LockedClosure | None:
+    if lock is None or key[0] not in lock.environments:
         return None
-    held = lock.environments[place[0]].targets.get(place[1])
-    return held.closure if held else None
+    target = lock.environments[key[0]].targets.get(key[1])
+    return target.closure if target else None
 
 
-def _with(lock: Lock, found: Mapping[Place, LockedClosure]) -> Lock:
+def _with_closures(lock: Lock, closures: Mapping[EnvironmentTarget, LockedClosure]) -> Lock:
     return lock.replace(
         environments={
             name: environment.replace(
                 targets={
-                    target: held.replace(closure=found.get((name, target)))
-                    for target, held in environment.targets.items()
+                    target: locked.replace(closure=closures.get((name, target)))
+                    for target, locked in environment.targets.items()
                 }
             )
             for name, environment in lock.environments.items()
@@ -108,7 +108,7 @@ def _with(lock: Lock, found: Mapping[Place, LockedClosure]) -> Lock:
     )
 
 
-def questions(index: Index, lock: Lock) -> Iterator[tuple[Place, PackageQuestion]]:
+def questions(index: Index, lock: Lock) -> Iterator[tuple[EnvironmentTarget, PackageQuestion]]:
     """What a resolver is asked for each answer that installs Python packages."""
     from toolmatrix.api import files
     from toolmatrix.harvest import families
@@ -118,23 +118,23 @@ def questions(index: Index, lock: Lock) -> Iterator[tuple[Place, PackageQuestion
     # Every recipe installs what is resolved by the same provisions; what its own steps install is no part of an answer.
     rules, platforms = files.rules(index, files.RenderOptions()), audit.rules()
     known = {name for package, name in families.packages().items() if package == name}
-    for place in _places(lock):
-        held = lock.environments[place[0]].targets[place[1]]
-        if _PYTHON not in held.components:
+    for key in _keys(lock):
+        target = lock.environments[key[0]].targets[key[1]]
+        if _PYTHON not in target.components:
             continue
-        platform = platforms.platform(answer.machine(held), _glibc(index, place[1], held))
-        question = make.question(place[1], held, rules, platform, known)
+        platform = platforms.platform(answer.machine(target), _glibc(index, key[1], target))
+        question = make.question(key[1], target, rules, platform, known)
         if question.requirements or question.builds:
-            yield place, question
+            yield key, question
 
 
-def _glibc(index: Index, target: str, held: LockedTarget) -> str:
-    """The glibc of the distribution, "" where nobody knows it: an answer does not show it."""
-    distro = held.components.get("distro")
+def _glibc(index: Index, target: str, locked: LockedTarget) -> str:
+    """The glibc of the distribution, "" where it is unknown: an answer does not show it."""
+    distro = locked.components.get("distro")
     if distro is None or _GLIBC not in index.header["components"]:
         return ""
     fields = Fields(wanted=(f"distro=={distro.version}",), with_=(_GLIBC,), target=(target,))
-    found = resolve(index, read(index, fields))
-    if isinstance(found, Unsatisfiable):
+    answer = resolve(index, read(index, fields))
+    if isinstance(answer, Unsatisfiable):
         return ""
-    return next((pin.release for pin in found.hidden if pin.component == _GLIBC), "")
+    return next((pin.release for pin in answer.hidden if pin.component == _GLIBC), "")

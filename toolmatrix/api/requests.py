@@ -63,23 +63,21 @@ class OpenMatrix(Value):
         import io
         import zipfile
 
-        made = io.BytesIO()
-        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, data in self.index.files().items():
                 # A name alone has a day of 1980, so that equal facts make equal bytes.
                 archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
-        return made.getvalue()
+        return buffer.getvalue()
 
 
 # Bytes that a compiled matrix may have: many times what the built-in one has.
 _MOST = 1 << 29
-# The built-in matrix of this process: opening it reads its header anew.
+# The built-in matrix of this process, as each opening reads its header.
 _BUILT_IN: list[OpenMatrix] = []
 
 
-def open_matrix(
-    source: Matrix = None,
-) -> OpenMatrix:
+def open_matrix(source: Matrix = None) -> OpenMatrix:
     """The built-in matrix, with files of facts on top, or one that is compiled already.
 
     That is the folder of an index, such as `toolmatrix/data/index` of a wheel, or the bytes of `OpenMatrix.to_bytes`.
@@ -122,7 +120,7 @@ def _index(data: bytes) -> Index:
 
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            small = sum(one.file_size for one in archive.infolist()) <= _MOST
+            small = sum(entry.file_size for entry in archive.infolist()) <= _MOST
             # All of it, as each file has its checksum there.
             files = {name: archive.read(name) for name in archive.namelist() if small}
         return Index("", in_memory(files))
@@ -136,7 +134,7 @@ def _index(data: bytes) -> Index:
     ):
         raise MatrixError(
             "the bytes of the matrix are damaged or from another version",
-            expected="what `OpenMatrix.to_bytes()` of this version makes",
+            expected="bytes from `OpenMatrix.to_bytes()` of this version",
             found=f"{len(data)} bytes",
         ) from None
 
@@ -145,14 +143,14 @@ def request_context(matrix: Matrix = None, keep: Path = "") -> RequestContext:
     """The place where a request is asked: a matrix, and the lock to prefer. Raises MatrixError, LockError."""
     import os
 
-    opened, kept = open_matrix(matrix), os.fspath(keep)
+    opened, lock_path = open_matrix(matrix), os.fspath(keep)
     # A command that a refusal offers has to name the files and the lock of this call.
     carried = [word for path in opened.paths for word in ("--matrix", caller().called(path))]
     return RequestContext(
         index=opened.index,
         fields=caller().pasted(),
-        carried=(*carried, "--keep", kept) if kept else tuple(carried),
-        keep=read_kept_releases(kept) if kept else (),
+        carried=(*carried, "--keep", lock_path) if lock_path else tuple(carried),
+        keep=read_kept_releases(lock_path) if lock_path else (),
     )
 
 
@@ -160,17 +158,17 @@ def read_kept_releases(path: str) -> Kept:
     """The releases of a lock of one environment. Raises LockError, and UsageError for one of several."""
     from toolmatrix.lock.lock_file import read
 
-    held = read(path)
-    if held.environments and not held.targets:
+    lock = read(path)
+    if lock.environments and not lock.targets:
         raise UsageError(
             f"{path} has several environments, and none is the default",
             expected="a lock of one environment, or with one named `default`",
-            found=", ".join(sorted(held.environments)),
+            found=", ".join(sorted(lock.environments)),
         )
     return tuple(
         (target, component, release)
-        for target, parts in held.targets.items()
-        for component, release in parts.chosen.items()
+        for target, locked in lock.targets.items()
+        for component, release in locked.chosen.items()
     )
 
 
@@ -180,20 +178,20 @@ def fields(wanted: Iterable[str], options: dict[str, Any]) -> Fields:
     The matrix and the lock to prefer are no part of it.
     """
     empty = Fields()
-    found: dict[str, Any] = {"wanted": tuple(wanted)}
+    values: dict[str, Any] = {"wanted": tuple(wanted)}
     for name, value in options.items():
         if name in ("matrix", "keep"):
             continue
-        listed = isinstance(getattr(empty, name, ""), tuple)
+        is_list = isinstance(getattr(empty, name, ""), tuple)
         if name == "with_":
             value = words(value)
         # A string is iterable too, letter by letter: it is looked for first.
-        if isinstance(value, str) and not listed:
-            found[name] = value
+        if isinstance(value, str) and not is_list:
+            values[name] = value
         else:
             several = value.split(",") if isinstance(value, str) else value
-            found[name] = tuple(word.strip() for word in several if word.strip())
-    return Fields(**found)
+            values[name] = tuple(word.strip() for word in several if word.strip())
+    return Fields(**values)
 
 
 def with_online_packages(
@@ -209,14 +207,14 @@ def with_online_packages(
     from toolmatrix.api.online import harvested
     from toolmatrix.report.terminal import listing
 
-    asked = [*filter(None, (*named, *words(options.get("with_", ()))))]
+    wanted = [*filter(None, (*named, *words(options.get("with_", ()))))]
     with caller().progress("reading", "wheels") as progress:
-        found = harvested(opened.index, asked, caller().env, progress.at)
-    if found is None:
+        packages = harvested(opened.index, wanted, caller().env, progress.at)
+    if packages is None:
         return opened
     caller().note(
-        f"harvested {listing(found.packages)} just now, unreviewed ({found.effort}): "
-        f"`--matrix {found.path}` asks the same without the index"
+        f"harvested {listing(packages.packages)} just now, unreviewed ({packages.effort}): "
+        f"`--matrix {packages.path}` gives the same answer without the index"
     )
     # A matrix of bytes has no files that another could be put upon.
     if open_matrix(opened.paths).digest != opened.digest:
@@ -225,9 +223,9 @@ def with_online_packages(
             expected="the built-in matrix, or paths of files",
             found="`online` with the bytes of a matrix",
         )
-    made = open_matrix((*opened.paths, found.path)).replace(harvested=(found.path,))
-    options["matrix"] = made
-    return made
+    extended = open_matrix((*opened.paths, packages.path)).replace(harvested=(packages.path,))
+    options["matrix"] = extended
+    return extended
 
 
 def read_request(
@@ -243,5 +241,6 @@ def read_request(
     # Options are the caller's: what is taken out is taken from a copy.
     options = options.copy()
     with_online_packages(wanted, options, online=online)
-    place = request_context(options.get("matrix"), options.get("keep", ""))
-    return place, read(place.index, fields(wanted, {**options}), keep=place.keep, varied=varied)
+    context = request_context(options.get("matrix"), options.get("keep", ""))
+    request = fields(wanted, {**options})
+    return context, read(context.index, request, keep=context.keep, varied=varied)

@@ -84,15 +84,15 @@ def ask(
     here = expected.platform == platform
     words = [*call.flags, *expecting.added(expected, typed, here=here)]
     answered = Answered(expected=expected, typed=typed, env=env, platform=platform)
-    found = _driver(index(), expected, env, call.driver)
-    if found is None:
-        return _planned(index, answered, call.sources, [*words, *named], wanted)
+    driver = _find_driver(index(), expected, env, call.driver)
+    if driver is None:
+        return _plan_without_driver(index, answered, call.sources, [*words, *named], wanted)
     words += _host_compiler(expected, typed, env, here=here)
-    caller().say(f"note: `{found.program}` was run: {expected.family} {found.version}".rstrip())
+    caller().say(f"note: `{driver.program}` was run: {expected.family} {driver.version}".rstrip())
     # What the caller says of archs goes with the words, and the lock's own only where nothing is typed.
-    asked = call.replace(flags=tuple(words), driver=found.program, env=env)
-    plans = stages.ask(asked, index, wanted)
-    plans.answered = answered.replace(version=found.version)
+    driver_call = call.replace(flags=tuple(words), driver=driver.program, env=env)
+    plans = stages.ask(driver_call, index, wanted)
+    plans.answered = answered.replace(version=driver.version)
     return plans
 
 
@@ -120,7 +120,9 @@ def document(answered: Answered) -> MadeFor:
     }
 
 
-def _driver(index: Index, expected: Expected, env: Mapping[str, str], named: str) -> Driver | None:
+def _find_driver(
+    index: Index, expected: Expected, env: Mapping[str, str], named: str
+) -> Driver | None:
     from toolmatrix.facts.store import cache_folder
     from toolmatrix.request import compiles
     from toolmatrix.stages.drivers import dry_run, installed
@@ -138,9 +140,9 @@ def _driver(index: Index, expected: Expected, env: Mapping[str, str], named: str
         return installed.Driver(program=program, version=version)
     own = compiles.driver_version(index, expected.component, expected.release)
     here = list(installed.drivers(family, env, cache_folder(env)))
-    exact = (one for one in here if own and one.version == own)
+    exact = (driver for driver in here if own and driver.version == own)
     wanted = (own or expected.release).split(".")[:2]
-    alike = (one for one in here if one.version.split(".")[:2] == wanted)
+    alike = (driver for driver in here if driver.version.split(".")[:2] == wanted)
     return next(exact, None) or next(alike, None)
 
 
@@ -155,7 +157,7 @@ def _host_compiler(
     return ["-ccbin", program] if program else []
 
 
-def _planned(
+def _plan_without_driver(
     index: Callable[[], Index],
     answered: Answered,
     sources: Sequence[str],

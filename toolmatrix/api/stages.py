@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from toolmatrix.api import PLAIN, Printed
@@ -67,7 +68,7 @@ class Wanted(Value):
         """The directory of temp files as commands see it, empty where none was named."""
         return os.path.relpath(self.keep_dir, self.directory or None) if self.keep_dir else ""
 
-    def part(self, plan: Plan) -> Plan:
+    def select(self, plan: Plan) -> Plan:
         """The stages of a plan that are wanted, with the ids that they have in the whole."""
         if not (self.only or self.since or self.until):
             return plan
@@ -115,12 +116,12 @@ class Stages(Printed):
         self.wanted = wanted or Wanted()
         # The answer that the plans are for, and how they came about.
         self.answered = answered
-        self._judged: list[Finding] | None = None
+        self._cached_findings: list[Finding] | None = None
 
     @property
     def plans(self) -> tuple[Plan, ...]:
         """The part of each plan that is wanted."""
-        return tuple(self.wanted.part(plan) for plan in self.log.plans)
+        return tuple(self.wanted.select(plan) for plan in self.log.plans)
 
     @property
     def has_stages(self) -> bool:
@@ -136,22 +137,26 @@ class Stages(Printed):
     def findings(self) -> list[Finding]:
         """Findings of the matrix about the plans, and the devices that are wanted."""
         # Text, document and exit code all need them, and a long log has many.
-        if self._judged is None:
-            self._judged = self._findings(runs=self.dry is not None)
-        return self._judged
+        if self._cached_findings is None:
+            self._cached_findings = self._findings(runs=self.dry is not None)
+        return self._cached_findings
 
     @property
     def exit_code(self) -> int:
         """0; 1 when a driver failed in the log or a finding is an error; 5 when the driver that was asked failed."""
         if self.failure:
             return self.failure.exit_code
-        wrong = any(one.severity == "error" for one in self.findings)
-        return int(wrong or self.failed)
+        has_errors = any(finding.severity == "error" for finding in self.findings)
+        return int(has_errors or self.failed)
 
     @property
     def failed(self) -> bool:
         """True if a driver failed in the log."""
-        return any(one.severity == "error" for plan in self.log.plans for one in plan.diagnostics)
+        return any(
+            diagnostic.severity == "error"
+            for plan in self.log.plans
+            for diagnostic in plan.diagnostics
+        )
 
     def _findings(self, *, runs: bool) -> list[Finding]:
         from toolmatrix.judge import stages
@@ -160,10 +165,14 @@ class Stages(Printed):
         answered = self.answered
         if answered and not answered.expected.family:
             return [stages.no_driver(answered.expected)]
+        # The words of a driver's command line; a log does not have them.
+        words = self.dry.asked if self.dry else None
+        if words is None and answered and self.is_planned:
+            words = (*answered.typed, *answered.expected.words)
         index, folder = self.index(), self.wanted.directory
         here = Here(
             # A driver that is not here has its programs elsewhere.
-            has_program=(lambda *_: True) if self.is_planned else _is_found,
+            has_program=(lambda *_: True) if self.is_planned else _is_on_path,
             has_file=lambda path: os.path.exists(os.path.join(folder, path)),
         )
         return stages.findings(
@@ -171,31 +180,22 @@ class Stages(Printed):
             index,
             tuple(_device(index, device) for device in self.wanted.device),
             path=self.where,
-            command=self.dry.asked if self.dry else self._asked,
+            command=words,
             here=here if runs or self.is_planned else None,
             answered=answered,
-        )
-
-    @property
-    def _asked(self) -> tuple[str, ...] | None:
-        # Of a log nobody knows it.
-        return (
-            (*self.answered.typed, *self.answered.expected.words)
-            if self.answered and self.is_planned
-            else None
         )
 
     def text(self, screen: Terminal = PLAIN, *, full: bool = False, explain: bool = False) -> str:
         """The plans as tables, with what the matrix says; `full` leaves nothing out, `explain` says what stages do."""
         from toolmatrix.report import findings, stages
 
-        found = findings.plan_text(self.index(), self.findings, screen)
+        findings_text = findings.plan_text(self.index(), self.findings, screen)
         if not self.log.plans or (self.failure and not self.has_stages):
-            return found
+            return findings_text
         log = self.log.replace(plans=self.plans)
-        place = "planned from captures, without a driver" if self.is_planned else ""
-        shown = stages.text(log, self.where, screen, full=full, explain=explain, place=place)
-        return f"{shown}\n{found}" if found else shown
+        origin = "planned from captures, without a driver" if self.is_planned else ""
+        plans_text = stages.text(log, self.where, screen, full=full, explain=explain, place=origin)
+        return f"{plans_text}\n{findings_text}" if findings_text else plans_text
 
     def to_json(self) -> StagesDocument:
         """The document `toolmatrix.stages/1`."""
@@ -206,7 +206,7 @@ class Stages(Printed):
         document: StagesDocument = {
             "schema": SCHEMA,
             "plans": [plan.to_json() for plan in self.plans],
-            "diagnostics": [one.to_json() for one in self.log.diagnostics],
+            "diagnostics": [diagnostic.to_json() for diagnostic in self.log.diagnostics],
             "matrix": answer.head(index),
             "findings": findings.plan_document(index, self.findings),
         }
@@ -283,9 +283,9 @@ class Stages(Printed):
         """The cost of the plan by the CSV of `nvcc -time`, or the JSON of a run. Raises LogError, UsageError."""
         from toolmatrix.stages import cost
 
-        made = self.replay()
-        seconds, peaks, basis = cost.seconds_of(path, made.steps, note)
-        return Costed(self.plan(), made, cost.cost(made.steps, seconds, peaks, basis=basis))
+        replay = self.replay()
+        seconds, peaks, basis = cost.seconds_of(path, replay.steps, note)
+        return Costed(self.plan(), replay, cost.cost(replay.steps, seconds, peaks, basis=basis))
 
     def run(self, jobs: int = 0, *, verify: bool = False, timeout: float | None = None) -> Ran:
         """Run the plan and measure it; `verify` compares what it makes with what the driver makes, in `timeout` s.
@@ -301,25 +301,23 @@ class Stages(Printed):
                 expected="a source, not a log",
                 help="`toolmatrix stages FILE --verify -- FLAGS`",
             )
-        made = self.replay()
+        replay = self.replay()
         # Before anything runs: a plan may take minutes until it reaches the stage that cannot run.
         self._refuse_what_is_missing()
-        place = Path(self.wanted.directory or os.curdir)
+        directory = Path(self.wanted.directory or os.curdir)
         # A directory that was there, or that shall be kept, is not ours to remove.
-        ours = not self.wanted.keep_dir and not (place / made.work).exists()
-        found: tuple[Reproduction, ...] = ()
+        ours = not self.wanted.keep_dir and not (directory / replay.work).exists()
+        reproductions: tuple[Reproduction, ...] = ()
         try:
-            measured = execute.run(made, jobs=jobs, cwd=place)
+            measured = execute.run(replay, jobs=jobs, cwd=directory)
             if verify and self.dry:
                 limit = timeout or verifying.LIMIT
-                found = verifying.verify(self.dry, made, cwd=place, limit=limit)
+                reproductions = verifying.verify(self.dry, replay, cwd=directory, limit=limit)
         finally:
             if ours:
-                import shutil
-
-                shutil.rmtree(place / made.work, ignore_errors=True)
-        costs = cost.from_run(made, measured)
-        return Ran(self.plan(), made, costs, measured, found if verify else None)
+                shutil.rmtree(directory / replay.work, ignore_errors=True)
+        costs = cost.from_run(replay, measured)
+        return Ran(self.plan(), replay, costs, measured, reproductions if verify else None)
 
     def _refuse_what_is_missing(self) -> None:
         from toolmatrix.report.findings import IndexWords
@@ -375,7 +373,7 @@ class Ran(Costed):
     @property
     def exit_code(self) -> int:
         """0, or 1 when a result differs from the driver's own."""
-        return int(not all(one.identical for one in self.reproductions or ()))
+        return int(not all(reproduction.identical for reproduction in self.reproductions or ()))
 
     def lines(self, screen: Terminal) -> list[str]:
         """The lines that the command prints."""
@@ -397,7 +395,7 @@ class Ran(Costed):
         plan = document["plans"][0]
         plan["run"] = self.measured.to_json()
         if self.reproductions is not None:
-            plan["verdicts"] = [one.to_json() for one in self.reproductions]
+            plan["verdicts"] = [reproduction.to_json() for reproduction in self.reproductions]
         return document
 
 
@@ -410,10 +408,10 @@ class Compared(Printed):
         self.old = names[0] or old.where, old.log
         self.new = names[1] or new.where, new.log
         self.index = new.index
-        self.found: LogComparison = compare(old.log, new.log)
+        self.comparison: LogComparison = compare(old.log, new.log)
 
     def __bool__(self) -> bool:
-        return bool(self.found)
+        return bool(self.comparison)
 
     def text(self, screen: Terminal = PLAIN) -> str:
         """The text that `toolmatrix stages diff` prints."""
@@ -426,13 +424,13 @@ class Compared(Printed):
         def by_default(plan: Plan) -> bool:
             return bool(stage_archs.defaults(PlanContext(plan, index)))
 
-        return stage_diff.text(self.old, self.new, self.found, screen, by_default)
+        return stage_diff.text(self.old, self.new, self.comparison, screen, by_default)
 
     def to_json(self) -> stage_diff.StageDifferencesDocument:
         """The document `toolmatrix.stage-differences/1`."""
         from toolmatrix.report import stage_diff
 
-        return stage_diff.document(self.old, self.new, self.found)
+        return stage_diff.document(self.old, self.new, self.comparison)
 
 
 def ask(call: DriverCall, index: Callable[[], Index], wanted: Wanted) -> Stages:
@@ -455,23 +453,23 @@ def ask(call: DriverCall, index: Callable[[], Index], wanted: Wanted) -> Stages:
     # A driver that fails after its first words gives them, with its failure.
     failure = dry.failure()
     log = parse_log(dry.text.split("\n"))
-    found = Stages(log, index, dry=dry, failure=failure, wanted=wanted)
+    stages = Stages(log, index, dry=dry, failure=failure, wanted=wanted)
     if failure and log.plans:
-        # Runs that ended before they told their version have that of the driver.
+        # Runs that ended before they printed their version have that of the driver.
         version = installed.version(dry.family, dry.program, {**os.environ, **dry.env})
-        plans = tuple(one.replace(version=one.version or version) for one in log.plans)
-        found.log = log.replace(plans=plans)
-    elif not found.has_stages:
+        plans = tuple(plan.replace(version=plan.version or version) for plan in log.plans)
+        stages.log = log.replace(plans=plans)
+    elif not stages.has_stages:
         raise failure or ToolMissing(
             f"`{dry.program}` printed no command",
             found=dry.text.strip(),
-            help="leave out flags that make the driver do something else than compile",
+            help="remove flags that make the driver do anything but compile",
         )
-    return found
+    return stages
 
 
 def _device(index: Index, device: str) -> str:
-    # A capability or gfx that the facts do not know stays as it is, to be told unknown; any other word is a mistake.
+    # A capability or gfx that the facts do not know stays, to be reported as unknown; any other word is a mistake.
     import re
 
     from toolmatrix.request.names import Names
@@ -485,15 +483,12 @@ def _device(index: Index, device: str) -> str:
         raise
 
 
-def _is_found(program: str, path: str) -> bool:
+def _is_on_path(program: str, path: str) -> bool:
     # nvcc prints the PATH that its commands run with; of a driver that prints none it is that of this process.
-    import shutil
-
     return shutil.which(program, path=path or None) is not None
 
 
 def _as_svg(graph: str) -> str:
-    import shutil
     import subprocess
 
     program = shutil.which("dot")
@@ -503,7 +498,7 @@ def _as_svg(graph: str) -> str:
             help="install graphviz (Debian and Ubuntu: `apt-get install graphviz`), or use `--dot` or `--mermaid`",
         )
     try:
-        made = subprocess.run(  # noqa: S603 - a program from PATH, no shell, the graph on its stdin
+        completed = subprocess.run(  # noqa: S603 - a program from PATH, no shell, the graph on its stdin
             [program, "-Tsvg"],
             input=graph.encode(),
             capture_output=True,
@@ -515,7 +510,7 @@ def _as_svg(graph: str) -> str:
             f"`dot` did not finish within {_PATIENCE} s and was ended",
             help="draw a part with `--only`, `--since` or `--until`, or use `--dot`",
         ) from None
-    if made.returncode:
-        said = made.stderr.decode("utf-8", "replace").strip()
-        raise ToolMissing(f"`dot` failed with exit code {made.returncode}", found=said)
-    return made.stdout.decode("utf-8")
+    if completed.returncode:
+        message = completed.stderr.decode("utf-8", "replace").strip()
+        raise ToolMissing(f"`dot` failed with exit code {completed.returncode}", found=message)
+    return completed.stdout.decode("utf-8")

@@ -47,17 +47,17 @@ class Validation(Outcome, Value):
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """The verdicts about all subjects."""
-        return tuple(verdict for judged in self.subjects for verdict in judged.verdicts)
+        return tuple(verdict for subject in self.subjects for verdict in subject.verdicts)
 
     @property
     def outcome(self) -> str:
         """yes, no or unknown."""
-        return next(word for word, code in OUTCOMES.items() if code == self.exit_code)
+        return next(answer for answer, code in OUTCOMES.items() if code == self.exit_code)
 
     @property
     def exit_code(self) -> int:
         """0, 1 or 4."""
-        codes = {judged.exit_code for judged in self.subjects}
+        codes = {subject.exit_code for subject in self.subjects}
         # A failure comes before what cannot be said.
         return 1 if 1 in codes else max(codes, default=0)
 
@@ -84,30 +84,30 @@ class Validation(Outcome, Value):
         return verdicts.markdown(self.subjects)
 
 
-def note_not_attached(found: Validation) -> Validation:
+def note_not_attached(validation: Validation) -> Validation:
     """Note of which subjects the verdicts are not in their registry, and why."""
-    lost = [judged for judged in found.subjects if judged.not_attached]
+    lost = [subject for subject in validation.subjects if subject.not_attached]
     if lost:
         what = lost[0].subject + (f" and of {plural(len(lost) - 1, 'other')}" if lost[1:] else "")
         why = lost[0].not_attached
         caller().note(f"note: the verdicts of {what} are not stored in the registry: {why}")
-    return found
+    return validation
 
 
 def listed_subjects(lists: Iterable[Path]) -> list[str]:
     """The subjects in lists, each once. Raises UsageError where there are none."""
     names = [os.fspath(name) for name in lists]
-    listed: dict[str, None] = {}
+    subjects: dict[str, None] = {}
     for name in names:
         read = partial(read_file, name, "subjects", LARGEST_LIST)
-        listed |= dict.fromkeys(read_subjects("stdin" if name == "-" else name, read))
-    if names and not listed:
+        subjects |= dict.fromkeys(read_subjects("stdin" if name == "-" else name, read))
+    if names and not subjects:
         raise UsageError(
             "no subjects found",
-            expected="subjects such as `archive:image.tar`, one a line, or a manifest with images",
+            expected="subjects such as `archive:image.tar`, one per line, or a manifest with images",
             found=", ".join(f"`{name}`" for name in names),
         )
-    return list(listed)
+    return list(subjects)
 
 
 def read_file(path: str, what: str, most: int) -> bytes:
@@ -130,22 +130,22 @@ def read_file(path: str, what: str, most: int) -> bytes:
     return data
 
 
-def layer_store(place: Path | None = "", size: int = 0) -> LayerStore | None:
+def layer_store(location: Path | None = "", size: int = 0) -> LayerStore | None:
     """The store of what was read of images, a folder of so many MiB or a URL of fsspec; None keeps nothing.
 
-    Without a place it lies in the user's cache, as far as there is one. Raises UsageError.
+    Without a location it is in the user's cache, if there is one. Raises UsageError.
     """
-    if place is None:
+    if location is None:
         return None
-    calling, where = caller(), os.fspath(place)
+    calling, where = caller(), os.fspath(location)
     if where and "://" not in where:
         where = calling.path(where)
     folder = cache_folder(calling.env)
-    kept = where or (os.path.join(folder, _IMAGES) if folder else "")
-    store = LayerStore(document_store.opened(kept, size or document_store.SIZE)) if kept else None
-    # A cache that cannot be used is nobody's wish.
-    if place and (why := document_store.hindrance(where)):
-        calling.note(f"note: nothing is cached in `{os.fspath(place)}`: {why}")
+    root = where or (os.path.join(folder, _IMAGES) if folder else "")
+    store = LayerStore(document_store.opened(root, size or document_store.SIZE)) if root else None
+    # The default cache fails silently.
+    if location and (why := document_store.hindrance(where)):
+        calling.note(f"note: nothing is cached in `{os.fspath(location)}`: {why}")
     return store
 
 

@@ -15,7 +15,7 @@ from toolmatrix.documents import (
     TypedDict,
 )
 from toolmatrix.errors import NothingMatched, ToolmatrixError
-from toolmatrix.facts import evidence as evidence_words
+from toolmatrix.facts.evidence import rank, weaker
 from toolmatrix.request.names import Names
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ class SpanEnd(TypedDict):
     fact: str
     until: Day | Month | Literal[""]
     ended_by: Day | Month | Literal[""]
-    """A day by which support had ended, where nobody says when."""
+    """A day by which support had ended, where its end is unknown."""
     branch: str
     evidence: Evidence | Literal[""]
 
@@ -59,9 +59,9 @@ class SpanEntry(TypedDict):
 
     releases: NonEmpty[str]
     date: Day | Literal[""]
-    """The day on which the first of the releases came out, empty where nobody knows."""
+    """The day on which the first of the releases came out, empty where it is unknown."""
     end: SpanEnd | None
-    """Until when the releases are supported, a day or a month; null where nobody was found to say."""
+    """Until when the releases are supported, a day or a month; null where it is unknown."""
     runs: list[RunEntry]
 
 
@@ -90,24 +90,26 @@ class Timeline:
     """The releases of one component by their days."""
 
     def __init__(self, component: str, matrix: OpenMatrix) -> None:
-        """Raises NothingMatched for a component that nobody knows."""
+        """Raises NothingMatched for an unknown component."""
         self.matrix = matrix
         self.index = matrix.index
         self.component = component
         # Without `cells` it is a table.
         table: Any = toolmatrix.matrix(component, matrix=matrix)
-        held: ReleasesDocument = table.releases()
-        self.head = held["matrix"]
-        self.dates = {one["release"]: one["date"] for one in held["releases"] if one["date"]}
+        releases: ReleasesDocument = table.releases()
+        self.head = releases["matrix"]
+        self.dates = {
+            entry["release"]: entry["date"] for entry in releases["releases"] if entry["date"]
+        }
 
     def document(self, beside: Sequence[str]) -> TimelineDocument:
         """The document, with a lane for each of the others that any fact joins to it. Raises NothingMatched."""
-        # What nobody knows by its name joins nothing.
+        # Unknown names join nothing.
         names = filter(None, map(Names(self.index).called, beside))
         lanes = [lane for other in names for lane in self._lane(other)]
         if not lanes:
-            found = f"no fact joins {self.component} and {', '.join(beside)}"
-            raise NothingMatched(found, found=self.component)
+            reason = f"no fact joins {self.component} and {', '.join(beside)}"
+            raise NothingMatched(reason, found=self.component)
         return {
             "schema": SCHEMA,
             "matrix": self.head,
@@ -117,18 +119,18 @@ class Timeline:
         }
 
     def _lane(self, other: str) -> Iterator[LaneEntry]:
-        for way, via, pairs in self._ways(other):
+        for method, via, pairs in self._install_methods(other):
             spans = self._spans(other, pairs)
             if spans:
-                yield {"component": other, "from": way, "via": via, "spans": spans}
+                yield {"component": other, "from": method, "via": via, "spans": spans}
                 return
 
-    def _ways(self, other: str) -> Iterator[tuple[str, str, Pairs]]:
+    def _install_methods(self, other: str) -> Iterator[tuple[str, str, Pairs]]:
         """The ways in which the two may be joined: by facts about both, or by those about a toolkit and its driver."""
-        heads, ways = self.index.header["components"], self.index.component("from").versions
+        heads, methods = self.index.header["components"], self.index.component("from").versions
         # As a wheel a release goes with what it was built for, from source with what it can be built with.
-        for way in reversed(ways):
-            yield way, "", self._pairs(self.component, other, way)
+        for method in reversed(methods):
+            yield method, "", self._pairs(self.component, other, method)
         # A lower bound of what is taken is one of what takes it: any driver from some release on.
         toolkits = [
             name
@@ -136,34 +138,34 @@ class Timeline:
             if head["accelerators"] and not head["framework"] and heads[other]["floor"]
             if any(self.index.component(name).about(other, -1))
         ]
-        # What somebody installs brings its toolkit; from source it is anybody's choice.
-        for way in ways:
+        # An installed release brings its toolkit; from source the toolkit is a choice.
+        for method in methods:
             for name in toolkits:
-                needed = self._pairs(name, other, way)
-                yield way, name, _joined(self._pairs(self.component, name, way), needed)
+                needed = self._pairs(name, other, method)
+                yield method, name, _join(self._pairs(self.component, name, method), needed)
 
-    def _pairs(self, component: str, other: str, way: str) -> Pairs:
-        found = self._cells(component, other, way)
+    def _pairs(self, component: str, other: str, method: str) -> Pairs:
+        pairs = self._cells(component, other, method)
         builds = f"{component}-variant"
-        if found or builds not in self.index.header["components"]:
-            return found
+        if pairs or builds not in self.index.header["components"]:
+            return pairs
         # What is said of its builds is said of a release that has them.
-        known = self._cells(builds, other, way)
-        return _joined(self._cells(component, builds, way), known) if known else {}
+        known = self._cells(builds, other, method)
+        return _join(self._cells(component, builds, method), known) if known else {}
 
-    def _cells(self, component: str, other: str, way: str) -> Pairs:
+    def _cells(self, component: str, other: str, method: str) -> Pairs:
         try:
-            table: Any = toolmatrix.matrix(component, other, from_=way, matrix=self.matrix)
+            table: Any = toolmatrix.matrix(component, other, from_=method, matrix=self.matrix)
             document: GridDocument = table.grid()
         except ToolmatrixError:
             return {}
-        found: Pairs = {}
+        pairs: Pairs = {}
         for row in document["grid"]:
             for name, cell in row["cells"].items():
-                held = found.setdefault(name, {})
+                column = pairs.setdefault(name, {})
                 if cell["value"] == "yes":
-                    held |= dict.fromkeys(row["releases"], cell)
-        return found
+                    column |= dict.fromkeys(row["releases"], cell)
+        return pairs
 
     def _spans(self, other: str, pairs: Pairs) -> list[SpanEntry]:
         """Releases of the other, in its own order, that say the same one after the other and end together."""
@@ -188,39 +190,35 @@ class Timeline:
         return spans
 
     def _end(self, component: str, release: str) -> SpanEnd | None:
-        """Until when a release is supported, None where nobody was found to say."""
+        """Until when a release is supported, None where it is unknown."""
         bit = self.index.scale(component).bit(release)
-        for one in self.index.support(component):
-            if one.mask & bit:
+        for support in self.index.support(component):
+            if support.mask & bit:
                 return {
-                    "fact": one.fact,
-                    "until": one.until,
-                    "ended_by": one.ended_by,
-                    "branch": one.branch,
-                    "evidence": one.evidence,
+                    "fact": support.fact,
+                    "until": support.until,
+                    "ended_by": support.ended_by,
+                    "branch": support.branch,
+                    "evidence": support.evidence,
                 }
         return None
 
 
-def _joined(first: Pairs, second: Pairs) -> Pairs:
+def _join(first: Pairs, second: Pairs) -> Pairs:
     """Pairs by way of a third component: known as well as the weaker of two, by the way that is known best."""
-    found: Pairs = {}
+    pairs: Pairs = {}
     for name, middles in second.items():
-        held: dict[str, CellEntry] = {}
+        best: dict[str, CellEntry] = {}
         for middle, cell in middles.items():
             for release, other in first.get(middle, {}).items():
-                known = evidence_words.weaker(cell["evidence"], other["evidence"])
-                before = held.get(release)
-                if before and not _better(known, before["evidence"]):
+                known = weaker(cell["evidence"], other["evidence"])
+                before = best.get(release)
+                if before and rank(known) <= rank(before["evidence"]):
                     continue
                 facts = sorted({*cell["facts"], *other["facts"]})
-                held[release] = {"value": "yes", "evidence": known, "facts": facts}
-        found[name] = held
-    return found
-
-
-def _better(one: str, other: str) -> bool:
-    return evidence_words.rank(one) > evidence_words.rank(other)
+                best[release] = {"value": "yes", "evidence": known, "facts": facts}
+        pairs[name] = best
+    return pairs
 
 
 def _without_facts(span: SpanEntry) -> tuple[Any, ...]:
@@ -230,17 +228,17 @@ def _without_facts(span: SpanEntry) -> tuple[Any, ...]:
 
 def _runs(cells: Mapping[str, CellEntry], dates: Mapping[str, str]) -> list[RunEntry]:
     """Runs of releases, from the oldest on, that are among the cells, by their first and last days."""
-    found: list[RunEntry] = []
+    runs: list[RunEntry] = []
     last = ""
     for release, day in dates.items():
         cell = cells.get(release)
         if cell and last == cell["evidence"]:
             # An older series may still have releases when a newer one has begun.
-            run = found[-1]
+            run = runs[-1]
             run["last"] = release
             run["from"], run["to"] = min(run["from"], day), max(run["to"], day)
         elif cell:
-            found.append(
+            runs.append(
                 {
                     "first": release,
                     "last": release,
@@ -251,4 +249,4 @@ def _runs(cells: Mapping[str, CellEntry], dates: Mapping[str, str]) -> list[RunE
                 }
             )
         last = cell["evidence"] if cell else ""
-    return found
+    return runs

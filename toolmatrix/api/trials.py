@@ -14,7 +14,6 @@ from toolmatrix.harvest import runs
 from toolmatrix.harvest.environments import FAILED, RAISED, RAN, Environment, ImportOutcome
 from toolmatrix.harvest.runs import Break, RanTogether, Trial
 from toolmatrix.judge import sweep
-from toolmatrix.judge.audit import machine
 from toolmatrix.judge.audit import machine as machine_of
 from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.report import variants
@@ -34,14 +33,13 @@ if TYPE_CHECKING:
     from toolmatrix.harvest.resolver import Interpreter
     from toolmatrix.harvest.runs import UpperBound
     from toolmatrix.judge.sweep import Release
-    from toolmatrix.solve.resolve import Resolution
 
 
 def standing(index: Index, component: str, keep: Collection[str] = ()) -> Iterator[str]:
     """The releases of a component, the oldest first, without those that were withdrawn but for some to `keep`."""
-    part, scale = index.component(component), index.scale(component)
-    for version in part.versions:
-        if version in keep or not part.yanked & scale.bit(version):
+    releases, scale = index.component(component), index.scale(component)
+    for version in releases.versions:
+        if version in keep or not releases.yanked & scale.bit(version):
             yield version
 
 
@@ -70,63 +68,64 @@ class Trials:
         self.index = index
         self.bench = bench
         self.pythons = pythons
-        self.component = {package: name for name, held in own.items() for package in held}
+        self.component = {package: name for name, versions in own.items() for package in versions}
         # Several are tried at once, and an index reads its parts as they are needed.
         self.reading = Lock()
-        self.releases = {name: {*()}.union(*held.values()) for name, held in own.items()}
+        self.releases = {name: {*()}.union(*versions.values()) for name, versions in own.items()}
 
     def of(self, release: Release) -> ImportedReleases:
         """One release with each Python, and bounds with the newest of those that it runs with."""
         with self.reading:
-            way = self._way(release[0])
+            method = self._install_method(release[0])
         # The newest has the most releases of everything to fail with.
-        pythons = reversed(self.pythons) if way else ()
-        done: list[_Trying] = []
+        pythons = reversed(self.pythons) if method else ()
+        runs: list[_ImportRun] = []
         for python in pythons:
             with self.reading:
-                asked = way and wheel_answer(self.index, release, way, self.releases, python.series)
-            if asked:
-                done.append(_Trying(self, release, asked, python))
-                done[-1].run(bounded=any(one.bounded for one in done[:-1]))
+                own, series = self.releases, python.series
+                pins = method and wheel_answer(self.index, release, method, own, series)
+            if pins:
+                runs.append(_ImportRun(self, release, pins, python))
+                runs[-1].run(bounded=any(run.bounded for run in runs[:-1]))
         return ImportedReleases(
-            answers=tuple(one.answer() for one in done),
-            findings=tuple(finding for one in done for finding in one.findings()),
-            together=tuple(one.together() for one in done if one.outcome.state == RAN),
-            breaks=tuple(broken for one in done for broken in one.breaks()),
+            answers=tuple(run.answer() for run in runs),
+            findings=tuple(finding for run in runs for finding in run.findings()),
+            together=tuple(run.together() for run in runs if run.outcome.state == RAN),
+            breaks=tuple(broken for run in runs for broken in run.breaks()),
         )
 
     def refuses(self, answer: Pins, component: str, version: str) -> bool:
         """True if the matrix says that the release of an answer does not go with one of another component."""
         with self.reading:
-            beside = (component, version)
-            asked = sweep.request(self.index, answer.release, answer.way, beside)
-            return isinstance(attempt(self.index, asked), Assembly)
+            pair = (component, version)
+            request = sweep.request(self.index, answer.release, answer.way, pair)
+            return isinstance(attempt(self.index, request), Assembly)
 
     def standing(self, component: str, keep: Collection[str]) -> list[str]:
         """The releases of a component that were not withdrawn, and some to `keep`."""
         with self.reading:
             return [*standing(self.index, component, keep)]
 
-    def _way(self, component: str) -> InstallMethod | None:
-        found = (
-            way
-            for way in sweep.install_methods(self.index, component)
-            if (way.from_, way.accelerator) == ("wheel", "none")
-            if machine(self.index, way) == self.bench.machine
+    def _install_method(self, component: str) -> InstallMethod | None:
+        methods = (
+            method
+            for method in sweep.install_methods(self.index, component)
+            if (method.from_, method.accelerator) == ("wheel", "none")
+            if machine_of(self.index, method) == self.bench.machine
         )
-        return next(found, None)
+        return next(methods, None)
 
 
-class _Trying:
+class _ImportRun:
     """One release with one Python."""
 
-    def __init__(self, trials: Trials, release: Release, asked: Pins, python: Interpreter) -> None:
+    def __init__(self, trials: Trials, release: Release, pins: Pins, python: Interpreter) -> None:
         self.trials = trials
         self.release = release
-        self.asked = asked
+        self.pins = pins
         self.python = python
         self.operation: Operation = trials.bench.operations.of[release[0]]
-        self.held: dict[str, str] = {}
+        self.installed: dict[str, str] = {}
         self.outcome = ImportOutcome(state=FAILED)
         # By package.
         self.bounds: dict[str, UpperBound] = {}
@@ -134,61 +133,65 @@ class _Trying:
     def run(self, *, bounded: bool) -> None:
         """Install and run the answer and, if it is not `bounded` yet, newer packages."""
         uv = self.trials.bench.uv
-        whole, said = uv.pins(self.asked.requirements, self.python)
-        if not whole:
-            self.outcome = ImportOutcome(state=FAILED, said=said)
+        pins, message = uv.pins(self.pins.requirements, self.python)
+        if not pins:
+            self.outcome = ImportOutcome(state=FAILED, said=message)
             return
-        self.held = dict(pin.split("==") for pin in whole)
-        with Environment(self.trials.bench, self.python, self.operation) as place:
-            self.outcome = place.attempt(whole)
+        self.installed = dict(pin.split("==") for pin in pins)
+        with Environment(self.trials.bench, self.python, self.operation) as environment:
+            self.outcome = environment.attempt(pins)
             if self.outcome.state != FAILED and not bounded:
-                self.bounds = dict(self._bounds(place))
+                self.bounds = dict(self._bounds(environment))
 
-    def _bounds(self, place: Environment) -> Iterator[tuple[str, UpperBound]]:
+    def _bounds(self, environment: Environment) -> Iterator[tuple[str, UpperBound]]:
         uv = self.trials.bench.uv
         for package, component in self._beside().items():
-            others = [f"{name}=={held}" for name, held in self.held.items() if name != package]
+            others = [
+                f"{name}=={installed}"
+                for name, installed in self.installed.items()
+                if name != package
+            ]
 
-            def tried(
+            def try_version(
                 version: str, name: str = package, rest: Sequence[str] = others
             ) -> ImportOutcome | None:
-                found, _ = uv.pins([*rest, f"{name}=={version}"], self.python)
-                return place.attempt(found) if found else None
+                pins, _ = uv.pins([*rest, f"{name}=={version}"], self.python)
+                return environment.attempt(pins) if pins else None
 
             newest, _ = uv.pins([*others, package], self.python)
             allowed = dict(pin.split("==") for pin in newest).get(package, "")
-            found = runs.search(
+            bound = runs.search(
                 self._versions(component, package, allowed),
-                tried,
+                try_version,
                 works=self.outcome.state == RAN,
             )
-            if found:
-                yield package, found
+            if bound:
+                yield package, bound
 
     def _beside(self) -> dict[str, str]:
         """The packages that took part and that the matrix knows in these releases, with their components."""
         known = self.trials.component
         return {
             name: known[name]
-            for name, version in self.held.items()
+            for name, version in self.installed.items()
             # What was installed and not imported shows nothing.
             if name in known and name in self.outcome.loaded and known[name] != self.release[0]
             if version in self.trials.releases[known[name]]
         }
 
     def _versions(self, component: str, package: str, allowed: str) -> list[str]:
-        """Releases from the one that is held, or the oldest if that fails, to the newest that requirements allow."""
-        held = self.held[package]
-        versions = self.trials.standing(component, (held, allowed))
-        first = versions.index(held) if self.outcome.state == RAN else 0
+        """Releases from the installed one, or the oldest if that fails, to the newest that requirements allow."""
+        installed = self.installed[package]
+        versions = self.trials.standing(component, (installed, allowed))
+        first = versions.index(installed) if self.outcome.state == RAN else 0
         # An index may list what the matrix does not know yet.
-        last = versions.index(allowed if allowed in versions else held)
+        last = versions.index(allowed if allowed in versions else installed)
         return versions[first : last + 1]
 
     @property
     def bounded(self) -> bool:
         """True if it is known what a newer package does, and another Python need not show it again."""
-        return self.outcome.state == RAN or any(one.fails for one in self.bounds.values())
+        return self.outcome.state == RAN or any(bound.fails for bound in self.bounds.values())
 
     def answer(self) -> ImportedAnswer:
         """The answer with what came of it."""
@@ -196,7 +199,7 @@ class _Trying:
             component=self.release[0],
             release=self.release[1],
             python=self.python.series,
-            pins=self.asked.requirements,
+            pins=self.pins.requirements,
             state=self.outcome.state,
             said=self.outcome.said,
         )
@@ -219,7 +222,7 @@ class _Trying:
             component=self.release[0],
             release=self.release[1],
             series=self.python.series,
-            beside={component: self.held[name] for name, component in beside.items()},
+            beside={component: self.installed[name] for name, component in beside.items()},
             also={
                 beside[name]: bound.newest
                 for name, bound in self.bounds.items()
@@ -234,10 +237,10 @@ class _Trying:
             culprit = bound.outcome.culprit(package) if bound.outcome else ""
             component = self.trials.component.get(culprit, "")
             # Of code that is of no package, or of one that the matrix does not know, nothing can be said.
-            if component and self.held[culprit] in self.trials.releases[component]:
+            if component and self.installed[culprit] in self.trials.releases[component]:
                 yield Break(
                     component=component,
-                    release=self.held[culprit],
+                    release=self.installed[culprit],
                     dependency=self.trials.component[package],
                     bound=bound,
                     trial=self.trial(),
@@ -246,11 +249,11 @@ class _Trying:
 
     def findings(self) -> Iterator[MatrixFinding]:
         """What came of the answer if it did not run, and what it does not run with."""
-        trials, said, python = self.trials, self.outcome.said, self.python.series
+        trials, message, python = self.trials, self.outcome.said, self.python.series
         if self.outcome.state == RAISED:
-            yield self._finding(UnimportableAnswer, "error", said, python=python)
+            yield self._finding(UnimportableAnswer, "error", message, python=python)
         if self.outcome.state == FAILED:
-            yield self._finding(UntriedAnswer, "info", said, python=python)
+            yield self._finding(UntriedAnswer, "info", message, python=python)
         for package, bound in self.bounds.items():
             component = trials.component[package]
             if bound.undecided:
@@ -261,7 +264,7 @@ class _Trying:
             if bound.outcome:
                 yield self._finding(
                     BreakingDependency,
-                    "info" if trials.refuses(self.asked, component, bound.fails) else "warning",
+                    "info" if trials.refuses(self.pins, component, bound.fails) else "warning",
                     bound.outcome.said,
                     dependency=component,
                     fails=bound.fails,
@@ -269,15 +272,15 @@ class _Trying:
                 )
 
     def _finding(
-        self, code: type[MatrixFinding], severity: str, said: str, **fields: str
+        self, code: type[MatrixFinding], severity: str, message: str, **fields: str
     ) -> MatrixFinding:
         component, version = self.release
         return code(
             severity=severity,
-            actual=said,
+            actual=message,
             component=component,
             releases=(version,),
-            ways=(self.asked.way,),
+            ways=(self.pins.way,),
             facts=(f"{component}=={version}",),
             **fields,  # type: ignore[arg-type]
         )
@@ -302,7 +305,7 @@ class Pinner(IndexedWork):
 
     def attempt(self, part: Sequence[Release]) -> list[Pins]:
         """The packages of the answers for some releases."""
-        return [one for release in part for one in wheel_answers(self.index, release, self.own)]
+        return [pins for release in part for pins in wheel_answers(self.index, release, self.own)]
 
 
 def wheel_answers(
@@ -310,66 +313,55 @@ def wheel_answers(
 ) -> Iterator[Pins]:
     """The packages of each answer for a release from wheels of the default channel, the same ones once."""
     seen = set()
-    for way in sweep.install_methods(index, release[0]):
-        made = wheel_answer(index, release, way, own) if way.from_ == "wheel" else None
-        if made and (key := (made.requirements, made.python, made.machine)) not in seen:
+    for method in sweep.install_methods(index, release[0]):
+        pins = wheel_answer(index, release, method, own) if method.from_ == "wheel" else None
+        if pins and (key := (pins.requirements, pins.python, pins.machine)) not in seen:
             seen.add(key)
-            yield made
+            yield pins
 
 
 def wheel_answer(
     index: Index,
     release: Release,
-    way: InstallMethod,
+    method: InstallMethod,
     own: Mapping[str, Collection[str]],
     python: str = "",
 ) -> Pins | None:
     """The packages of the answer in one way, with a Python series if one is named; None where it promises nothing."""
     beside = (("python", python),) if python else ()
-    found = attempt(index, sweep.request(index, release, way, *beside))
-    # An answer that rests on what nobody knows promises nothing that a resolver could prove wrong.
-    if isinstance(found, Assembly) or not found.known:
+    answer = attempt(index, sweep.request(index, release, method, *beside))
+    # An answer that rests on unknown facts promises nothing that a resolver could refute.
+    if isinstance(answer, Assembly) or not answer.known:
         return None
-    return _pins(index, release, way, found, own)
-
-
-def _pins(
-    index: Index,
-    release: Release,
-    way: InstallMethod,
-    found: Resolution,
-    own: Mapping[str, Collection[str]],
-) -> Pins | None:
-    builds = list(variants.of(index, found.targets[way.target]))
+    builds = list(variants.of(index, answer.targets[method.target]))
     # Other channels than the default one are not the index that is asked: they have an index or files of their own.
     if any(build.arguments or "@" in build.requirement for build in builds):
         return None
-    chosen = found.chosen(way.target)
+    chosen = answer.chosen(method.target)
     built = {build.component for build in builds}
-    held = [word for build in builds for word in build.requirement.split()]
-    held += [
+    requirements = [word for build in builds for word in build.requirement.split()]
+    requirements += [
         f"{name}=={version}"
         for name, version in chosen.items()
         # What was not read at the index, such as a driver or a compiler, is no package that could be pinned there.
         if name not in built and version in own.get(name, ())
     ]
-    python = chosen.get("python", "")
-    machine = machine_of(index, way)
-    # uv resolves for one Python, which it has to be told; of Python 2 it knows builds that no distribution has (cp27m).
-    if not held or not python or python.startswith("2."):
+    series = chosen.get("python", "")
+    # uv resolves for one given Python; of Python 2 it knows builds that no distribution has (cp27m).
+    if not requirements or not series or series.startswith("2."):
         return None
     return Pins(
         release=release,
-        way=way,
-        requirements=tuple(dict.fromkeys(held)),
-        python=python,
-        machine=machine,
+        way=method,
+        requirements=tuple(dict.fromkeys(requirements)),
+        python=series,
+        machine=machine_of(index, method),
         # Answers do not show it, and it decides which wheels uv may take.
-        glibc=next((pin.release for pin in found.hidden if pin.component == "glibc"), ""),
+        glibc=next((pin.release for pin in answer.hidden if pin.component == "glibc"), ""),
     )
 
 
-# What uv says where a release has a source archive alone, which only running its program would tell more of.
+# uv's messages for a release with a source archive alone; only running its build would show more.
 _NO_WHEELS = ("has no usable wheels", "have no usable wheels")
 
 

@@ -1,1 +1,1 @@
-"""The codes of findings: a class for each, with its fields, sentence and help; its page stands in rules.yaml."""
+"""The codes of findings: a class for each, with its fields, sentence and help; its page is in rules.yaml."""

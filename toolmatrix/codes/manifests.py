@@ -17,7 +17,7 @@ def short(text: str) -> str:
 
 
 class ManifestFinding(Finding):
-    """What a file asks for; `places` is where each of `asked` stands, and `environment` the stage or service."""
+    """What a file asks for; `places` are the positions of `asked`, and `environment` is the stage or service."""
 
     asked: tuple[str, ...]
     places: tuple[Position, ...]
@@ -31,7 +31,7 @@ class ManifestFinding(Finding):
     @property
     def named(self) -> str:
         """All that was asked for, in a few words each."""
-        return listing([short(one) for one in self.asked])
+        return listing([short(requirement) for requirement in self.asked])
 
 
 class RefusedTogether(ManifestFinding):

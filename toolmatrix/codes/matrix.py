@@ -14,17 +14,17 @@ class MatrixFinding(Finding):
     """A finding about the matrix, with the words that help to look at it."""
 
     @property
-    def asked(self) -> str:
+    def pin(self) -> str:
         """`tensorflow==2.6.5`, the newest of the releases."""
         return f"{self.component}=={self.releases[-1]}"
 
     @property
-    def asked_in_way(self) -> str:
+    def request_words(self) -> str:
         """`'tensorflow==2.6.5' --target arm --from wheel`, as a shell takes it."""
-        # A request has one way, and the reason is the same in all: the first stands for them.
+        # A request has one way, and the reason is the same in all: the first represents them.
         first = self.ways[0]
         accelerator = f" --accelerator {first.accelerator}" if first.accelerator else ""
-        return f"'{self.asked}' --target {first.target} --from {first.from_}{accelerator}"
+        return f"'{self.pin}' --target {first.target} --from {first.from_}{accelerator}"
 
     @property
     def fact(self) -> str:
@@ -40,11 +40,11 @@ class ExplainedRefusal(MatrixFinding):
 
 
 class UnexplainedRefusal(MatrixFinding):
-    """Releases without an answer and without a reason that would explain it to anybody."""
+    """Releases without an answer and without a recorded reason."""
 
     code = "TM105"
     text = "no answer for {named} {in_ways}, and no short reason is recorded"
-    advice = "`toolmatrix why-not {asked_in_way}` shows the whole reason"
+    advice = "`toolmatrix why-not {request_words}` shows the whole reason"
 
 
 class Undecided(MatrixFinding):
@@ -52,7 +52,7 @@ class Undecided(MatrixFinding):
 
     code = "TM120"
     text = "cannot say whether {named} has an answer {in_ways}"
-    advice = "`toolmatrix resolve {asked_in_way}` shows the answer and its facts"
+    advice = "`toolmatrix resolve {request_words}` shows the answer and its facts"
 
 
 class Disputed(MatrixFinding):
@@ -109,7 +109,7 @@ class Unreachable(MatrixFinding):
 
     code = "TM306"
     text = "no request has an answer with {named}, on any target, with any accelerator, from source or wheel"
-    advice = "`toolmatrix why-not '{asked}'` shows the whole reason"
+    advice = "`toolmatrix why-not '{pin}'` shows the whole reason"
 
 
 class ReadTooLate(MatrixFinding):
@@ -211,7 +211,7 @@ class MissingCell(Missing):
     @property
     def others(self) -> str:
         """The rows that have the cell."""
-        # Those about the same accelerator, where the table tells one: a row for the CPU lacks no toolkit.
+        # Those for the same accelerator, where the table has one: a row for the CPU lacks no toolkit.
         known = {"": "", "none": " without an accelerator"}
         return known.get(self.accelerator, f" with {self.accelerator}")
 
@@ -256,11 +256,11 @@ class WithdrawnRelease(MatrixFinding):
 
 
 class RefusedWheel(MatrixFinding):
-    """Published wheels that the matrix refuses, although what refuses them speaks of their own tags."""
+    """Published wheels that the matrix refuses, although the refusing fact is about their own tags."""
 
     code = "TM324"
     text = "the index has wheels of {named} for Python {python} on {machine}, but the matrix refuses them"
-    advice = "`toolmatrix why-not '{asked}' --from wheel --with python=={python}` shows the reason"
+    advice = "`toolmatrix why-not '{pin}' --from wheel --with python=={python}` shows the reason"
     python: str
     machine: str
 
@@ -270,12 +270,12 @@ class UnresolvedPins(MatrixFinding):
 
     code = "TM325"
     text = "{resolver} does not resolve the answer for {named} {in_ways}: {actual}"
-    advice = "`toolmatrix resolve {asked_in_way} --json` shows the pins"
+    advice = "`toolmatrix resolve {request_words} --json` shows the pins"
     resolver: str
 
 
 class ValueNotThere(MatrixFinding):
-    """A fact whose value does not stand in the file that its source names."""
+    """A fact whose value is not in the file that its source names."""
 
     code = "TM326"
     text = "{actual} does not contain `{value}`"
@@ -299,7 +299,7 @@ class UnimportableAnswer(MatrixFinding):
 
     code = "TM328"
     text = "the answer for {named} {in_ways} with Python {python} cannot be used: {actual}"
-    advice = "`toolmatrix resolve '{asked}' python=={python} --from wheel --accelerator none` shows the pins"
+    advice = "`toolmatrix resolve '{pin}' python=={python} --from wheel --accelerator none` shows the pins"
     python: str
 
 
@@ -341,7 +341,7 @@ class DeviceCodeOnCpu(MatrixFinding):
 
 
 class UnreadRequirement(MatrixFinding):
-    """A package that releases require and that is a component, of which no fact of theirs speaks."""
+    """A package that releases require and that is a component, without a fact about it."""
 
     code = "TM332"
     text = "releases in {table} require the component {package}, but the table has no column for it"
@@ -382,7 +382,7 @@ class TwoLines(MatrixFinding):
 
 
 class PureUnread(MatrixFinding):
-    """Releases of which nobody read the code for devices, and whose wheels are Python alone."""
+    """Releases whose device code counts as unread although their wheels are pure Python."""
 
     code = "TM336"
     text = "the device code of {some} counts as unread, but its wheels are pure Python"

@@ -18,7 +18,7 @@ class PlanFinding(Finding):
     @property
     def toolkit(self) -> str:
         """`cuda 13.0.1 to 13.0.3`."""
-        # A driver tells its version, which several releases may ship.
+        # A driver prints its version, which several releases may ship.
         ends = self.releases[:1] + self.releases[1:][-1:]
         return f"{self.component} {' to '.join(ends)}" if ends else "this toolkit"
 
@@ -66,7 +66,7 @@ class ArchDeprecated(PlanFinding):
 
 
 class ArchByDefault(PlanFinding):
-    """A default arch: `how` is native, silent or perhaps, where nobody knows what was asked for."""
+    """A default arch: `how` is native, silent or perhaps, where the requested archs are unknown."""
 
     code = "TM203"
     advice = "name the arch: `-arch=sm_NN` with nvcc, `--offload-arch=gfxNNN` with hipcc"
@@ -261,7 +261,7 @@ class HalfLto(PlanFinding):
 
 
 class IdleStages(PlanFinding):
-    """Stages whose output nobody reads, by their tools; `actual` lists their ids."""
+    """Stages whose output is unused, by their tools; `actual` lists their ids."""
 
     code = "TM218"
     tools: tuple[str, ...]
@@ -308,9 +308,9 @@ class DeviceFinding(PlanFinding):
 
     @property
     def later(self) -> str:
-        """The condition of code that no device link has taken."""
+        """The condition of code before a device link."""
         # `expected` is set for relocatable code alone: no driver loads that before a device link.
-        return ", once a device link has taken it" if self.expected else ""
+        return " after a device link" if self.expected else ""
 
     @property
     def reasons(self) -> str:
@@ -320,7 +320,7 @@ class DeviceFinding(PlanFinding):
         for image, why in self.why:
             by_reason.setdefault(why, []).append(image)
         return "; ".join(
-            f"{quoted(images)} {_agreeing(_WHY[why], images)}" for why, images in by_reason.items()
+            f"{quoted(images)} {_agree(_WHY[why], images)}" for why, images in by_reason.items()
         )
 
 
@@ -344,7 +344,7 @@ _WHY = {
 _PLURAL = {"is": "are", "needs": "need"}
 
 
-def _agreeing(words: str, several: Sequence[str]) -> str:
+def _agree(words: str, several: Sequence[str]) -> str:
     verb, _, rest = words.partition(" ")
     return words if len(several) == 1 else f"{_PLURAL[verb]} {rest}"
 
@@ -402,7 +402,7 @@ class RunsByCode(DeviceFinding):
 
 
 class CannotTell(DeviceFinding):
-    """A device of which nobody can say whether it runs the code."""
+    """A device for which it is unknown whether it runs the code."""
 
     code = "TM223"
     text = "unknown: {reasons}"
@@ -445,11 +445,9 @@ class PlannedByCaptures(AnswerFinding):
         missing = f"this machine has no {self.driver} of {self.expected}"
         if self.captured == self.expected.partition(" ")[2]:
             return f"{missing}: planned from captures of that release"
-        planned = (
-            f"{missing}: the plan is derived from captures of {self.captured}, the nearest release"
-        )
         other = f"; captures of {self.differs} show other stages" if self.differs else ""
-        return planned + other
+        nearest = f"captures of {self.captured}, the nearest release{other}"
+        return f"{missing}: the plan is derived from {nearest}"
 
     def help(self) -> str:
         fetch = f"fetch it with `{self.fetched}`, or " if self.fetched else ""
@@ -468,6 +466,7 @@ class ArchsDiffer(AnswerFinding):
     """Archs that the answer has and the plan makes no code for, or the other way round."""
 
     code = "TM227"
+    advice = "leave archs out of the command line to use those of the answer"
     missing: tuple[str, ...] = ()
     further: tuple[str, ...] = ()
 
@@ -475,9 +474,6 @@ class ArchsDiffer(AnswerFinding):
         if self.missing:
             return f"no code for {quoted(self.missing)}, which the answer for {self.target} has"
         return f"code for {quoted(self.further)}, which the answer for {self.target} does not have"
-
-    def help(self) -> str:
-        return "leave archs out of the command line to use those of the answer"
 
 
 class WordLeftOut(AnswerFinding):
@@ -487,9 +483,6 @@ class WordLeftOut(AnswerFinding):
     text = "{word} of the answer for {target} is left out: {why}"
     word: str
     why: str
-
-    def help(self) -> str:
-        return ""
 
 
 class PlatformDiffers(AnswerFinding):

@@ -25,22 +25,22 @@ def names(index: Index, kind: str, prefix: str) -> list[str]:
     A kind is `target`, `component`, `release` (`component==version`), `fact` (ids of rows, and of the claims in a row
     once its `#` is typed), or a component, of which it is the releases.
     """
-    found: Iterable[str] = ()
+    candidates: Iterable[str] = ()
     if kind == "target":
-        found = index.header["targets"]
+        candidates = index.header["targets"]
     elif kind == "component":
-        found = index.header["components"]
+        candidates = index.header["components"]
     elif kind == "release":
         # While the name of a component is typed, the releases of all those that it may be.
         wanted, typed, _ = prefix.partition("=")
-        found = (
+        candidates = (
             f"{name}=={version}"
             for name in index.header["components"]
             if name == wanted or (not typed and name.startswith(wanted))
             for version in reversed(index.component(name).versions)
         )
     elif kind == "fact":
-        found = (name for name in index.ids if "#" in prefix or "#" not in name)
+        candidates = (name for name in index.ids if "#" in prefix or "#" not in name)
     elif kind in index.header["components"]:
-        found = reversed(index.component(kind).versions)
-    return [name for name in found if name.startswith(prefix)]
+        candidates = reversed(index.component(kind).versions)
+    return [name for name in candidates if name.startswith(prefix)]

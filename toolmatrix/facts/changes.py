@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeVar
 
-    from toolmatrix.facts.model import Claim, Matrix
+    from toolmatrix.facts.model import Matrix
 
     _Key = TypeVar("_Key")
     _Fact = TypeVar("_Fact")
@@ -29,35 +29,34 @@ def changed(below: Matrix, matrix: Matrix) -> set[str] | None:
         or minimums.breaks(below) != minimums.breaks(matrix)
     ):
         return None
-    claims = _differing(below.claims, matrix.claims)
-    released = {release.component for release in _differing(below.releases, matrix.releases)}
-    found = {claim.when[0][0] for claim in claims} | released
-    found |= {row.subject.partition(" ")[0] for row in _differing(below.rows, matrix.rows)}
-    found |= {read.component for read in _differing(below.requirements, matrix.requirements)}
+    claims = _differences(below.claims, matrix.claims)
+    released = {release.component for release in _differences(below.releases, matrix.releases)}
+    components = {claim.when[0][0] for claim in claims} | released
+    components |= {row.subject.partition(" ")[0] for row in _differences(below.rows, matrix.rows)}
+    components |= {read.component for read in _differences(below.requirements, matrix.requirements)}
     # A build is of the day of its release.
-    found |= {name for name, part in matrix.components.items() if part.variant_of in released}
+    components |= {
+        name for name, component in matrix.components.items() if component.variant_of in released
+    }
     # Which devices run an arch is in claims of others.
     runs = bool(released & {"arch", "device"}) or any(
         (claim.kind, claim.component) == ("limits", "arch") for claim in claims
     )
     if released or runs:
-        found |= {
+        components |= {
             claim.when[0][0]
             for claim in matrix.claims.values()
-            if (runs and (claim.by_device or claim.by_toolkit)) or _names(claim, released)
+            if (runs and (claim.by_device or claim.by_toolkit))
+            or not released.isdisjoint((claim.component, *dict(claim.when)))
         }
-    return found
+    return components
 
 
-def _differing(below: Mapping[_Key, _Fact], above: Mapping[_Key, _Fact]) -> list[_Fact]:
+def _differences(below: Mapping[_Key, _Fact], above: Mapping[_Key, _Fact]) -> list[_Fact]:
     # What was not replaced is the same object.
     return [
         fact
-        for one, other in ((below, above), (above, below))
-        for key, fact in one.items()
-        if other.get(key) is not fact
+        for side, opposite in ((below, above), (above, below))
+        for key, fact in side.items()
+        if opposite.get(key) is not fact
     ]
-
-
-def _names(claim: Claim, components: set[str]) -> bool:
-    return claim.component in components or any(name in components for name, _ in claim.when)

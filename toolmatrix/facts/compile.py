@@ -44,7 +44,7 @@ from toolmatrix.value import Value
 
 def compile_matrix(matrix: Matrix, only: Collection[str] | None = None) -> Compiled:
     """Compile a loaded matrix, or `only` what is said of some components. Raises MatrixError."""
-    maker = _Maker(matrix)
+    maker = _Compiler(matrix)
     subjects = frozenset(matrix.components if only is None else only)
     hard: list[CompiledClaim] = []
     soft: list[CompiledClaim] = []
@@ -69,7 +69,7 @@ def compile_matrix(matrix: Matrix, only: Collection[str] | None = None) -> Compi
 
 
 def digest(matrix: Matrix) -> str:
-    """The digest of what a matrix says: equal for equal facts in whatever order, file or spacing they stand."""
+    """The digest of what a matrix says: equal for equal facts, whatever their order, files and spacing."""
     text = hashlib.sha256()
     encoder = json.JSONEncoder(sort_keys=True, check_circular=False)
     groups: Sequence[tuple[type[Value], Mapping[Any, Value]]] = (
@@ -85,10 +85,10 @@ def digest(matrix: Matrix) -> str:
     )
     for kind, group in groups:
         # A node is the place in a file, which says nothing about versions.
-        said = attrgetter(*(field for field in kind._fields if field != "node"))
-        told = [(name, said(group[name])) for name in sorted(group)]
-        text.update(encoder.encode(told).encode())
-    # Sorted above, so the order of preference is told apart: answers depend on it.
+        values_of = attrgetter(*(field for field in kind._fields if field != "node"))
+        entries = [(name, values_of(group[name])) for name in sorted(group)]
+        text.update(encoder.encode(entries).encode())
+    # Sorted above; the order of preference is added, as answers depend on it.
     text.update(matrix.date.encode())
     text.update(encoder.encode([list(matrix.components), list(matrix.targets)]).encode())
     text.update(encoder.encode(dict(matrix.aliases)).encode())
@@ -99,18 +99,18 @@ def digest(matrix: Matrix) -> str:
 _RUNS = ("device", "arch")
 
 
-class _Maker:
+class _Compiler:
     def __init__(self, matrix: Matrix) -> None:
         self.matrix = matrix
-        found: dict[str, dict[str, int]] = {name: {} for name in matrix.components}
+        ranks: dict[str, dict[str, int]] = {name: {} for name in matrix.components}
         for (component, version), release in matrix.releases.items():
-            found[component][version] = release.rank
+            ranks[component][version] = release.rank
         self.scales = {
             name: Scale(
                 matrix.components[name].scheme,
                 versions.sort(matrix.components[name].scheme, ranked),
             )
-            for name, ranked in found.items()
+            for name, ranked in ranks.items()
         }
         self.dates = {
             name: [matrix.releases[name, version].date for version in scale.versions]
@@ -122,25 +122,25 @@ class _Maker:
 
     def masked(self, component: str, selector: str) -> tuple[int, bool]:
         """The mask of a selector, and whether a point release was taken as its series."""
-        # The same few selectors stand in thousands of cells.
-        held = self._masks.get((component, selector))
-        if held is None:
+        # Thousands of cells share a few selectors.
+        cached = self._masks.get((component, selector))
+        if cached is None:
             scale = self.scales[component]
             parsed = scale.parse(selector)
             coarse = scale.scheme == "series" and any(
-                clause.operator in ("==", ">=", "<=", "upto") and _finer(clause, scale)
-                for part in parsed
-                for clause in part
+                clause.operator in ("==", ">=", "<=", "upto") and _is_finer(clause, scale)
+                for alternative in parsed
+                for clause in alternative
             )
-            held = self._masks[component, selector] = scale.mask(parsed), coarse
-        return held
+            cached = self._masks[component, selector] = scale.mask(parsed), coarse
+        return cached
 
     def readings(self, claim: Claim) -> Iterator[CompiledClaim]:
         """The claim as it stands, then as widened by each of its rules."""
         terms = []
         for component, selector in claim.when:
             mask, _ = self.masked(component, selector)
-            # Mostly a slip: a row about no release at all would be read and never speak.
+            # Mostly a slip: a row about no release would have no effect.
             if not mask and not claim.unreleased:
                 self.unreleased(claim, component, selector)
             terms.append((component, mask))
@@ -160,15 +160,15 @@ class _Maker:
         allowed, coarse = self.masked(claim.component, claim.selector)
         if not allowed and not claim.unreleased:
             self.unreleased(claim, claim.component, claim.selector)
-        # Neither makes anybody take the component: it may be absent.
+        # Neither requires the component: it may be absent.
         if claim.kind in ("limits", "offers"):
             allowed |= 1
         evidence = (
             words.weaker(claim.evidence, "derived") if coarse or claim.rule else claim.evidence
         )
-        named = (*((claim.rule,) if claim.rule else ()), *(("same-series",) if coarse else ()))
+        rules = tuple(filter(None, (claim.rule, "same-series" if coarse else "")))
         first = CompiledClaim(
-            claim=claim, when=_merged(terms), allowed=allowed, evidence=evidence, rules=named
+            claim=claim, when=_merge(terms), allowed=allowed, evidence=evidence, rules=rules
         )
         if all(mask for _, mask in first.when) and (allowed or claim.kind != "tested"):
             yield from self.widened(first, claim.stands_for)
@@ -183,9 +183,9 @@ class _Maker:
                 if (claim.kind, claim.component) == ("limits", "arch")
                 and claim.when[0][0] == toolkit
             ]
-        made = union(archs for mask, archs in self._limits[toolkit] if mask & releases)
+        built_archs = union(archs for mask, archs in self._limits[toolkit] if mask & releases)
         # `sm_121` and `compute_121` are called after the device 12.1, `gfx90a` is one.
-        called = {name.rpartition("_")[2] for name in self.scales["arch"].named(made)}
+        called = {name.rpartition("_")[2] for name in self.scales["arch"].named(built_archs)}
         return [name for name in self.scales["device"].versions if name.replace(".", "") in called]
 
     def running(self, archs: int) -> list[str]:
@@ -202,20 +202,25 @@ class _Maker:
         return sorted(name for name, mask in self._runs.items() if mask & archs & ~1)
 
     def widened(self, reading: CompiledClaim, rules: tuple[str, ...]) -> list[CompiledClaim]:
-        found = [reading]
-        # A rule also widens what the rules before it made: a row for x86 and a minor speaks for arm and that minor.
+        readings = [reading]
+        # A rule also widens the results of the rules before it: a row for x86 and a minor covers arm and that minor.
         for name in rules:
-            found += [wider for part in found for wider in self.widen(part, name)]
-        return found
+            readings += [wider for base in readings for wider in self.widen(base, name)]
+        return readings
 
     def widen(self, reading: CompiledClaim, name: str) -> Iterator[CompiledClaim]:
         rule = self.matrix.rules[name]
         subject, mask = reading.when[0]
         when = reading.when
         if rule.widens == "minor":
-            # Of a name nobody can tell which others are of its minor series.
+            # Names have no minor series.
             if self.scales[subject].scheme == "names":
-                self.unordered(reading.claim, subject, rule)
+                reading.claim.node.fail(
+                    f"`{reading.claim.id}` cannot be widened by `{name}`",
+                    expected="a subject whose releases are versions",
+                    found=f"{subject}, whose releases are names",
+                    help="remove the rule from `stands-for:`",
+                )
             wider = _minor(self.scales[subject], mask) & ~mask
             when = ((subject, wider), *when[1:])
         elif rule.context:
@@ -234,14 +239,6 @@ class _Maker:
                 rules=(*reading.rules, name),
             )
 
-    def unordered(self, claim: Claim, component: str, rule: InheritanceRule) -> NoReturn:
-        claim.node.fail(
-            f"`{claim.id}` cannot be widened by `{rule.name}`",
-            expected="a subject whose releases are versions",
-            found=f"{component}, whose releases are names",
-            help="remove the rule from `stands-for:`",
-        )
-
     def unreleased(self, claim: Claim, component: str, selector: str) -> NoReturn:
         import difflib
 
@@ -250,30 +247,30 @@ class _Maker:
         )
         node = selector.node if isinstance(selector, LocatedStr) else claim.node
         node.fail(
-            f"`{claim.id}` names a version of {component} that nobody released",
+            f"`{claim.id}` names a version of {component} that was never released",
             expected=f"a known release of {component}" + (f", such as {near[0]}" if near else ""),
             found=f"`{selector}`",
             help="correct it, add the release with its source, or say `unreleased: true`",
         )
 
 
-def _finer(clause: versions.Clause, scale: Scale) -> bool:
+def _is_finer(clause: versions.Clause, scale: Scale) -> bool:
     # A point release of which the scale knows the series: GCC 7.3.1, where releases of GCC are 7, 8, 9.
     if clause.version is None or clause.text.endswith(".*"):
         return False
     numbers = clause.version[0]
     return any(
-        len(numbers) > len(place := versions.key(name)[0]) and numbers[: len(place)] == place
+        len(numbers) > len(series := versions.key(name)[0]) and numbers[: len(series)] == series
         for name in scale.versions
     )
 
 
-def _merged(terms: Iterable[tuple[str, int]]) -> Terms:
-    found: dict[str, int] = {}
+def _merge(terms: Iterable[tuple[str, int]]) -> Terms:
+    masks: dict[str, int] = {}
     for component, mask in terms:
         # A component that is named twice has to satisfy both.
-        found[component] = found.get(component, mask) & mask
-    return tuple(found.items())
+        masks[component] = masks.get(component, mask) & mask
+    return tuple(masks.items())
 
 
 def _minor(scale: Scale, mask: int) -> int:
@@ -301,23 +298,23 @@ def _decide(
         if group[0].claim.kind == "offers":
             bindings += _pool(group)
             continue
-        held, disputed = _settle(group)
+        settled, disputed = _settle(group)
         disputes += disputed
-        bindings += _bind(held)
+        bindings += _bind(settled)
     return bindings, disputes
 
 
 def _pool(group: list[CompiledClaim]) -> Iterator[CompiledBinding]:
-    # Releases of which the same places speak share a binding.
+    # Releases with the same offers share a binding.
     speakers: dict[int, list[int]] = {}
-    for place, reading in enumerate(group):
+    for index, reading in enumerate(group):
         for bit in bits(reading.when[0][1]):
-            speakers.setdefault(bit, []).append(place)
+            speakers.setdefault(bit, []).append(index)
     masks: dict[tuple[int, ...], int] = {}
-    for bit, places in sorted(speakers.items()):
-        masks[tuple(places)] = masks.get(tuple(places), 0) | bit
+    for bit, indices in sorted(speakers.items()):
+        masks[tuple(indices)] = masks.get(tuple(indices), 0) | bit
     for speaking, mask in masks.items():
-        offers = [group[place] for place in speaking if group[place].claim.decides]
+        offers = [group[index] for index in speaking if group[index].claim.decides]
         if offers:
             allowed = union(reading.allowed for reading in offers)
             yield _binding("limits", [(mask, reading) for reading in offers], allowed)
@@ -338,35 +335,35 @@ def _precedence(reading: CompiledClaim, matrix: Matrix) -> tuple[object, ...]:
 def _settle(
     group: list[CompiledClaim],
 ) -> tuple[list[tuple[int, CompiledClaim]], list[CompiledDispute]]:
-    # Every subject release goes to its best reading; readings that say otherwise are disputes.
-    held: list[tuple[int, CompiledClaim]] = []
+    # Every subject release goes to its best reading; contradicting readings are disputes.
+    settled: list[tuple[int, CompiledClaim]] = []
     disputes = []
     covered = 0
     for reading in group:
         mask = reading.when[0][1]
         disputes += [
-            CompiledDispute(mask=mask & taken, rival=reading, deciding=deciding)
-            for taken, deciding in held
-            # What nobody had read is no rival of what somebody has.
-            if mask & taken and _says(deciding) != _says(reading)
+            CompiledDispute(mask=mask & settled_mask, rival=reading, deciding=deciding)
+            for settled_mask, deciding in settled
+            # An unknown is no rival of a known fact.
+            if mask & settled_mask and _statement(deciding) != _statement(reading)
             if reading.evidence != words.UNKNOWN
         ]
-        # What is set aside is read for disputes alone: it binds nothing.
+        # Claims that do not decide count for disputes alone: they bind nothing.
         mine = mask & ~covered
         if mine and reading.claim.decides:
-            held.append((mine, reading))
+            settled.append((mine, reading))
             covered |= mine
-    return held, disputes
+    return settled, disputes
 
 
-def _says(reading: CompiledClaim) -> tuple[object, ...]:
+def _statement(reading: CompiledClaim) -> tuple[object, ...]:
     return reading.allowed, reading.claim.alternatives
 
 
-def _bind(held: list[tuple[int, CompiledClaim]]) -> Iterator[CompiledBinding]:
+def _bind(settled: list[tuple[int, CompiledClaim]]) -> Iterator[CompiledBinding]:
     # Readings of one group that say the same become one binding: an answer has fewer to look at, and cites them all.
     same: dict[tuple[object, ...], list[tuple[int, CompiledClaim]]] = {}
-    for mask, reading in held:
+    for mask, reading in settled:
         claim = reading.claim
         same.setdefault(
             (claim.kind, reading.allowed, claim.alternatives, reading.evidence, claim.least), []
@@ -384,7 +381,7 @@ def _binding(
         kind=kind,
         when=((first.when[0][0], union(mask for mask, _ in cites)), *first.when[1:]),
         allowed=allowed,
-        # What it admits is as well known as the claims are; that it admits nothing else, nobody knows.
+        # What it admits is as well known as the claims; that it admits nothing else is unknown.
         evidence=words.UNKNOWN if first.claim.least else first.evidence,
         cites=tuple(cites),
         **first.claim.as_dict("component", "alternatives"),
@@ -402,10 +399,10 @@ def _overruled(
             deciding.setdefault(pair, []).append((mask, reading))
     for rival in soft:
         subject, mask = rival.when[0]
-        for taken, reading in deciding.get((subject, rival.claim.component), ()):
-            excluded = mask & taken and rival.allowed & ~reading.allowed
+        for deciding_mask, reading in deciding.get((subject, rival.claim.component), ()):
+            excluded = mask & deciding_mask and rival.allowed & ~reading.allowed
             if excluded and _compatible(rival.when, reading.when):
-                yield CompiledDispute(mask=mask & taken, rival=rival, deciding=reading)
+                yield CompiledDispute(mask=mask & deciding_mask, rival=rival, deciding=reading)
 
 
 def _rivals(soft: list[CompiledClaim]) -> Iterator[CompiledDispute]:
@@ -416,20 +413,20 @@ def _rivals(soft: list[CompiledClaim]) -> Iterator[CompiledDispute]:
             topic = reading.when[0][0], reading.claim.component, reading.claim.topic
             topics.setdefault(topic, []).append(reading)
     for group in topics.values():
-        group.sort(key=_standing)
-        for place, rival in enumerate(group):
-            for better in group[:place]:
+        group.sort(key=_reading_order)
+        for index, rival in enumerate(group):
+            for better in group[:index]:
                 overlap = rival.when[0][1] & better.when[0][1]
                 apart = not rival.allowed & better.allowed
                 if overlap and apart and _compatible(rival.when, better.when):
                     yield CompiledDispute(mask=overlap, rival=rival, deciding=better)
 
 
-def _standing(reading: CompiledClaim) -> tuple[bool, int, str]:
+def _reading_order(reading: CompiledClaim) -> tuple[bool, int, str]:
     return not reading.claim.decides, -words.rank(reading.evidence), reading.claim.id
 
 
-def _compatible(one: Terms, other: Terms) -> bool:
+def _compatible(first: Terms, second: Terms) -> bool:
     # Claims under conditions that never hold together cannot contradict each other.
-    shared = dict(one[1:])
-    return all(shared.get(component, mask) & mask for component, mask in other[1:])
+    shared = dict(first[1:])
+    return all(shared.get(component, mask) & mask for component, mask in second[1:])

@@ -8,30 +8,30 @@ if TYPE_CHECKING:
 
 WORDS = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown")
 """`ran` (a capture we hold), `artifact` (read out of a published file), `tested` (the vendor's tested row), `stated`
-(the vendor says supported), `derived` (by a named rule), `reported` (third party), `unknown` (no fact speaks)."""
+(the vendor says supported), `derived` (by a named rule), `reported` (third party), `unknown` (no fact)."""
 
 REPORTED, UNKNOWN = WORDS[-2:]
 """The word of a third party, and what is neither a yes nor a no."""
 
 # Higher is better, so that `>` and `max` read as they are meant; 0 is what no fact says.
-_RANK = {word: len(WORDS) - 1 - place for place, word in enumerate(WORDS)}
+_RANK = {word: rank for rank, word in enumerate(reversed(WORDS))}
 
 
 def rank(word: str) -> int:
-    """The place of an evidence word as a number, higher is better, 0 for `unknown`; KeyError for another word."""
+    """The rank of an evidence word, higher is better, 0 for `unknown`; KeyError for another word."""
     return _RANK[word]
 
 
 def word(number: int) -> str:
     """The evidence word of a rank."""
-    return WORDS[len(WORDS) - 1 - number]
+    return WORDS[-1 - number]
 
 
-def weaker(one: str, other: str) -> str:
+def weaker(first: str, second: str) -> str:
     """The weaker of two evidence words: a chain is worth its weakest link."""
-    return one if _RANK[one] <= _RANK[other] else other
+    return first if _RANK[first] <= _RANK[second] else second
 
 
-def weakest(found: Iterable[str]) -> str:
+def weakest(levels: Iterable[str]) -> str:
     """The weakest of some evidence words; the best there is for none."""
-    return min(found, key=rank, default=WORDS[0])
+    return min(levels, key=rank, default=WORDS[0])

@@ -110,7 +110,7 @@ class Index:
         self._bytes = read
         header = self._json(HEADER)
         try:
-            self.header: Header = _whole(header)
+            self.header: Header = _with_defaults(header)
         except (TypeError, KeyError, AttributeError) as error:
             raise self._damaged(HEADER) from error
         self._loaded: dict[str, Any] = {}
@@ -125,7 +125,7 @@ class Index:
             "the compiled matrix is damaged or from another version",
             where=Position(os.path.join(self.path, name)),
             expected=FORMAT,
-            help="run the command again; where that fails as well, remove the folder of this file"
+            help="run the command again; if that fails too, remove the folder of this file"
             if self.path
             else "",
         )
@@ -179,18 +179,18 @@ class Index:
             yield start, line[:-1]
             start += len(line)
 
-    def _place(self, name: str, beginning: str) -> int:
-        """Where the line of a file begins that begins so; -1 where there is none."""
+    def _offset(self, name: str, beginning: str) -> int:
+        """The offset of the line of a file with this beginning; -1 where there is none."""
         data = self._text(name)
         mark = beginning.encode()
         return 0 if data.startswith(mark) else data.find(b"\n" + mark) + 1 or -1
 
     def _entry(self, name: str, key: str) -> Any:
         """The value of a key in a file of entries. Raises KeyError for a key that is not there."""
-        place = self._place(name, f"[{_quoted(key)},")
-        if place < 0:
+        offset = self._offset(name, f"[{_quoted(key)},")
+        if offset < 0:
             raise KeyError(key)
-        return self._line(name, place)[1]
+        return self._line(name, offset)[1]
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
         if name not in self._loaded:
@@ -215,22 +215,22 @@ class Index:
 
     def component(self, name: str) -> ComponentFacts:
         """The facts of a component, read once."""
-        found = self._components.get(name)
-        if found is None:
+        component_facts = self._components.get(name)
+        if component_facts is None:
             # Records are made of these three alone, as the rest is plain values in the order of the fields.
             *fields, bindings, row_groups, disputes = self._json(component_file(name))
             fields += [*map(BindingGroup._make, bindings)], [*map(RowGroup._make, row_groups)]
             fields.append([*map(Dispute._make, disputes)])
-            found = self._components[name] = ComponentFacts._make(fields)
-        return found
+            component_facts = self._components[name] = ComponentFacts._make(fields)
+        return component_facts
 
     def requirements(self, name: str) -> Sequence[BindingGroup]:
         """The bindings of a component by which others must be there: all but limits."""
-        found = self._requirements.get(name)
-        if found is None:
-            groups = self.component(name).binding_groups
-            found = self._requirements[name] = [group for group in groups if group.kind != "limits"]
-        return found
+        if name not in self._requirements:
+            self._requirements[name] = [
+                group for group in self.component(name).binding_groups if group.kind != "limits"
+            ]
+        return self._requirements[name]
 
     def scale(self, name: str) -> Scale:
         """The releases of a component, for reading selectors."""
@@ -262,11 +262,11 @@ class Index:
     def ids_of(self, table: str) -> dict[str, int]:
         """The numbers of the rows and claims of a table by their ids, sorted."""
         begin = f"{table}/"
-        found = self._ids_in(self._owners(table))
-        return {id: number for id, number in found.items() if id.startswith(begin)}
+        numbers = self._ids_in(self._owners(table))
+        return {id: number for id, number in numbers.items() if id.startswith(begin)}
 
     def _ids_in(self, components: Iterable[str]) -> dict[str, int]:
-        found = {}
+        numbers = {}
         for name in components:
             code = owner(name)
             for start, line in self._lines(facts_file(name)):
@@ -278,8 +278,8 @@ class Index:
                     id, _ = _scan(line.decode(), len(_RELEASE))
                 else:
                     continue
-                found[id] = start << OWNER_BITS | code
-        return dict(sorted(found.items()))
+                numbers[id] = start << OWNER_BITS | code
+        return dict(sorted(numbers.items()))
 
     def owners(self) -> dict[str, Sequence[str]]:
         """By table or statement the components whose files have its records."""
@@ -297,9 +297,9 @@ class Index:
                 return facts.releases[facts.versions.index(version)]
         for component in self._owners(id):
             for kind in (KINDS.index(ClaimRecord), KINDS.index(RowRecord)):
-                place = self._place(facts_file(component), f"[{kind},{_quoted(id)},")
-                if place >= 0:
-                    return place << OWNER_BITS | owner(component)
+                offset = self._offset(facts_file(component), f"[{kind},{_quoted(id)},")
+                if offset >= 0:
+                    return offset << OWNER_BITS | owner(component)
         raise KeyError(id)
 
     def find(self, id: str) -> FactRecord | None:
@@ -323,7 +323,7 @@ class Index:
         try:
             return SourceRecord._make(self._entry("sources.jsonl", name))
         except KeyError as error:
-            # Names of sources stand in records alone, and each of them has one.
+            # Only records have names of sources, and each source has an entry.
             raise self._damaged("sources.jsonl") from error
 
     def channels(self) -> Iterable[str]:
@@ -362,7 +362,7 @@ class Index:
         """One record: a claim, a release or a row."""
         return self._record(number, _fact)  # type: ignore[no-any-return]
 
-    # Whoever asks knows of which kind it is: a choice cites claims and releases, a binding or a dispute claims alone.
+    # Callers know the kind: a choice cites claims and releases, a binding or a dispute claims alone.
     if TYPE_CHECKING:
 
         def statement(self, number: int) -> ClaimRecord | ReleaseRecord: ...
@@ -372,20 +372,20 @@ class Index:
     else:
         statement = claim = release = row = record
 
-    def _record(self, number: int, made: Callable[[Any], Any]) -> Any:
+    def _record(self, number: int, make: Callable[[Any], Any]) -> Any:
         if number not in self._records:
             names = self._once("names", lambda: {owner(name): name for name in self._all})
             component = names[number & (1 << OWNER_BITS) - 1]
-            self._records[number] = made(self._line(facts_file(component), number >> OWNER_BITS))
+            self._records[number] = make(self._line(facts_file(component), number >> OWNER_BITS))
         return self._records[number]
 
 
-def _fact(told: Sequence[Any]) -> FactRecord:
-    kind, *fields = told
+def _fact(values: Sequence[Any]) -> FactRecord:
+    kind, *fields = values
     return KINDS[kind]._make(fields)
 
 
-def _whole(header: dict[str, Any]) -> Header:
+def _with_defaults(header: dict[str, Any]) -> Header:
     if header.pop("format") != FORMAT:
         raise KeyError(FORMAT)
     # Most fields of most components have their default, which is written once.
@@ -411,7 +411,7 @@ def _json(data: bytes) -> Any:
 
 
 # The scanner asks its decoder for these attributes and for nothing else, in every CPython from 3.10 to 3.14.
-class _Plain:
+class _DecoderOptions:
     strict = True
     object_hook = object_pairs_hook = None
     parse_float = float
@@ -424,12 +424,11 @@ def _scanner() -> Callable[[str, int], tuple[Any, int]]:
     try:
         from _json import make_scanner
 
-        made: Callable[[str, int], tuple[Any, int]] = make_scanner(_Plain)  # type: ignore[arg-type]
+        return make_scanner(_DecoderOptions)  # type: ignore[arg-type]
     except (ImportError, AttributeError):
         from json import JSONDecoder
 
         return JSONDecoder().raw_decode
-    return made
 
 
 _scan = _scanner()

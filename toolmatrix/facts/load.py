@@ -48,8 +48,8 @@ def load(
     """
     roots = [yamlfile.read(path) for path in paths]
     kinds = [_schema(root, (FRONT, FACTS)) for root in roots]
-    # What lies below a front page is not even looked at, but for its schema.
-    start = max((place for place, kind in enumerate(kinds) if kind == FRONT), default=0)
+    # Matrices before a front page are ignored, but for their schema.
+    start = max((position for position, kind in enumerate(kinds) if kind == FRONT), default=0)
     merged = None
     if base and kinds[start] == FRONT and start + 1 < len(paths):
         merged = base(paths[start])
@@ -62,8 +62,8 @@ def load(
 
 def files(path: str) -> list[str]:
     """The front page (or fact file) at `path` and every file it lists, as paths."""
-    listed = pieces.items(yamlfile.read(path).fields or {}, "files")
-    return [path, *(_beside(path, item.string("a file")) for item in listed)]
+    entries = pieces.items(yamlfile.read(path).fields or {}, "files")
+    return [path, *(_beside(path, item.string("a file")) for item in entries)]
 
 
 def _beside(path: str, name: str) -> str:
@@ -75,7 +75,7 @@ def _schema(root: YamlNode, known: tuple[str, ...]) -> str:
     if "schema" not in fields:
         root.fail(
             "the matrix file has no `schema`",
-            expected=" or ".join(f"`schema: {word}`" for word in known),
+            expected=" or ".join(f"`schema: {schema}`" for schema in known),
             found="no such key",
         )
     return fields["schema"].choice("schema", known)
@@ -93,10 +93,10 @@ def _front(root: YamlNode, path: str, layer: Matrix, left_out: Collection[str]) 
         layer.rules[name] = _rule(name, node, layer.components)
     for name, node in fields["targets"].mapping("targets").items():
         layer.targets[name] = _target(name, node, layer.components)
-    parts: dict[str, YamlNode] = {}
+    nodes: dict[str, YamlNode] = {}
     for item in fields["files"].sequence("files"):
         name = _beside(path, item.string("a file"))
-        if name in parts or name == os.path.normpath(path):
+        if name in nodes or name == os.path.normpath(path):
             item.fail(
                 "a file is listed twice",
                 expected="each file once",
@@ -111,29 +111,29 @@ def _front(root: YamlNode, path: str, layer: Matrix, left_out: Collection[str]) 
                 expected=f"a file at {name}",
                 help="restore it or remove the line",
             )
-        parts[name] = yamlfile.read(name)
-        _schema(parts[name], (FACTS,))
-    # By name: of what stands twice the same one is told in whatever order a front page lists its files.
-    return [part for _, part in sorted(parts.items())]
+        nodes[name] = yamlfile.read(name)
+        _schema(nodes[name], (FACTS,))
+    # Sorted by name: the same duplicate is reported whatever the order of the files.
+    return [node for _, node in sorted(nodes.items())]
 
 
 def _components(node: YamlNode, below: Mapping[str, Component]) -> dict[str, Component]:
-    found = {}
-    for name, part in node.mapping("components").items():
-        found[name] = _component(node.key(name), part)
-        if found[name].variants:
+    components = {}
+    for name, entry in node.mapping("components").items():
+        components[name] = _component(node.key(name), entry)
+        if components[name].variants:
             # Behind its component: a release is chosen first, then the build of it.
-            found[variants.name(name)] = variants.component(found[name])
-        if name in below and below[name].scheme != found[name].scheme:
-            part.fail(
+            components[variants.name(name)] = variants.component(components[name])
+        if name in below and below[name].scheme != components[name].scheme:
+            entry.fail(
                 f"the scheme of `{name}` cannot be changed",
                 expected=f"`scheme: {below[name].scheme}`",
-                found=f"`scheme: {found[name].scheme}`",
-                help="what was said of its releases would not be readable any more",
+                found=f"`scheme: {components[name].scheme}`",
+                help="facts about its releases would become unreadable",
             )
     for name in node.mapping("components"):
-        _check_under(node.key(name), {**below, **found})
-    return found
+        _check_under(node.key(name), {**below, **components})
+    return components
 
 
 def _component(named: YamlNode, node: YamlNode) -> Component:
@@ -144,7 +144,7 @@ def _component(named: YamlNode, node: YamlNode) -> Component:
         named.fail(
             "a component name must be lower case",
             expected="a-z, 0-9, `-`, `.`, `_`",
-            help="rename it; `title:` is what people see",
+            help="rename it; `title:` is the name on display",
         )
     component = Component(
         name=name,
@@ -165,42 +165,42 @@ def _component(named: YamlNode, node: YamlNode) -> Component:
         pieces.selector(component, fields["grid"])
     if "major" in fields and (component.scheme == "names" or component.major < 1):
         fields["major"].fail(
-            "a major is the first numbers of a version",
+            "invalid `major`",
             expected="1 or more, of a component whose releases are versions",
         )
     return component
 
 
-def _check_under(named: YamlNode, components: Mapping[str, Component]) -> None:
-    # An answer is drawn by walking up such chains, which have to end.
-    chain = [named.string("a component")]
-    part = components[chain[0]]
-    while part.under:
-        if part.under not in components or part.under in chain:
-            named.fail(
-                "a component stands under itself or under one that is not there",
+def _check_under(key: YamlNode, components: Mapping[str, Component]) -> None:
+    # An answer is printed by following such chains, which have to end.
+    chain = [key.string("a component")]
+    component = components[chain[0]]
+    while component.under:
+        if component.under not in components or component.under in chain:
+            key.fail(
+                "a component is under itself or under an unknown component",
                 expected="the name of another component",
-                found=" under ".join([*chain, part.under]),
+                found=" under ".join([*chain, component.under]),
                 help="correct `under:`",
             )
-        chain.append(part.under)
-        part = components[part.under]
+        chain.append(component.under)
+        component = components[component.under]
 
 
 def _rule(name: str, node: YamlNode, components: Mapping[str, Component]) -> InheritanceRule:
     fields = node.only(f"rule `{name}`", ("widens", "evidence", "reason"), ("evidence", "reason"))
     widens = fields.get("widens")
     context: dict[str, str] = {}
-    word = ""
+    widened = ""
     if widens is not None and widens.fields is not None:
         context = dict(pieces.conditions(widens, components))
     elif widens is not None:
-        word = widens.choice("widens", ("minor", "series"))
+        widened = widens.choice("widens", ("minor", "series"))
     return InheritanceRule(
         name=name,
         evidence=fields["evidence"].choice("evidence", words.WORDS),
         reason=fields["reason"].string("reason"),
-        widens=word,
+        widens=widened,
         context=context,
     )
 
@@ -217,10 +217,10 @@ def _target(name: str, node: YamlNode, components: Mapping[str, Component]) -> T
     )
 
 
-def _facts(parts: Sequence[YamlNode], merged: Matrix) -> None:
+def _facts(roots: Sequence[YamlNode], merged: Matrix) -> None:
     # First the names that any file may use, then what is said with them: the order of files says nothing.
     layer = Matrix()
-    for root in parts:
+    for root in roots:
         fields = root.only("the fact file", _FACT_KEYS, ("schema",))
         if "components" in fields:
             merged.components |= _components(fields["components"], merged.components)
@@ -234,7 +234,7 @@ def _facts(parts: Sequence[YamlNode], merged: Matrix) -> None:
         "statements": statements.statement,
         "data": statements.data,
     }
-    for root in parts:
+    for root in roots:
         for name, reader in readers.items():
             for node in pieces.items(root.mapping("the fact file"), name):
                 reader(recorder, node)
@@ -242,7 +242,7 @@ def _facts(parts: Sequence[YamlNode], merged: Matrix) -> None:
     for node in recorder.variants:
         variants.table(recorder, node)
     variants.silence(recorder)
-    merged.put(layer)
+    merged.overlay(layer)
 
 
 def _source(named: YamlNode, node: YamlNode, layer: Matrix) -> None:
@@ -274,14 +274,14 @@ def _releases(recorder: pieces.Recorder, node: YamlNode) -> None:
     origin = pieces.Provenance.read(fields, recorder.known)
     name = recorder.group(fields)
     versions = fields["versions"]
-    for version, part in versions.mapping("versions").items():
+    for version, entry in versions.mapping("versions").items():
         # `11.2:` with nothing behind it is a release of which nothing more is known.
-        inner = {} if part.text == "" else part.mapping("a release")
+        inner = {} if entry.text == "" else entry.mapping("a release")
         recorder.release(
             component,
             versions.key(version),
             f"{name}/{version}",
             origin,
             inner,
-            {key: pieces.printed(held) for key, held in inner.items() if key not in pieces.RELEASE},
+            {key: pieces.printed(inner[key]) for key in inner if key not in pieces.RELEASE},
         )

@@ -12,11 +12,9 @@ from toolmatrix.facts.records import RowRecord
 from toolmatrix.facts.versions import Scale, SelectorError
 
 
-@lru_cache(maxsize=64)
 def scale_of(index: Index, component: str) -> Scale:
     """The releases of a component, for reading selectors."""
-    scheme = index.header["components"][component]["scheme"]
-    return Scale(scheme, index.component(component).versions)
+    return index.scale(component)
 
 
 @lru_cache(maxsize=4096)
@@ -41,8 +39,8 @@ def rows(index: Index, table: str) -> tuple[tuple[str, dict[str, str]], ...]:
 
 def row(index: Index, name: str) -> tuple[tuple[str, ...], dict[str, str]]:
     """One row by its id: the id and its cells, both empty where the matrix has no such row."""
-    found = index.find(name)
-    return ((name,), dict(found.cells)) if isinstance(found, RowRecord) else ((), {})
+    record = index.find(name)
+    return ((name,), dict(record.cells)) if isinstance(record, RowRecord) else ((), {})
 
 
 def attributes(index: Index, component: str, version: str) -> dict[str, str]:

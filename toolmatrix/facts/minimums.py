@@ -1,4 +1,4 @@
-"""The rule by which a minimum without an upper bound speaks of what its writers could know, and of nothing later.
+"""The rule by which a minimum without an upper bound covers what its writers could know, and nothing later.
 
 A component that counts majors (the key `major`) is known up to the newest one of the day on which the minimum was
 written, and one that binds binaries up to its newest minor release, where compiled code says so; any other up to the
@@ -28,40 +28,40 @@ _UPPER = {"<", "<=", "upto", "==", "===", "~=", "name", "absent"}
 
 
 class Later(NamedTuple):
-    """What came after a minimum: what it admits and does not speak of, the first of that, and what this broke."""
+    """What came after a minimum: releases that it admits but does not cover, the first of them, and what that broke."""
 
     mask: int
     release: str
     breaks: str
 
 
-def later(part: Counterpart, selector: str, day: str) -> Later | None:
+def later(counterpart: Counterpart, selector: str, day: str) -> Later | None:
     """What came after the day on which a minimum was written, if the selector is one and anything did."""
-    scale = part.scale
-    found = Later(0, "", "")
-    for one in scale.parse(selector):
-        mask = scale.mask((one,)) & ~1
-        if mask and _open((one,), minimum=part.major > 0):
-            place, release, broke = _first(part, (mask & -mask).bit_length() - 2, day)
-            beyond = mask & -(2 << place)
-            found = Later(found.mask | beyond, release, broke) if beyond else found
-    return found if found.mask else None
+    scale = counterpart.scale
+    latest = Later(0, "", "")
+    for clause in scale.parse(selector):
+        mask = scale.mask((clause,)) & ~1
+        if mask and _is_open((clause,), minimum=counterpart.major > 0):
+            index, release, broke = _first_later(counterpart, (mask & -mask).bit_length() - 2, day)
+            beyond = mask & -(2 << index)
+            latest = Later(latest.mask | beyond, release, broke) if beyond else latest
+    return latest if latest.mask else None
 
 
-def _first(part: Counterpart, least: int, day: str) -> tuple[int, str, str]:
-    """The place of the first release that came later than a day, behind the one at `least`, and what to call it."""
-    names = part.scale.versions
+def _first_later(counterpart: Counterpart, least: int, day: str) -> tuple[int, str, str]:
+    """The index of the first release after a day and behind the one at `least`, its name, and what it broke."""
+    names = counterpart.scale.versions
     # A release without a date may have been there.
-    if part.major:
-        own = [versions.key(name)[0][: part.major] for name in names]
-        for place in range(least + 1, len(names)):
-            if own[place] != own[place - 1] and part.dates[place] > day:
-                return place, ".".join(map(str, own[place])), ""
-    for one in part.breaks:
-        mask = part.scale.select(f">={one.release}")
-        place = (mask & -mask).bit_length() - 2
-        if least < place and one.known > day:
-            return place, one.release, one.breaks
+    if counterpart.major:
+        own = [versions.key(name)[0][: counterpart.major] for name in names]
+        for index in range(least + 1, len(names)):
+            if own[index] != own[index - 1] and counterpart.dates[index] > day:
+                return index, ".".join(map(str, own[index])), ""
+    for record in counterpart.breaks:
+        mask = counterpart.scale.select(f">={record.release}")
+        index = (mask & -mask).bit_length() - 2
+        if least < index and record.known > day:
+            return index, record.release, record.breaks
     return len(names), "", ""
 
 
@@ -112,16 +112,16 @@ def day(index: Index, record: ClaimRecord, releases: Sequence[str]) -> str:
 
 def breaks(matrix: Matrix) -> dict[str, list[BreakRecord]]:
     """By component the releases that are known to have broken their users, the oldest first."""
-    found: dict[str, list[BreakRecord]] = {}
+    by_component: dict[str, list[BreakRecord]] = {}
     for _, row in sorted(matrix.rows.items()):
         if row.lists == BREAKS:
             component, _, release = row.subject.partition(" ")
             cells = dict(row.cells)
             record = BreakRecord(row.id, release, cells["known"], cells["breaks"])
-            found.setdefault(component, []).append(record)
-    for rows in found.values():
+            by_component.setdefault(component, []).append(record)
+    for rows in by_component.values():
         rows.sort(key=lambda row: versions.order(versions.key(row.release)))
-    return found
+    return by_component
 
 
 class Minimums:
@@ -134,36 +134,36 @@ class Minimums:
         self.scales = scales
         self.dates = dates
         self.breaks = breaks(matrix)
-        self._found: dict[tuple[str, int, str, str], int] = {}
-        self._parts: dict[tuple[str, int], Counterpart] = {}
+        self._later_masks: dict[tuple[str, int, str, str], int] = {}
+        self._counterparts: dict[tuple[str, int], Counterpart] = {}
         self.code = matrix.code()
         self._days: dict[str, Sequence[str]] = {}
 
     def statements(
         self, bindings: Sequence[CompiledBinding], tested: Sequence[CompiledClaim]
     ) -> Iterator[CompiledBinding]:
-        """What nobody knows beside what binds and what ranks."""
+        """The unknowns that minimums of bindings and tested rows leave."""
         if MINIMUM not in self.matrix.rules:
             return
-        binding = [
+        binding_claims = [
             (mask, reading)
-            for one in bindings
-            if one.kind in ("requires", "limits") and one.evidence != words.UNKNOWN
-            for mask, reading in one.cites
+            for binding in bindings
+            if binding.kind in ("requires", "limits") and binding.evidence != words.UNKNOWN
+            for mask, reading in binding.cites
         ]
-        speaking = [*binding, *((reading.when[0][1], reading) for reading in tested)]
+        speaking = [*binding_claims, *((reading.when[0][1], reading) for reading in tested)]
         bounds = self._bounds(speaking)
-        found: dict[tuple[Terms, str, int], list[tuple[int, CompiledClaim]]] = {}
+        gaps: dict[tuple[Terms, str, int], list[tuple[int, CompiledClaim]]] = {}
         for mask, reading in speaking:
-            for beyond, part in self.beyond(reading, mask).items():
-                for left, held in self._left(reading, beyond, part, bounds).items():
+            for beyond, subject_mask in self.beyond(reading, mask).items():
+                for left, left_mask in self._left(reading, beyond, subject_mask, bounds).items():
                     head = (
                         ((reading.when[0][0], 0), *reading.when[1:]),
                         reading.claim.component,
                         left,
                     )
-                    found.setdefault(head, []).append((held, reading))
-        for (when, component, left), cites in sorted(found.items(), key=repr):
+                    gaps.setdefault(head, []).append((left_mask, reading))
+        for (when, component, left), cites in sorted(gaps.items(), key=repr):
             yield CompiledBinding(
                 kind="limits",
                 when=((when[0][0], union(mask for mask, _ in cites)), *when[1:]),
@@ -172,13 +172,13 @@ class Minimums:
                 alternatives=(),
                 evidence=words.UNKNOWN,
                 cites=tuple(
-                    (mask, one.replace(evidence=words.UNKNOWN, rules=(*one.rules, MINIMUM)))
-                    for mask, one in cites
+                    (mask, reading.replace(evidence=words.UNKNOWN, rules=(*reading.rules, MINIMUM)))
+                    for mask, reading in cites
                 ),
             )
 
     def narrowed(self, tested: Iterable[CompiledClaim]) -> Iterator[CompiledClaim]:
-        """The readings of tested rows without what a minimum in them says nothing of."""
+        """The readings of tested rows without the releases that their minimums do not cover."""
         for reading in tested:
             subject, whole = reading.when[0]
             rest = whole
@@ -192,58 +192,54 @@ class Minimums:
     def beyond(self, reading: CompiledClaim, mask: int) -> dict[int, int]:
         """What a reading leaves unread of what it admits, each with the releases of the subject that it does so for."""
         name = reading.claim.component
-        found: dict[int, int] = {}
+        gaps: dict[int, int] = {}
         subject = reading.when[0][0]
         major = self.major(subject, name)
         counted = major or name in self.breaks
         if MINIMUM not in self.matrix.rules or not counted or reading.claim.kind == "needs":
-            return found
+            return gaps
         for bit in bits(mask):
             day = written(reading, bit, self.days(subject))
             day = day or self.matrix.sources[reading.claim.source].read
             beyond = self.after(name, major, reading.claim.selector, day)
             if beyond:
-                found[beyond] = found.get(beyond, 0) | bit
-        return found
+                gaps[beyond] = gaps.get(beyond, 0) | bit
+        return gaps
 
     def major(self, subject: str, name: str) -> int:
-        """How many numbers of a component's version are its major where a subject speaks of it, 0 for none."""
-        own, part = self.matrix.components[subject], self.matrix.components[name]
+        """How many numbers of a component's version are its major in claims of a subject, 0 for none."""
+        own, component = self.matrix.components[subject], self.matrix.components[name]
         code = self.code.get(own.variant_of or subject)
-        bound = (
-            part.binds and code is not None and is_compiled_against(code.code, code.against, name)
-        )
-        return _MINOR if bound else part.major
+        compiled = code is not None and is_compiled_against(code.code, code.against, name)
+        return _MINOR if component.binds and compiled else component.major
 
     def after(self, name: str, major: int, selector: str, day: str) -> int:
-        """The releases of a component that a minimum of a day admits and does not speak of."""
+        """The releases of a component that a minimum of a day admits but does not cover."""
         key = name, major, selector, day
-        if key not in self._found:
-            found = later(self.part(name, major), selector, day)
-            self._found[key] = found.mask if found else 0
-        return self._found[key]
+        if key not in self._later_masks:
+            latest = later(self.counterpart(name, major), selector, day)
+            self._later_masks[key] = latest.mask if latest else 0
+        return self._later_masks[key]
 
-    def part(self, name: str, major: int) -> Counterpart:
-        """A component as minimums of it are read that count a major so."""
-        if (name, major) not in self._parts:
+    def counterpart(self, name: str, major: int) -> Counterpart:
+        """A component as read by minimums with this major."""
+        if (name, major) not in self._counterparts:
             broke = self.breaks.get(name, ())
-            self._parts[name, major] = Counterpart(
+            self._counterparts[name, major] = Counterpart(
                 self.scales[name], self.dates[name], major, broke
             )
-        return self._parts[name, major]
+        return self._counterparts[name, major]
 
     def days(self, subject: str) -> Sequence[str]:
         """By release of a subject the day on which what it says was written; a build was written with its release."""
         if subject not in self._days:
-            part, own = self.matrix.components[subject], self.dates[subject]
-            if part.variant_of:
-                told = (
-                    self.matrix.releases[subject, name] for name in self.scales[subject].versions
-                )
-                of = (one.attributes["release"] for one in told)
-                own = [self.matrix.releases[part.variant_of, release].date for release in of]
-            # The day of a name, such as that of a device or a distribution, is no day on which somebody wrote.
-            elif part.scheme == "names":
+            component, own = self.matrix.components[subject], self.dates[subject]
+            if component.variant_of:
+                releases, of = self.matrix.releases, component.variant_of
+                builds = (releases[subject, name] for name in self.scales[subject].versions)
+                own = [releases[of, build.attributes["release"]].date for build in builds]
+            # The day of a name, such as a device or a distribution, is not the day of a statement.
+            elif component.scheme == "names":
                 own = [""] * len(own)
             self._days[subject] = own
         return self._days[subject]
@@ -251,14 +247,14 @@ class Minimums:
     def _bounds(
         self, speaking: Iterable[tuple[int, CompiledClaim]]
     ) -> dict[tuple[str, str], list[tuple[int, CompiledClaim]]]:
-        """By subject and component what was said with an upper bound: that is read as it is."""
-        found: dict[tuple[str, str], list[tuple[int, CompiledClaim]]] = {}
+        """By subject and component the readings with an upper bound, which need no narrowing."""
+        bounds: dict[tuple[str, str], list[tuple[int, CompiledClaim]]] = {}
         for mask, reading in speaking:
             claim = reading.claim
             scale = self.scales[claim.component]
-            if scale.scheme != "names" and not _open(scale.parse(claim.selector), minimum=False):
-                found.setdefault((reading.when[0][0], claim.component), []).append((mask, reading))
-        return found
+            if scale.scheme != "names" and not _is_open(scale.parse(claim.selector), minimum=False):
+                bounds.setdefault((reading.when[0][0], claim.component), []).append((mask, reading))
+        return bounds
 
     def _left(
         self,
@@ -267,22 +263,22 @@ class Minimums:
         mask: int,
         bounds: Mapping[tuple[str, str], Sequence[tuple[int, CompiledClaim]]],
     ) -> dict[int, int]:
-        """What is left unread where others speak of the same two: by what is left the releases of the subject."""
+        """What other claims about the same pair leave uncovered: releases of the subject by uncovered releases."""
         beside = bounds.get((reading.when[0][0], reading.claim.component), ())
-        here = [(told, one) for told, one in beside if told & mask]
-        found: dict[int, int] = {}
+        here = [(other_mask, other) for other_mask, other in beside if other_mask & mask]
+        gaps: dict[int, int] = {}
         for bit in bits(mask):
             left = beyond
-            for told, one in here:
-                if told & bit:
+            for other_mask, other in here:
+                if other_mask & bit:
                     # What bounds it wherever it holds leaves nothing open.
-                    left &= 0 if _wherever(one, reading) else ~one.allowed
+                    left &= 0 if _always_binds(other, reading) else ~other.allowed
             if left:
-                found[left] = found.get(left, 0) | bit
-        return found
+                gaps[left] = gaps.get(left, 0) | bit
+        return gaps
 
 
-def _open(selector: Selector, *, minimum: bool) -> bool:
+def _is_open(selector: Selector, *, minimum: bool) -> bool:
     """True if an alternative has no end; with `minimum` one that has a beginning."""
     for clauses in selector:
         operators = {clause.operator for clause in clauses}
@@ -291,7 +287,7 @@ def _open(selector: Selector, *, minimum: bool) -> bool:
     return False
 
 
-def _wherever(bound: CompiledClaim, reading: CompiledClaim) -> bool:
+def _always_binds(bound: CompiledClaim, reading: CompiledClaim) -> bool:
     """True if what bounds holds wherever a reading does, and binds."""
     terms = dict(reading.when[1:])
     return bound.claim.kind != "tested" and all(

@@ -56,7 +56,7 @@ class Target(Value):
 
 
 class InheritanceRule(Value):
-    """A named rule of inheritance: how a row may speak for what it does not name."""
+    """A named rule of inheritance: how a row may cover what it does not name."""
 
     name: str
     evidence: str
@@ -78,7 +78,7 @@ class Channel(Value):
     """A place where variants are published.
 
     `install` is what pip gets beside the requirement, `lines` are the accelerators by line, the oldest line first.
-    `unread` are components that it publishes as well, nobody read in which builds.
+    `unread` are components that it also publishes, in builds that were not read.
     """
 
     name: str
@@ -138,7 +138,7 @@ class TableRow(Value):
 class ReadRequirements(Value):
     """What was read whole: beside components the releases of a table require `others`, packages by their names.
 
-    Of the releases that `unread` admits nobody read everything that they require.
+    The requirements of releases that `unread` admits were not read completely.
     """
 
     table: str
@@ -154,8 +154,8 @@ class Claim(Value):
     `kind` is requires, limits, offers, carries (hard) or tested (soft); for `needs` the selector is a list of
     alternatives. `when` starts with the subject; `exact` it is a release, and none that is finer is meant. `by_device`
     codegen archs limit the devices that run one of them, and not what other code is made for; `by_toolkit` the releases
-    of a toolkit that is inside limit the devices for which one of them makes code by name. `least`: of what
-    the selector does not admit nobody knows, as not everything was read.
+    of a toolkit that is inside limit the devices for which one of them makes code by name. `least`: what the
+    selector does not admit is unknown, as not everything was read.
     """
 
     id: str
@@ -213,29 +213,28 @@ class Matrix:
 
     def copy(self) -> Matrix:
         """The same facts, on which others can be put."""
-        made = Matrix()
-        for name, part in vars(self).items():
-            setattr(made, name, part.copy() if isinstance(part, dict) else part)
-        return made
+        matrix = Matrix()
+        for name, value in vars(self).items():
+            setattr(matrix, name, value.copy() if isinstance(value, dict) else value)
+        return matrix
 
     def code(self) -> dict[str, PackageCode]:
         """The code of each component of which a table lists it."""
-        found: dict[str, PackageCode] = {}
+        by_component: dict[str, PackageCode] = {}
         # By id, so that of two rows about one component the same one counts in whatever order files were read.
         for _, row in sorted((id, row) for id, row in self.rows.items() if row.lists == CODE_LIST):
             cells = dict(row.cells)
-            against = [one.strip() for one in cells.get("against", "").split(";")]
-            found[cells["component"]] = PackageCode(
-                code=cells["kind"], against=tuple(filter(None, against))
-            )
-        return found
+            against = [name.strip() for name in cells.get("against", "").split(";")]
+            code = PackageCode(code=cells["kind"], against=tuple(filter(None, against)))
+            by_component[cells["component"]] = code
+        return by_component
 
-    def put(self, layer: Matrix) -> None:
-        """Put the facts of a later layer on top: what has the same id is replaced with all that it said."""
+    def overlay(self, layer: Matrix) -> None:
+        """Put the facts of a later layer on top; the same id replaces the earlier row and all its facts."""
         self.sources |= layer.sources
         self.channels |= layer.channels
         replaced = {release.id for release in layer.releases.values()}.union(layer.rows)
-        # An id that stands again takes back all that it said below: a row may define releases and make claims.
+        # A repeated id replaces everything it said below: a row may define releases and make claims.
         self.releases = {
             name: release for name, release in self.releases.items() if release.id not in replaced
         }
@@ -250,12 +249,12 @@ class Matrix:
     def offer(self, release: Release, sources: Mapping[str, FactSource]) -> None:
         """Record a release; of the same one from two places the better known stays."""
 
-        def standing(one: Release) -> tuple[int, int, str]:
+        def preference(candidate: Release) -> tuple[int, int, str]:
             # Best evidence first, then the one read later, then the smaller id.
-            read = int(sources[one.source].read.replace("-", ""))
-            return -words.rank(one.evidence), -read, one.id
+            read = int(sources[candidate.source].read.replace("-", ""))
+            return -words.rank(candidate.evidence), -read, candidate.id
 
         name = release.component, release.version
-        held = self.releases.get(name)
-        if held is None or standing(release) < standing(held):
+        known = self.releases.get(name)
+        if known is None or preference(release) < preference(known):
             self.releases[name] = release

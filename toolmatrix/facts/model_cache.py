@@ -84,8 +84,8 @@ def _read(path: str) -> tuple[model.Matrix, str] | None:
         # All values of a field at once: to call a constructor fifty thousand times takes ten times as long.
         values = [*map(object.__new__, repeat(kind, len(keys)))]
         for field in kind._fields:
-            put = getattr(kind, field).__set__
-            deque(map(put, values, columns.get(field, repeat(_NOWHERE))), maxlen=0)
+            set_field = getattr(kind, field).__set__
+            deque(map(set_field, values, columns.get(field, repeat(_NOWHERE))), maxlen=0)
         setattr(matrix, name, dict(zip(keys, values, strict=True)))
     return matrix, digest
 
@@ -95,21 +95,21 @@ def _write(path: str, matrix: model.Matrix, digest: str) -> None:
     for name, kind in _GROUPS.items():
         values = getattr(matrix, name)
         columns = {
-            field: [_plain(getattr(value, field)) for value in values.values()]
+            field: [_marshallable(getattr(value, field)) for value in values.values()]
             for field in kind._fields
             if field != "node"
         }
-        groups[name] = [*map(_plain, values)], columns
+        groups[name] = [*map(_marshallable, values)], columns
     data = marshal.dumps((matrix.date, matrix.aliases, digest, groups))
     store.keep_file(path, hashlib.sha256(data).digest() + data)
 
 
-def _plain(value: Any) -> Any:
+def _marshallable(value: Any) -> Any:
     # `marshal` takes no text that knows its place, and writes once what is one object.
     if isinstance(value, str):
         return sys.intern(str(value))
     if isinstance(value, tuple):
-        return tuple(map(_plain, value))
+        return tuple(map(_marshallable, value))
     if isinstance(value, dict):
-        return {_plain(key): _plain(part) for key, part in value.items()}
+        return {_marshallable(key): _marshallable(entry) for key, entry in value.items()}
     return value

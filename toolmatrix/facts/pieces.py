@@ -35,7 +35,7 @@ RELEASE = ("date", "rank", "yanked")
 
 
 class LocatedStr(str):
-    """A selector that knows where it stands."""
+    """A selector with its position."""
 
     # A text, as claims are compared, written and hashed with it; the compiler finds out what is wrong with it.
 
@@ -44,9 +44,9 @@ class LocatedStr(str):
 
     @classmethod
     def at(cls, node: YamlNode, text: str) -> LocatedStr:
-        made = cls(text)
-        made.node = node
-        return made
+        located = cls(text)
+        located.node = node
+        return located
 
 
 class Provenance(Value):
@@ -99,7 +99,7 @@ def items(fields: Mapping[str, YamlNode], name: str) -> list[YamlNode]:
 
 
 def several(fields: Mapping[str, YamlNode], name: str) -> list[YamlNode]:
-    """The items of a key, of which one may stand alone; none where it is not there."""
+    """The items of a key, whose value may be a list or a single item; none where it is missing."""
     return fields[name].several() if name in fields else []
 
 
@@ -118,12 +118,12 @@ def identity(fields: Mapping[str, YamlNode], default: str = "") -> str:
 
 
 def decides(fields: Mapping[str, YamlNode]) -> bool:
-    """True where a row, cell or statement decides; one that does not says why."""
-    # Without a reason nobody could tell later whether a row was set aside by mistake.
+    """True where a row, cell or statement decides; one that does not needs a reason."""
+    # The reason shows later that the row was not set aside by mistake.
     decisive = flag(fields, "decides", default=True)
     if not decisive and "note" not in fields:
         fields["decides"].fail(
-            "what does not decide needs a reason",
+            "a fact with `decides: false` needs a reason",
             expected="`note:` beside it",
             found="no such key",
         )
@@ -146,7 +146,7 @@ def stands_for(
     fields: Mapping[str, YamlNode], rules: Mapping[str, InheritanceRule]
 ) -> tuple[str, ...]:
     """The rules of the key `stands-for`."""
-    return tuple(known_rule(part, rules) for part in several(fields, "stands-for"))
+    return tuple(known_rule(entry, rules) for entry in several(fields, "stands-for"))
 
 
 def known_rule(node: YamlNode, rules: Mapping[str, InheritanceRule]) -> str:
@@ -193,7 +193,7 @@ def selector(component: Component, node: YamlNode) -> str:
 
 @lru_cache(1 << 14)
 def _check_selector(written: str, names: bool) -> None:
-    # The same few thousand stand in all the cells.
+    # All cells share a few thousand selectors.
     versions.parse(written, names=names)
 
 
@@ -202,8 +202,8 @@ def conditions(node: YamlNode | None, components: Mapping[str, Component]) -> Co
     if node is None:
         return ()
     return tuple(
-        (name, selector(known_component(node.key(name), components), part))
-        for name, part in node.mapping("conditions").items()
+        (name, selector(known_component(node.key(name), components), entry))
+        for name, entry in node.mapping("conditions").items()
     )
 
 
@@ -232,7 +232,7 @@ class Recorder:
         self.below = below
         self.known = below.sources | layer.sources
         self.components = below.components
-        self.places = {name: place for place, name in enumerate(below.components)}
+        self.positions = {name: position for position, name in enumerate(below.components)}
         self.rules = below.rules
         self.variants: list[YamlNode] = []
         """Tables of variants: they are read last, as their rows name releases that other tables define."""
@@ -249,21 +249,21 @@ class Recorder:
         return [release for release in known.values() if release.component == component]
 
     def group(self, fields: Mapping[str, YamlNode]) -> str:
-        """The id of a table or list, which stands once."""
+        """The id of a table or list, which must be unique."""
         name = identity(fields)
         if name in self._groups:
-            _twice(fields["id"], name)
+            _fail_duplicate(fields["id"], name)
         self._groups.add(name)
         return name
 
     def claim(self, claim: Claim) -> None:
         if claim.id in self.layer.claims:
-            _twice(claim.node, claim.id)
+            _fail_duplicate(claim.node, claim.id)
         self.layer.claims[claim.id] = claim
 
     def row(self, node: YamlNode, row: TableRow) -> None:
         if row.id in self.layer.rows:
-            _twice(node, row.id)
+            _fail_duplicate(node, row.id)
         self.layer.rows[row.id] = row
 
     def release(
@@ -326,9 +326,9 @@ def date(node: YamlNode, what: str) -> str:
     return written
 
 
-def _twice(node: YamlNode, name: str) -> None:
+def _fail_duplicate(node: YamlNode, name: str) -> None:
     node.fail(
-        "an id stands twice",
+        "an id is used twice",
         expected="each id once",
         found=f"`{name}`",
         help="give one of the two another `id:`",

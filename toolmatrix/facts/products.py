@@ -1,6 +1,6 @@
 """Devices by the names that people buy them under: `RTX 3090` is compute capability 8.6, `MI300X` is gfx942.
 
-Product lists are facts (rows with a `products` cell): a name that stands in none is not known.
+Product lists are facts (rows with a `products` cell): a name in none of them is unknown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PACKAGED = re.compile(r"\d+g(i?b)?|sxm\d*|pcie\d*|hbm\d\w?|oam|nvl\d*")
 _CAPABILITY = re.compile(r"(?:sm|cc|compute(?: capability)?)?[_ ]?(\d+)\.?(\d)[af]?")
 _GFX = re.compile(r"(gfx[0-9a-f]+)(?::.*)?")
 # What tools print around a name, and lawyers into it.
-_AROUND = re.compile(r"\(UUID:.*|\bMIG\b.*|\((?:TM|R)\)|[™®]", re.IGNORECASE)
+_DECORATION = re.compile(r"\(UUID:.*|\bMIG\b.*|\((?:TM|R)\)|[™®]", re.IGNORECASE)
 
 _NEAR = 3
 # How many names are offered instead of one that is not known, how like it they are, and what a beginning counts.
@@ -39,7 +39,7 @@ _LONGEST = 40
 
 
 class _Name(Value):
-    # `core` are the words that tell products apart, `lines` those of its maker that it says.
+    # `core` are the words that distinguish products, `lines` the words for its maker.
     words: tuple[str, ...]
     core: tuple[str, ...]
     lines: frozenset[str]
@@ -62,19 +62,19 @@ def find(index: Index, name: str) -> list[tuple[str, str]]:
     and packaging need not be said; a brand that is said is that of the product, and of the products of one brand those
     with no more words than were asked for come first.
     """
-    listed = [(one.device, one.name, one.name.lower()) for one in index.products()]
-    vocabulary = {*_BRANDS, *_words(" ".join(text for _, _, text in listed))}
+    products = [(product, product.name.lower()) for product in index.products()]
+    vocabulary = {*_BRANDS, *_words(" ".join(text for _, text in products))}
     wanted = _name(_device_name(name), vocabulary=vocabulary)
     known = [
-        _name(text, device)
-        for device, text, lower in listed
-        if wanted.core and all(word in lower for word in wanted.core)
+        _name(product.name, product.device)
+        for product, text in products
+        if wanted.core and all(word in text for word in wanted.core)
     ]
-    # One that is called so wins: `A100` is a product, and a word in the names of others.
-    found = [one for one in known if one.words == wanted.words] or _best(known, wanted)
+    # The exact name wins: `A100` is a product, and a word in the names of others.
+    exact = [candidate for candidate in known if candidate.words == wanted.words]
     devices: dict[str, str] = {}
-    for one in found:
-        devices.setdefault(one.device, one.text)
+    for match in exact or _best(known, wanted):
+        devices.setdefault(match.device, match.text)
     return sorted(devices.items())
 
 
@@ -85,7 +85,7 @@ def names(index: Index) -> list[str]:
 
 def _device_name(text: str) -> str:
     # `GPU 0: NVIDIA A100 (UUID: ...)` of `nvidia-smi -L`, `Card series: MI300X` of `rocm-smi --showproductname`.
-    return re.split(r":\s+", _AROUND.sub(" ", text))[-1]
+    return re.split(r":\s+", _DECORATION.sub(" ", text))[-1]
 
 
 def _words(text: str) -> list[str]:
@@ -95,7 +95,7 @@ def _words(text: str) -> list[str]:
 def _name(text: str, device: str = "", vocabulary: Collection[str] = ()) -> _Name:
     words = _words(text)
     if vocabulary:
-        words = [part for word in words for part in _cut(word, vocabulary)]
+        words = [piece for word in words for piece in _split_word(word, vocabulary)]
     makers = frozenset(_BRANDS.values())
     return _Name(
         words=tuple(sorted(word for word in words if word not in makers)),
@@ -106,39 +106,41 @@ def _name(text: str, device: str = "", vocabulary: Collection[str] = ()) -> _Nam
     )
 
 
-def _cut(word: str, known: Collection[str]) -> list[str]:
+def _split_word(word: str, known: Collection[str]) -> list[str]:
     # A word that no product has is cut into words that some have: `rtx5090`, `gtx1080ti`; numbers stay whole.
     if word in known or _PACKAGED.fullmatch(word) or len(word) > _LONGEST:
         return [word]
-    ways: list[list[str]] = [[]]
+    splits: list[list[str]] = [[]]
     for end in range(1, len(word) + 1):
-        ways.append([])
+        splits.append([])
         for start in range(end):
             inside = start and word[start - 1].isdigit() and word[start].isdigit()
-            if (ways[start] or not start) and not inside and word[start:end] in known:
-                ways[end] = [*ways[start], word[start:end]]
+            if (splits[start] or not start) and not inside and word[start:end] in known:
+                splits[end] = [*splits[start], word[start:end]]
                 break
-    return ways[-1] or [word]
+    return splits[-1] or [word]
 
 
 def _best(known: list[_Name], wanted: _Name) -> list[_Name]:
     # The products that have every word asked for, and of each brand those that have no more, if there are any.
-    fitting = [(one, left) for one in known if (left := _besides(one, wanted)) is not None]
+    fitting = [
+        (product, left) for product in known if (left := _extra_words(product, wanted)) is not None
+    ]
     # Every number of a product is asked for.
-    whole = [one for one, left in fitting if not _numbered(left)]
+    whole = [product for product, left in fitting if not _numbered(left)]
     # Of a name without a number at least half is said, or it is no name: `Orin` is one, `Blackwell` and `RTX` are none.
     if not _numbered(wanted.core):
-        named = any(len(one.core) <= 2 * len(wanted.core) for one in whole)
-        whole = [one for one, _ in fitting] if named else []
-    found = []
-    for lines in dict.fromkeys(one.lines for one in whole):
-        own = [one for one in whole if one.lines == lines]
-        found += [one for one in own if len(one.core) == len(wanted.core)] or own
-    return found
+        named = any(len(product.core) <= 2 * len(wanted.core) for product in whole)
+        whole = [product for product, _ in fitting] if named else []
+    best = []
+    for lines in dict.fromkeys(product.lines for product in whole):
+        own = [product for product in whole if product.lines == lines]
+        best += [product for product in own if len(product.core) == len(wanted.core)] or own
+    return best
 
 
-def _besides(product: _Name, wanted: _Name) -> list[str] | None:
-    # None where the product lacks a word, or is of another brand than the one that was said.
+def _extra_words(product: _Name, wanted: _Name) -> list[str] | None:
+    # None where the product lacks a word, or is of another brand.
     maker = "amd" if product.device.startswith("gfx") else "nvidia"
     if wanted.lines and maker not in {_BRANDS[line] for line in wanted.lines}:
         return None
@@ -165,14 +167,14 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     if not wanted:
         return []
 
-    def alike(word: str, part: str) -> float:
-        if part.startswith(word):
-            return 1 if part == word else _BEGINS
-        return SequenceMatcher(None, word, part).ratio()
+    def alike(word: str, other: str) -> float:
+        if other.startswith(word):
+            return 1 if other == word else _BEGINS
+        return SequenceMatcher(None, word, other).ratio()
 
     def likeness(product: str) -> float:
-        parts = _name(product).core or (product,)
-        return sum(max(alike(word, part) for part in parts) for word in wanted) / len(wanted)
+        others = _name(product).core or (product,)
+        return sum(max(alike(word, other) for other in others) for word in wanted) / len(wanted)
 
     ranked = sorted((-likeness(product), len(product), product) for product in dict.fromkeys(known))
     return [product for likeness, _, product in ranked[:_NEAR] if -likeness >= _ALIKE]

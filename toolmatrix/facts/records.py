@@ -116,18 +116,18 @@ class BindingGroup(NamedTuple):
         """The components it speaks about."""
         return self.alternatives or (self.component,)
 
-    def binding(self, place: int) -> Binding:
+    def binding(self, index: int) -> Binding:
         """The one at a place."""
         _, kind, conditions, component, alternatives, evidence, masks, alloweds, cites = self
-        columns = masks[place], conditions, component, alloweds[place], alternatives
-        return Binding._make((kind, *columns, evidence, cites[place]))
+        columns = masks[index], conditions, component, alloweds[index], alternatives
+        return Binding._make((kind, *columns, evidence, cites[index]))
 
     def of(self, releases: int) -> list[Binding]:
         """The bindings of a mask of subject releases."""
         _, kind, conditions, component, alternatives, evidence, masks, alloweds, cites = self
-        made = Binding._make
+        make = Binding._make
         return [
-            made((kind, mask, conditions, component, allowed, alternatives, evidence, cite))
+            make((kind, mask, conditions, component, allowed, alternatives, evidence, cite))
             for mask, allowed, cite in zip(masks, alloweds, cites, strict=True)
             if mask & releases
         ]
@@ -136,7 +136,7 @@ class BindingGroup(NamedTuple):
 class RowGroup(NamedTuple):
     """Soft: tested rows about the same components with the same evidence, column by column.
 
-    The first component is the subject. `carried`: an image or a build carries these versions, nobody tested them.
+    The first component is the subject. `carried`: an image or a build carries these versions, without a test.
     """
 
     conditions: Mapping[str, int]
@@ -167,30 +167,30 @@ class Dispute(NamedTuple):
 
 
 PURE, RUN_TIME, UNOPENED_CODE = ("pure", "run-time", "unopened")
-"""Kinds of code in a package: Python alone, what is compiled where it runs, and binaries that nobody read."""
+"""Kinds of code in a package: Python alone, what is compiled where it runs, and binaries that were not read."""
 MINIMUM = "minimum-of-its-time"
 """The rule by which what came after a minimum was written is unread, by its name on the front page."""
 
 
 class CitedClaim(NamedTuple):
-    """A claim behind a binding or row: its record, its evidence there, and the rules by which it speaks."""
+    """A claim behind a binding or row: its record, its evidence there, and the rules that widened it."""
 
     ranges: Sequence[int]
     record: int
     evidence: str
     rules: Sequence[str]
 
-    def covers(self, place: int) -> bool:
-        """True if the claim speaks of the release with this bit; ranges are first, last, first, last, ..."""
-        # The first end that is not below the place: it is a last (the place lies inside), or it is the place itself.
+    def covers(self, position: int) -> bool:
+        """True if the claim covers the release with this bit; ranges are first, last, first, last, ..."""
+        # The first end that is not below the position: a last (the position is inside), or the position itself.
         for before, end in enumerate(self.ranges):
-            if end >= place:
-                return before % 2 == 1 or end == place
+            if end >= position:
+                return before % 2 == 1 or end == position
         return False
 
     @property
     def mask(self) -> int:
-        """The releases that the claim speaks of."""
+        """The releases that the claim covers."""
         inside = 0
         bounds = iter(self.ranges)
         for first, last in zip(bounds, bounds, strict=True):
@@ -198,12 +198,12 @@ class CitedClaim(NamedTuple):
         return inside
 
     def touches(self, mask: int) -> bool:
-        """True if the claim speaks of any release in a mask."""
+        """True if the claim covers any release in a mask."""
         return bool(mask & self.mask)
 
 
 UNREVIEWED = {"harvested", "also-requires"}
-"""The attributes of releases that were harvested for a request, which answers tell."""
+"""The attributes of releases that were harvested for a request, which answers mention."""
 
 
 class ComponentFacts(NamedTuple):
@@ -231,7 +231,7 @@ class ComponentFacts(NamedTuple):
 
     @property
     def bindings(self) -> Iterator[Binding]:
-        """What is hard, one by one; who asks often asks the groups."""
+        """The hard facts, one by one; frequent callers use the groups."""
         return (binding for group in self.binding_groups for binding in group.of(-1))
 
     def about(self, component: str, releases: int) -> Iterator[Binding]:
@@ -334,8 +334,8 @@ class BuildRecord(NamedTuple):
 class SupportRecord(NamedTuple):
     """Until when releases of a component, those in `mask`, are supported; `fact` is the id of the row that says so.
 
-    Of `until` and `ended_by` one is a day or a month, `2028-06`, and the other is empty: it had ended by then, and
-    nobody says when.
+    Of `until` and `ended_by` one is a day or a month, `2028-06`, and the other is empty: it had ended by then, on
+    an unknown day.
     """
 
     fact: str

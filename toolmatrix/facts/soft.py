@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.compiled import CompiledClaim, SoftConstraint, Terms, bits, union
 
-# What a row speaks for: subject, context, terms with their evidence, evidence of the row, may the subject be absent.
-_Said = tuple[str, Terms, tuple[tuple[str, int, str], ...], str, bool]
+# What a row covers: subject, context, terms with their evidence, evidence of the row, may the subject be absent.
+_RowKey = tuple[str, Terms, tuple[tuple[str, int, str], ...], str, bool]
 
 
 def soft_constraints(
@@ -19,15 +19,15 @@ def soft_constraints(
     for reading in soft:
         row = reading.claim.row, reading.when, _row_evidence(reading)
         rows.setdefault(row, []).append(reading)
-    same: dict[_Said, list[tuple[int, tuple[CompiledClaim, ...]]]] = {}
-    for when, evidence, cells in _timely(rows, dates):
+    same: dict[_RowKey, list[tuple[int, tuple[CompiledClaim, ...]]]] = {}
+    for when, evidence, cells in _split_by_day(rows, dates):
         first = min((when[0][0], *(cell.claim.component for cell in cells)), key=order.index)
         terms = tuple(sorted(_term(cell, first) for cell in cells))
-        said = when[0][0], tuple(sorted(when[1:])), terms, evidence, when[0][0] != first
-        same.setdefault(said, []).append((when[0][1], tuple(cells)))
-    for said in sorted(same):
-        subject, context, terms, evidence, optional = said
-        cites = sorted(same[said], key=lambda cite: cite[1][0].claim.id)
+        key = when[0][0], tuple(sorted(when[1:])), terms, evidence, when[0][0] != first
+        same.setdefault(key, []).append((when[0][1], tuple(cells)))
+    for key in sorted(same):
+        subject, context, terms, evidence, optional = key
+        cites = sorted(same[key], key=lambda cite: cite[1][0].claim.id)
         mask = union(mask for mask, _ in cites)
         yield SoftConstraint(
             context=context,
@@ -39,13 +39,13 @@ def soft_constraints(
 
 
 LATER = "released-later"
-"""The rule by which a row speaks for what was released after its subject: nobody can have tested it by then."""
+"""The rule by which a row covers releases after its subject, which it cannot have tested."""
 
 
-def _timely(
+def _split_by_day(
     rows: Mapping[tuple[str, Terms, str], list[CompiledClaim]], dates: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[Terms, str, list[CompiledClaim]]]:
-    # Each row speaks for what was released when it was written, and, by a rule, for what came later.
+    # Each row covers what was released when it was written, and, by a rule, what came later.
     for (_, when, evidence), cells in rows.items():
         subject, whole = when[0]
         # Releases of the subject by which the same versions were out stay together, or each would be a row of its own.
@@ -56,9 +56,9 @@ def _timely(
         for by_then, mask in groups.items():
             mine = ((subject, mask), *when[1:])
             timely = [*zip(cells, by_then, strict=True)]
-            told = [cell.replace(when=mine, allowed=then) for cell, then in timely if then]
-            if told:
-                yield mine, evidence, told
+            released = [cell.replace(when=mine, allowed=then) for cell, then in timely if then]
+            if released:
+                yield mine, evidence, released
             if any(cell.allowed != then for cell, then in timely):
                 later = [
                     cell.replace(

@@ -13,7 +13,7 @@ from toolmatrix.facts.pieces import Recorder
 from toolmatrix.facts.yamlfile import YamlNode
 
 _MAPPINGS = ("requires", "limits", "offers", "tested")
-_SHOWN = (
+_PRINTED = (
     "when",
     "needs",
     *_MAPPINGS,
@@ -24,7 +24,7 @@ _SHOWN = (
     "rule",
     "unreleased",
 )
-_STATEMENT = ("id", "evidence", "source", "where", "note", *_SHOWN)
+_STATEMENT = ("id", "evidence", "source", "where", "note", *_PRINTED)
 _DATA = ("id", "about", "source", "where", "evidence", "columns", "rows", "note", "lists")
 _CODE = ("component", "kind", "against")
 
@@ -45,13 +45,14 @@ def statement(recorder: Recorder, node: YamlNode) -> None:
         fields["when"].fail("a statement needs a subject", expected="`when: {component: selector}`")
     origin = pieces.Provenance.read(fields, recorder.known)
     subject = when[0]
-    shown = [key for key in _SHOWN if key in fields]
     row = TableRow(
         id=name,
         table="statements",
         about=name,
         subject=" ".join(subject),
-        cells=tuple((key, pieces.printed(fields[key], subject[0])) for key in shown),
+        cells=tuple(
+            (key, pieces.printed(fields[key], subject[0])) for key in _PRINTED if key in fields
+        ),
         **origin.as_dict(),
     )
     recorder.row(node, row)
@@ -77,28 +78,29 @@ def statement(recorder: Recorder, node: YamlNode) -> None:
 
 def _claims(recorder: Recorder, fields: Mapping[str, YamlNode], base: Claim) -> Iterator[Claim]:
     for kind in _MAPPINGS:
-        for component, part in pieces.entries(fields, kind).items():
+        for component, node in pieces.entries(fields, kind).items():
             known = pieces.known_component(fields[kind].key(component), recorder.components)
             yield base.replace(
                 id=f"{base.row}#{component}",
                 kind=kind,
                 component=component,
-                selector=pieces.selector(known, part),
-                node=part,
+                selector=pieces.selector(known, node),
+                node=node,
             )
-    for place, part in enumerate(pieces.items(fields, "needs")):
-        parts = part.several()
-        names = tuple(pieces.known_component(one, recorder.components).name for one in parts)
+    for index, node in enumerate(pieces.items(fields, "needs")):
+        names = tuple(
+            pieces.known_component(item, recorder.components).name for item in node.several()
+        )
         if not names:
-            part.fail("a need names no component", expected="a component or a list of them")
+            node.fail("a need names no component", expected="a component or a list of them")
         yield base.replace(
-            id=f"{base.row}#needs.{place + 1}",
+            id=f"{base.row}#needs.{index + 1}",
             kind="needs",
             component=names[0],
             alternatives=names,
-            # Each need stands beside the others, where claims of one topic would be rivals.
-            topic=f"{base.topic}.{place + 1}",
-            node=part,
+            # Needs add up, where claims of one topic would be rivals.
+            topic=f"{base.topic}.{index + 1}",
+            node=node,
         )
 
 
@@ -112,18 +114,18 @@ def data(recorder: Recorder, node: YamlNode) -> None:
     )
     name = recorder.group(fields)
     origin = pieces.Provenance.read(fields, recorder.known)
-    columns = [part.string("a column") for part in fields["columns"].sequence("columns")]
+    columns = [column.string("a column") for column in fields["columns"].sequence("columns")]
     lists = pieces.choice(fields, "lists", (CODE_LIST,))
     if lists and tuple(columns[: len(_CODE)]) != _CODE:
         fields["columns"].fail(
-            "a list of code has other columns",
+            "a list of code has the wrong columns",
             expected=", ".join(_CODE),
             found=", ".join(columns) or "none",
         )
     about = pieces.text(fields, "about", name)
-    for place, row in enumerate(fields["rows"].sequence("rows")):
+    for index, row in enumerate(fields["rows"].sequence("rows")):
         cells = row.sequence("a row")
-        # A shorter row leaves its last cells out; in a longer one nobody can tell what the rest is.
+        # A shorter row leaves its last cells out; the rest of a longer one would have no column.
         if len(cells) > len(columns):
             row.fail(
                 "a row is longer than its columns",
@@ -132,15 +134,15 @@ def data(recorder: Recorder, node: YamlNode) -> None:
             )
         if lists:
             _check_code(recorder, row, cells)
-        shown = zip(columns, cells, strict=False)
+        named_cells = zip(columns, cells, strict=False)
         recorder.row(
             row,
             TableRow(
-                id=f"{name}/{pieces.printed(cells[0]) if lists else place + 1}",
+                id=f"{name}/{pieces.printed(cells[0]) if lists else index + 1}",
                 table=name,
                 about=about,
                 subject=name,
-                cells=tuple((column, pieces.printed(cell)) for column, cell in shown),
+                cells=tuple((column, pieces.printed(cell)) for column, cell in named_cells),
                 lists=lists,
                 **origin.as_dict(),
             ),
@@ -154,8 +156,8 @@ def _check_code(recorder: Recorder, row: YamlNode, cells: Sequence[YamlNode]) ->
     kind = cells[1].choice("a kind of code", CODE)
     # Silence about what binaries are bound to would read as if they were bound to nothing.
     against = cells[2].several() if len(cells) > len(_CODE) - 1 else []
-    for one in against:
-        pieces.known_component(one, recorder.components)
+    for component in against:
+        pieces.known_component(component, recorder.components)
     if (kind == "pure") == bool(against):
         row.fail(
             f"code of the kind `{kind}` "

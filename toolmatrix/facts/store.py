@@ -2,7 +2,7 @@
 
 An index says in its header from which files it was made, and in which state (size and time) they were; one in the cache
 is named by the paths of its matrices and by the state of the modules here, which make it. YAML is parsed only when that
-changed, and an index of another format is made anew. Where the cache cannot be written the index is made in memory.
+changed, and an index of another format is made again. Where the cache cannot be written the index is made in memory.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 # Seconds by which a file of an installed wheel may be younger than its index: installers write in any order.
 _SLACK = 600
-# Indexes in a cache that are with files on top, one for each set that somebody works with, and as many without, which
-# those must not push out: some 34 MB each. As many models, of 12 MB.
-_KEPT = 4
+# Indexes in a cache with files on top, one for each set of files in use, and as many without, which those must not
+# push out: some 34 MB each. As many models, of 12 MB.
+_MAX_INDEXES = 4
 _WITH, _WITHOUT = "index-with-", "index-"
 
 
@@ -71,9 +71,9 @@ def _is_current(index: Index, root: str) -> bool:
     try:
         latest = os.stat(os.path.join(index.path, HEADER)).st_mtime + _SLACK
         for name, (size, time) in files.items():
-            found = os.stat(below + name)
-            if found.st_size != size or (
-                found.st_mtime_ns != time if time else found.st_mtime > latest
+            status = os.stat(below + name)
+            if status.st_size != size or (
+                status.st_mtime_ns != time if time else status.st_mtime > latest
             ):
                 return False
     except OSError:
@@ -91,7 +91,7 @@ def cache_folder(env: Mapping[str, str]) -> str:
 
 
 def _program() -> str:
-    # Times of modules stand for what is in them, which costs no reading.
+    # The times of the modules represent their contents, which saves reading them.
     with os.scandir(os.path.dirname(os.path.abspath(__file__))) as entries:
         code = sorted(entry.path for entry in entries if entry.name.endswith(".py"))
     return "\n".join(f"{name} {state}" for name, state in _states(code).items())
@@ -107,10 +107,10 @@ def _name(paths: Sequence[str]) -> str:
 def _states(names: Iterable[str]) -> States:
     # Nothing where one is missing: then there is no state that an index could be of.
     try:
-        found = {os.path.abspath(name): os.stat(name) for name in names}
+        stats = {os.path.abspath(name): os.stat(name) for name in names}
     except OSError:
         return {}
-    return {name: (state.st_size, state.st_mtime_ns) for name, state in found.items()}
+    return {name: (state.st_size, state.st_mtime_ns) for name, state in stats.items()}
 
 
 def _rebuild(paths: Sequence[str], cached: str) -> Index:
@@ -119,13 +119,13 @@ def _rebuild(paths: Sequence[str], cached: str) -> Index:
     try:
         before = _states(name for path in paths for name in load.files(path))
     except MatrixError:
-        # What is wrong, and where, is for `load` to say, which checks more before it looks at the list.
+        # `load` reports the error and its place, as it checks more before it reads the list.
         before = {}
-    made = build(paths, before, os.path.dirname(cached))
+    files = build(paths, before, os.path.dirname(cached))
     # Files that changed meanwhile make an index of neither state.
     if cached and before and before == _states(before):
-        _keep(cached, made)
-    return Index(cached, in_memory(made))
+        _keep(cached, files)
+    return Index(cached, in_memory(files))
 
 
 def build(paths: Sequence[str], files: States | None = None, cache: str = "") -> dict[str, bytes]:
@@ -165,12 +165,12 @@ def _build_on_top(paths: Sequence[str], files: States, cache: str) -> dict[str, 
 
     matrix = load.load(paths, base=base)
     for front, digest in fronts:
-        below = _compiled(paths, cache, digest)
+        below = _find_compiled(paths, cache, digest)
         only = changes.changed(front, matrix) if below else None
     return writer.write(compile_matrix(matrix, only), files, None if only is None else below)
 
 
-def _compiled(paths: Sequence[str], cache: str, digest: str) -> Index | None:
+def _find_compiled(paths: Sequence[str], cache: str, digest: str) -> Index | None:
     """The index without files on top, if one of that digest is there."""
     for path in (resources.builtin_index(), os.path.join(cache, _name(paths[:1]))):
         index = _read(path) if path else None
@@ -234,7 +234,7 @@ def _remove_superseded(path: str) -> None:
             # After a clock was set back the newest would seem to be the oldest.
             if _kind(entry.name) == kind and entry.path != path
         )
-    for _, superseded in old[: 1 - _KEPT]:
+    for _, superseded in old[: 1 - _MAX_INDEXES]:
         # An index of format 9 and before was one file.
         (rmtree if os.path.isdir(superseded) else os.remove)(superseded)
 

@@ -26,7 +26,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from toolmatrix.facts.model import Component
     from toolmatrix.facts.pieces import Conditions, Provenance, Recorder
     from toolmatrix.facts.yamlfile import YamlNode
 
@@ -42,7 +41,7 @@ _COLUMN = (
 _READ = ("others", "unread")
 _PACKAGE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 UNKNOWN = "unknown"
-"""A cell that says that nobody read it."""
+"""A cell whose value was not read."""
 _CELL = ("is", "when", "evidence", "where", "note", "decides", "unreleased", "source", "at-least")
 ROW = ("id", "source", "where", "evidence", "note", "decides")
 _ENDS = ("until", "ended-by")
@@ -83,13 +82,13 @@ class FactTable(Value):
 
 
 def table(recorder: Recorder, node: YamlNode) -> None:
-    """Read one table into its rows, releases and claims; one of variants is laid aside until all releases are known."""
+    """Read one table into its rows, releases and claims; one of variants is read after all releases are known."""
     defines = node.mapping("a table").get("defines")
     if defines is not None and defines.choice("defines", ("releases", "variants")) == "variants":
         recorder.variants.append(node)
         return
     fields = node.only("a table", TABLE, ("id", "source", "evidence", "key", "columns", "rows"))
-    # A column that is called as a key of every row could not be told from it.
+    # A column must not have the name of a key of every row.
     common = head(recorder, fields, ROW)
     if "requirements-read" in fields:
         component = recorder.components[common.key]
@@ -99,20 +98,20 @@ def table(recorder: Recorder, node: YamlNode) -> None:
         _row(recorder, row, common)
 
 
-def head(recorder: Recorder, fields: Mapping[str, YamlNode], taken: tuple[str, ...]) -> FactTable:
-    """Read a table without its rows; its columns have none of the names that are `taken`."""
+def head(recorder: Recorder, fields: Mapping[str, YamlNode], own: tuple[str, ...]) -> FactTable:
+    """Read a table without its rows; no column has a name of its `own` keys."""
     name = recorder.group(fields)
     key = pieces.known_component(fields["key"], recorder.components).name
     lists = pieces.choice(fields, "lists", LISTS)
     if lists == PRODUCTS and key != "device":
-        fields["lists"].fail("products are those of devices", expected="a table with `key: device`")
+        fields["lists"].fail("only devices have products", expected="a table with `key: device`")
     columns = fields["columns"]
     for column in columns.mapping("columns"):
-        if column in (key, *taken):
+        if column in (key, *own):
             columns.key(column).fail(
-                "a column has a name that is taken",
-                expected=f"another name than {', '.join((key, *taken))}",
-                help="say which component it speaks about with `component:`",
+                "a column has a reserved name",
+                expected=f"another name than {', '.join((key, *own))}",
+                help="name its component with `component:`",
             )
     return FactTable(
         id=name,
@@ -121,10 +120,10 @@ def head(recorder: Recorder, fields: Mapping[str, YamlNode], taken: tuple[str, .
         origin=pieces.Provenance.read(fields, recorder.known),
         columns={
             column: tuple(
-                _column(recorder, columns.key(column), meaning, place)
-                for place, meaning in enumerate(part.several())
+                _column(recorder, columns.key(column), meaning, index)
+                for index, meaning in enumerate(meanings.several())
             )
-            for column, part in columns.mapping("columns").items()
+            for column, meanings in columns.mapping("columns").items()
         },
         context=pieces.conditions(fields.get("context"), recorder.components),
         rules=pieces.stands_for(fields, recorder.rules),
@@ -140,7 +139,7 @@ def _requirements(node: YamlNode, table: str, component: Component) -> ReadRequi
     for other in others:
         if not _PACKAGE.fullmatch(other.string("a package")):
             other.fail(
-                "this is no name of a package",
+                "not the name of a package",
                 expected="its normalized name (PEP 503): a-z, 0-9 and `-`",
             )
     unread = fields.get("unread")
@@ -153,19 +152,19 @@ def _requirements(node: YamlNode, table: str, component: Component) -> ReadRequi
     )
 
 
-def _column(recorder: Recorder, named: YamlNode, node: YamlNode, place: int) -> Column:
-    name = named.string("a column")
+def _column(recorder: Recorder, key: YamlNode, node: YamlNode, index: int) -> Column:
+    name = key.string("a column")
     fields = node.only(f"column `{name}`", _COLUMN, ("as",))
     kind = fields["as"].choice("as", KINDS)
     component = pieces.text(fields, "component", name)
-    # An attribute is kept and shown, and speaks of no component.
+    # An attribute is kept and shown, and is about no component.
     if kind != "attribute":
-        pieces.known_component(fields.get("component", named), recorder.components)
+        pieces.known_component(fields.get("component", key), recorder.components)
     rule = pieces.rule(fields, recorder.rules)
     return Column(
         name=name,
         # A column may mean several things, each a claim: the first has the plain id, which must not change.
-        mark=f"@{rule or kind}" if place else "",
+        mark=f"@{rule or kind}" if index else "",
         kind=kind,
         component=component,
         topic=pieces.text(fields, "topic", name),
@@ -190,33 +189,35 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable) -> None:
     name = pieces.identity(fields, f"{table.id}/{subject}")
     row = PrintedRow(recorder, table, node, fields, name, subject)
     if table.defines:
-        told = row.attributes()
-        recorder.release(component, fields[table.key], name, row.origin, fields, told)
+        attributes = row.attributes()
+        recorder.release(component, fields[table.key], name, row.origin, fields, attributes)
     if table.lists == SUPPORT:
-        _end(node, fields)
+        _check_end(node, fields)
     if table.lists == BREAKS:
-        _break(node, fields, component)
+        _check_break(node, fields, component)
     row.claims((table.key, subject))
 
 
-def _end(node: YamlNode, fields: Mapping[str, YamlNode]) -> None:
+def _check_end(node: YamlNode, fields: Mapping[str, YamlNode]) -> None:
     """Fail unless a row says one of the two: when support ends, or a day by which it had."""
-    told = [fields[name] for name in _ENDS if name in fields]
-    if len(told) != 1:
-        node.fail("a row of ends of support says when", expected=f"one of {', '.join(_ENDS)}")
-    day = told[0].string("a day or a month")
+    ends = [fields[name] for name in _ENDS if name in fields]
+    if len(ends) != 1:
+        node.fail("a row of ends of support needs one date", expected=f"one of {', '.join(_ENDS)}")
+    day = ends[0].string("a day or a month")
     # Many sources name a month alone.
     if not _DAY.fullmatch(day):
-        told[0].fail("this is no day and no month", expected="YYYY-MM-DD or YYYY-MM", found=day)
+        ends[0].fail("not a day or a month", expected="YYYY-MM-DD or YYYY-MM", found=day)
 
 
-def _break(node: YamlNode, fields: Mapping[str, YamlNode], component: Component) -> None:
+def _check_break(node: YamlNode, fields: Mapping[str, YamlNode], component: Component) -> None:
     """Fail unless a row names one release, the day from which makers could know of it, and what it broke."""
     release = fields[component.name]
     try:
         versions.key(release.string("a release"))
     except versions.SelectorError as error:
-        release.fail("a row of breaks names one release", expected="a version", found=str(error))
+        release.fail(
+            "a row of breaks must name one release", expected="a version", found=str(error)
+        )
     for name, expected in (("known", "a day"), ("breaks", "a few words")):
         if name not in fields:
             node.fail(f"a row of breaks has no `{name}`", expected=expected, found="no such key")
@@ -266,15 +267,15 @@ class PrintedRow:
 
     def _cells(self) -> tuple[tuple[str, str], ...]:
         # The order in a file says nothing: the key comes first, then the columns in the order of their components.
-        places, table = self.recorder.places, self.table
+        positions, table = self.recorder.positions, self.table
 
-        def place(name: str) -> tuple[bool, int, str]:
+        def sort_key(name: str) -> tuple[bool, int, str]:
             meanings = table.columns.get(name)
             component = meanings[0].component if meanings else name
-            return name != table.key, places.get(component, len(places)), name
+            return name != table.key, positions.get(component, len(positions)), name
 
-        shown = sorted((name for name in self.fields if name not in ROW), key=place)
-        return tuple((name, pieces.printed(self.fields[name])) for name in shown)
+        names = sorted((name for name in self.fields if name not in ROW), key=sort_key)
+        return tuple((name, pieces.printed(self.fields[name])) for name in names)
 
     def attributes(self) -> dict[str, str]:
         """The attributes that the row gives its subject, by column; they are not claims."""
@@ -298,27 +299,27 @@ class PrintedRow:
                     self.recorder.claim(claim if decides else claim.replace(decides=False))
 
     def _cell(self, node: YamlNode, column: Column, when: Conditions) -> Iterator[Claim]:
-        parts = node.several()
-        # Two that always hold would cut each other down, and which one was meant nobody could tell.
-        unconditional = [part for part in parts if part.fields is None or "when" not in part.fields]
+        alternatives = node.several()
+        # Two unconditional parts would restrict each other, and it would be unclear which one was meant.
+        unconditional = [cell for cell in alternatives if "when" not in (cell.fields or ())]
         if len(unconditional) > 1:
             unconditional[1].fail(
-                "two parts of a cell hold at the same time",
+                "two parts of a cell apply at the same time",
                 expected="`{is: SELECTOR, when: {...}}`",
                 help="alternatives are one selector, separated by spaces",
             )
-        for place, part in enumerate(parts):
-            suffix = f".{place + 1}" if len(parts) > 1 else ""
-            made = self._claim(part, column, when, suffix)
+        for index, alternative in enumerate(alternatives):
+            suffix = f".{index + 1}" if len(alternatives) > 1 else ""
+            claim = self._claim(alternative, column, when, suffix)
             # Code that is compiled where it runs needs a toolkit that knows the device by name.
-            if made.kind == "names":
-                made = made.replace(kind="limits", by_toolkit=True)
-            # What is inside an image or a build binds whoever chooses it, and ranks its parts as a tested row does.
-            if made.kind == "carries":
-                yield made.replace(kind="requires")
-                yield made.replace(id=f"{made.id}+tested", kind="tested", carried=True)
+            if claim.kind == "names":
+                claim = claim.replace(kind="limits", by_toolkit=True)
+            # The contents of an image or a build bind its choice, and rank its parts as a tested row does.
+            if claim.kind == "carries":
+                yield claim.replace(kind="requires")
+                yield claim.replace(id=f"{claim.id}+tested", kind="tested", carried=True)
             else:
-                yield made
+                yield claim
 
     def _claim(self, node: YamlNode, column: Column, when: Conditions, suffix: str) -> Claim:
         components = self.recorder.components
@@ -327,7 +328,7 @@ class PrintedRow:
         narrower = pieces.conditions(fields.get("when"), components)
         selector = pieces.selector(components[column.component], fields["is"])
         if selector == UNKNOWN:
-            # Nobody looked: it refuses as long as nothing better is known, and is then told as what it is.
+            # An unread cell refuses as long as nothing better is known, with the evidence `unknown`.
             selector = pieces.LocatedStr.at(fields["is"], versions.ABSENT)
             origin = origin.replace(evidence=UNKNOWN)
         return Claim(
@@ -341,7 +342,7 @@ class PrintedRow:
             stands_for=self.table.rules,
             decides=pieces.decides(fields),
             by_device=self.table.by_device and column.component == "arch",
-            least=_least(fields, column),
+            least=_read_at_least(fields, column),
             unreleased=column.unreleased or pieces.flag(fields, "unreleased"),
             node=fields["is"],
             **column.as_dict(
@@ -351,11 +352,11 @@ class PrintedRow:
         )
 
 
-def _least(fields: Mapping[str, YamlNode], column: Column) -> bool:
+def _read_at_least(fields: Mapping[str, YamlNode], column: Column) -> bool:
     least = pieces.flag(fields, "at-least")
     if least and column.kind != "limits":
         fields["at-least"].fail(
-            "only what limits can be known in part",
+            "only a limit can be known in part",
             expected="a cell of a column with `as: limits`",
             found=f"`as: {column.kind}`",
         )

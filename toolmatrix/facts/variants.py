@@ -1,7 +1,7 @@
 """Reads channels and tables of variants: what was published of a release, where, for which toolkit and machine.
 
 A row of such a table names releases, a line, a channel and machines. Each release on each machine is one variant, a
-release of the component `NAME-variant`; what the row says besides is said of these. docs/facts.md tells how to add one.
+release of the component `NAME-variant`, about which the row says the rest. docs/facts.md explains how to add one.
 Raises MatrixError with the position of the row or key at fault.
 """
 
@@ -67,8 +67,8 @@ def channel(recorder: Recorder, node: YamlNode) -> None:
     identity = recorder.group(fields)
     origin = pieces.Provenance.read(fields, recorder.known)
     lines: dict[str, str] = {}
-    for accelerator, part in fields["lines"].mapping("lines").items():
-        for item in part.sequence("lines of an accelerator"):
+    for accelerator, entries in fields["lines"].mapping("lines").items():
+        for item in entries.sequence("lines of an accelerator"):
             lines[item.string("a line")] = accelerator
     recorder.layer.channels[identity] = Channel(
         name=identity,
@@ -86,7 +86,7 @@ def channel(recorder: Recorder, node: YamlNode) -> None:
 
 
 class _Variant(Value):
-    # One build: its name among the releases of the variant component, and what tells it from others of its row.
+    # One build: its name among the releases of the variant component, and what distinguishes it in its row.
     name: str
     release: str
     machine: str
@@ -111,7 +111,7 @@ def table(recorder: Recorder, node: YamlNode) -> None:
     fields = node.only("a table", TABLE, required)
     if "requirements-read" in fields:
         fields["requirements-read"].fail(
-            "a table of variants cannot say that requirements were read",
+            "a table of variants cannot have `requirements-read`",
             expected="the key in the table of their releases",
             help="a release has one answer, and builds of it may require different packages",
         )
@@ -119,7 +119,7 @@ def table(recorder: Recorder, node: YamlNode) -> None:
     if not recorder.components[common.key].variants:
         fields["key"].fail(
             f"`{common.key}` has no variants",
-            expected=f"`variants: true` where the component `{common.key}` stands",
+            expected=f"`variants: true` in the definition of `{common.key}`",
             help="a table of variants is about a component that is published in several builds",
         )
     of = recorder.components[common.key]
@@ -127,14 +127,14 @@ def table(recorder: Recorder, node: YamlNode) -> None:
     scale = Scale(of.scheme, sort(of.scheme, released))
     usual = pieces.text(fields, "install", f"{of.name}=={{release}}")
     matched = tuple(
-        pieces.known_component(part, recorder.components).name
-        for part in pieces.several(fields, "matches")
+        pieces.known_component(entry, recorder.components).name
+        for entry in pieces.several(fields, "matches")
     )
     # A build beside another one runs by archs of its own.
     common = common.replace(by_device=common.by_device or bool(matched))
-    for part in fields["rows"].sequence("rows"):
-        builds = _row(recorder, part, common, scale, usual)
-        for claim in _belongs(builds, common, matched):
+    for row in fields["rows"].sequence("rows"):
+        builds = _row(recorder, row, common, scale, usual)
+        for claim in _variant_claims(builds, common, matched):
             recorder.claim(claim)
 
 
@@ -148,7 +148,7 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable, scale: Scale, usu
     releases = scale.mask(scale.parse(subject))
     if not releases:
         fields[table.key].fail(
-            f"a row of `{table.id}` names a version of {table.key} that nobody released",
+            f"a row of `{table.id}` names a version of {table.key} that was never released",
             expected=f"known releases of {table.key}",
         )
     known = recorder.channels
@@ -160,7 +160,7 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable, scale: Scale, usu
         "line",
         channel.lines,
         otherwise="one of " + ", ".join(channel.lines),
-        wrong=f"the channel `{channel.name}` carries no such line",
+        wrong=f"the channel `{channel.name}` has no such line",
         help="correct it, or add the line to the channel with its source",
     )
     machines = fields["machine"].string("machine").split()
@@ -169,7 +169,7 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable, scale: Scale, usu
     def named(releases: str, machines: str) -> str:
         return "/".join([f"{releases}+{line}@{channel.name}", machines, *abi.values()])
 
-    found = tuple(
+    published = tuple(
         _Variant(name=named(release, machine), release=release, machine=machine)
         for release in scale.named(releases)
         for machine in machines
@@ -178,11 +178,11 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable, scale: Scale, usu
     identity = pieces.identity(fields, f"{table.id}/{printed}")
     row = tables.PrintedRow(recorder, table, node, fields, identity, printed)
     decides = pieces.decides(fields)
-    builds = _Builds(row=row, line=line, channel=channel, variants=found, decides=decides)
-    told = row.attributes() | _archs(builds) | abi
-    for release in _releases(builds, pieces.text(fields, "install", usual), told):
+    builds = _Builds(row=row, line=line, channel=channel, variants=published, decides=decides)
+    attributes = row.attributes() | _archs(builds) | abi
+    for release in _releases(builds, pieces.text(fields, "install", usual), attributes):
         recorder.offer(release)
-    row.claims((name(table.key), " ".join(variant.name for variant in found)))
+    row.claims((name(table.key), " ".join(variant.name for variant in published)))
     return builds
 
 
@@ -193,57 +193,55 @@ def _archs(builds: _Builds) -> dict[str, str]:
             fields = node.fields or {"is": node}
             partly = {"at-least": "true"} if pieces.flag(fields, "at-least") else {}
             return {"archs": pieces.printed(fields["is"]), **partly}
-    # People ask first what a build for an accelerator runs on: its row says at least that nobody knows.
+    # The archs of a build for an accelerator matter most: its row must have them, if only as `unknown`.
     if builds.accelerator != "none":
         row.node.fail(
-            f"a row of `{row.table.id}` does not say which codegen archs its build holds",
+            f"a row of `{row.table.id}` does not name the codegen archs of its build",
             expected="a cell of a column about `arch`: their names, or `unknown`",
             found=f"none, for the line {builds.line}",
         )
     return {"archs": ""}
 
 
-def _releases(builds: _Builds, install: str, told: Mapping[str, str]) -> Iterator[Release]:
+def _releases(builds: _Builds, install: str, attributes: Mapping[str, str]) -> Iterator[Release]:
     # The default channel is preferred, then the newest line.
     channel, row = builds.channel, builds.row
-    lines = [line for line, held in channel.lines.items() if held == builds.accelerator]
+    lines = [line for line, runtime in channel.lines.items() if runtime == builds.accelerator]
     rank = _ABOVE_LINES * channel.default + lines.index(builds.line)
     component = name(row.table.key)
     for variant in builds.variants:
         if (component, variant.name) in row.recorder.layer.releases:
             row.node.fail(
-                "a variant stands twice",
+                "a variant is listed twice",
                 expected="each release, line, channel and machine once",
                 found=f"`{variant.name}`",
-                help="join the two rows, or tell the builds apart by `abi:`",
+                help="join the two rows, or distinguish the builds by `abi:`",
             )
-        filled = {"release": variant.release, "line": builds.line, "machine": variant.machine}
+        build = {"release": variant.release, "line": builds.line, "machine": variant.machine}
         own = {
-            "release": variant.release,
-            "line": builds.line,
+            **build,
             "channel": channel.name,
-            "machine": variant.machine,
             "accelerator": builds.accelerator,
-            "install": _filled(install, filled),
+            "install": _fill(install, build),
         }
         yield Release(
             component=component,
             version=variant.name,
             id=row.id,
             rank=rank,
-            attributes={**told, **own},
+            attributes={**attributes, **own},
             node=row.node,
             **row.origin.as_dict("source", "evidence", "where"),
         )
 
 
-def _filled(install: str, values: Mapping[str, str]) -> str:
+def _fill(install: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
         install = install.replace(f"{{{name}}}", value)
     return install
 
 
-def _belongs(builds: _Builds, table: FactTable, matched: tuple[str, ...]) -> Iterator[Claim]:
+def _variant_claims(builds: _Builds, table: FactTable, matched: tuple[str, ...]) -> Iterator[Claim]:
     row = builds.row
 
     # Claims make releases of a component the variants of another: which release, on what machine, beside which builds.
@@ -269,13 +267,13 @@ def _belongs(builds: _Builds, table: FactTable, matched: tuple[str, ...]) -> Ite
         groups: dict[str, list[str]] = {}
         for variant in builds.variants:
             groups.setdefault(getattr(variant, mark), []).append(variant.name)
-        for place, (value, names) in enumerate(groups.items()):
-            suffix = f".{place + 1}" if len(groups) > 1 else ""
-            selector = _alone([value]) if mark == "release" else value
+        for index, (value, names) in enumerate(groups.items()):
+            suffix = f".{index + 1}" if len(groups) > 1 else ""
+            selector = _exactly([value]) if mark == "release" else value
             yield claim(mark + suffix, names, kind, component, selector)
     every = [variant.name for variant in builds.variants]
     yield claim(
-        "accelerator", every, "limits", "accelerator", " ".join(_computing(builds.accelerator))
+        "accelerator", every, "limits", "accelerator", " ".join(_runs_on(builds.accelerator))
     )
     for other in matched:
         # Whatever its release and channel: builds of one line are made with the same toolkit.
@@ -290,8 +288,8 @@ _SAYS = {
 
 
 def silence(recorder: Recorder) -> None:
-    """Record what follows from all rows together: an installed release is one of its builds; of one without builds
-    in the matrix nobody knows what is inside.
+    """Record what follows from all rows together: an installed release is one of its builds; the contents of one
+    without builds in the matrix are unknown.
     """
     holding: dict[str, list[Claim]] = {}
     for _, claim in sorted(recorder.layer.claims.items()):
@@ -301,12 +299,12 @@ def silence(recorder: Recorder) -> None:
         builds = recorder.releases(name(of.name)) if of.variants else []
         if any((build.component, build.version) in recorder.layer.releases for build in builds):
             _record_archs(recorder, holding.get(name(of.name), []), builds)
-            for claim in _needed(recorder, of.name, builds):
+            for claim in _published_claims(recorder, of.name, builds):
                 recorder.claim(claim)
 
 
 def _record_archs(recorder: Recorder, holding: list[Claim], builds: list[Release]) -> None:
-    # What a build holds may be read by another than who listed it.
+    # The contents of a build may come from another source than its list.
     scale = Scale("names", sort("names", {build.version: build.rank for build in builds}))
     by_name = {build.version: build for build in builds}
     for claim in holding:
@@ -314,11 +312,12 @@ def _record_archs(recorder: Recorder, holding: list[Claim], builds: list[Release
             build = by_name[version]
             if build.attributes["archs"] == tables.UNKNOWN != claim.evidence:
                 partly = {"at-least": "true"} if claim.least else {}
-                told = {**build.attributes, "archs": str(claim.selector), **partly}
-                recorder.layer.releases[build.component, version] = build.replace(attributes=told)
+                archs = {"archs": str(claim.selector), **partly}
+                changed = build.replace(attributes={**build.attributes, **archs})
+                recorder.layer.releases[build.component, version] = changed
 
 
-def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Claim]:
+def _published_claims(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Claim]:
     first = min(builds, key=lambda build: build.id)
     identity = f"{of}-variants"
     # As derived as what follows from rows can be, and found where the first of them was read.
@@ -331,15 +330,15 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
         ),
     )
 
-    def claim(mark: str, releases: list[str], machine: str = "", **told: Any) -> Claim:
+    def claim(mark: str, releases: list[str], machine: str = "", **fields: Any) -> Claim:
         narrower = (("machine", machine),) if machine else ()
         common = {"kind": "limits", "selector": "*", "topic": "variant", **origin.as_dict()}
         return Claim(
             id=f"{identity}#{mark}",
             row=identity,
-            when=((of, _alone(releases)), ("from", "wheel"), *narrower),
+            when=((of, _exactly(releases)), ("from", "wheel"), *narrower),
             node=first.node,
-            **(common | told),
+            **(common | fields),
         )
 
     covered = {build.attributes["release"] for build in builds}
@@ -347,7 +346,7 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
     known = [release for release in releases if release in covered]
     unread = [release for release in releases if release not in covered]
     # What a channel that was not read publishes for is no accelerator without builds.
-    read = {one for build in builds for one in _computing(build.attributes["accelerator"])}
+    read = {name for build in builds for name in _runs_on(build.attributes["accelerator"])}
     unseen = {
         accelerator: channel
         for channel in recorder.channels.values()
@@ -355,13 +354,13 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
         for accelerator in channel.lines.values()
         if accelerator not in read
     }
-    seen = (("accelerator", " ".join(sorted(read))),) if unseen else ()
+    condition = (("accelerator", " ".join(sorted(read))),) if unseen else ()
     needs = claim("needs", known, kind="needs", component=name(of), alternatives=(name(of),))
-    yield needs.replace(when=(*needs.when, *seen))
-    published = sorted(_published(builds).items())
-    for place, ((component, selector, machine), releases) in enumerate(published):
+    yield needs.replace(when=(*needs.when, *condition))
+    published = sorted(_releases_by_build(builds).items())
+    for index, ((component, selector, machine), releases) in enumerate(published):
         yield claim(
-            f"{component}.{place + 1}",
+            f"{component}.{index + 1}",
             releases,
             machine,
             component=component,
@@ -376,29 +375,27 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
         yield claim("unread", unread, component="accelerator", selector="none", evidence="unknown")
 
 
-def _published(builds: list[Release]) -> dict[tuple[str, str, str], list[str]]:
+def _releases_by_build(builds: list[Release]) -> dict[tuple[str, str, str], list[str]]:
     # Releases by the machines they have builds for, and for each machine by what those compute on.
     offered: dict[str, dict[str, set[str]]] = {}
     for build in builds:
-        told = build.attributes
-        by_machine = offered.setdefault(told["release"], {})
-        by_machine.setdefault(told["machine"], set()).update(
-            _computing(build.attributes["accelerator"])
-        )
+        machines = offered.setdefault(build.attributes["release"], {})
+        accelerators = machines.setdefault(build.attributes["machine"], set())
+        accelerators.update(_runs_on(build.attributes["accelerator"]))
     same: dict[tuple[str, str, str], list[str]] = {}
-    for release, machines in sorted(offered.items()):
-        same.setdefault(("machine", " ".join(sorted(machines)), ""), []).append(release)
-        for machine, accelerators in sorted(machines.items()):
-            key = "accelerator", " ".join(sorted(accelerators)), machine
+    for release, by_machine in sorted(offered.items()):
+        same.setdefault(("machine", " ".join(sorted(by_machine)), ""), []).append(release)
+        for machine, computing in sorted(by_machine.items()):
+            key = "accelerator", " ".join(sorted(computing)), machine
             same.setdefault(key, []).append(release)
     return same
 
 
-def _computing(accelerator: str) -> tuple[str, ...]:
+def _runs_on(accelerator: str) -> tuple[str, ...]:
     # A build for CUDA also runs without a GPU; what it brings is then not used.
     return (accelerator, "none") if accelerator == "cuda" else (accelerator,)
 
 
-def _alone(releases: list[str]) -> str:
+def _exactly(releases: list[str]) -> str:
     # A plain `2.6.0` would admit finer releases as well, of which the builds are others.
     return " ".join(f"==={release}" for release in releases)

@@ -54,10 +54,10 @@ def key(version: str) -> Key:
         phase = _PHASE.get(word[:-1] if word.endswith((".", "-", "_")) else word, 0)
         read = phase != 0 and len(digits) <= _LONGEST
         count = int(digits or 0) if read else 0
-    parts = release.split(".")
-    if not (read and all(0 < len(part) <= _LONGEST for part in parts)):
+    numbers = release.split(".")
+    if not (read and all(0 < len(number) <= _LONGEST for number in numbers)):
         raise SelectorError(f"`{version}` is not a version")
-    return tuple(map(int, parts)), phase, count
+    return tuple(map(int, numbers)), phase, count
 
 
 def order(version: Key) -> Key:
@@ -89,9 +89,9 @@ Selector = tuple[tuple[Clause, ...], ...]
 def parse(text: str, *, names: bool = False) -> Selector:
     """Read a selector; with `names` its words are names without order. Raises SelectorError."""
     words: list[str] = []
-    for part in text.split("|"):
+    for alternative in text.split("|"):
         start = len(words)
-        for word in part.split():
+        for word in alternative.split():
             # Blanks separate alternatives, but for those around a comma or behind an operator: `>= 11.2, < 12`.
             if len(words) > start and (word[0] == "," or words[-1].endswith((",", *_OPERATORS))):
                 words[-1] += word
@@ -105,18 +105,18 @@ def parse(text: str, *, names: bool = False) -> Selector:
 def _clauses(word: str, names: bool) -> Iterator[Clause]:
     first, dash, last = word.partition("-")
     # Names may have dashes, as `nvidia/cuda:11.2.2-devel` has, and are no ranges.
-    if dash and not names and _plain(first) and _plain(last):
+    if dash and not names and _is_range_end(first) and _is_range_end(last):
         yield Clause(">=", first, key(first))
         yield Clause("upto", last, key(last))
         return
-    for part in word.split(","):
-        operator = next((sign for sign in _OPERATORS if part.startswith(sign)), "")
-        if len(part) == len(operator):
+    for comparison in word.split(","):
+        operator = next((sign for sign in _OPERATORS if comparison.startswith(sign)), "")
+        if len(comparison) == len(operator):
             raise SelectorError(f"`{word}` has an empty part between commas")
-        yield _clause(operator, part[len(operator) :], names)
+        yield _clause(operator, comparison[len(operator) :], names)
 
 
-def _plain(text: str) -> bool:
+def _is_range_end(text: str) -> bool:
     # An end of a range: a digit, then letters, digits and dots.
     return text[:1].isdecimal() and text.replace(".", "").replace("_", "").isalnum()
 
@@ -147,14 +147,14 @@ class Scale:
     Bit 0 of every mask is "absent", bit i is release i-1.
     """
 
-    __slots__ = ("_keys", "_masks", "_parsed", "_places", "_selected", "scheme", "versions")
+    __slots__ = ("_keys", "_masks", "_parsed", "_positions", "_selected", "scheme", "versions")
 
     def __init__(self, scheme: str, versions: Sequence[str], *, known: bool = False) -> None:
         """`known` says that the releases are versions, so that they need not be read before they are compared."""
         self.scheme = scheme
         self.versions = tuple(versions)
         self._keys: list[tuple[Key, Key]] = []
-        self._places = {version: place for place, version in enumerate(self.versions)}
+        self._positions = {version: position for position, version in enumerate(self.versions)}
         self._selected: dict[str, int] = {}
         self._masks: dict[tuple[str, str], int] = {}
         self._parsed: dict[str, Selector] = {}
@@ -174,12 +174,12 @@ class Scale:
 
     def bit(self, version: str) -> int:
         """The mask of one release, 0 if it is unknown."""
-        place = self._places.get(version)
-        return 0 if place is None else 2 << place
+        position = self._positions.get(version)
+        return 0 if position is None else 2 << position
 
     def named(self, mask: int) -> list[str]:
         """The releases in a mask."""
-        return [version for place, version in enumerate(self.versions) if mask >> place + 1 & 1]
+        return [version for index, version in enumerate(self.versions) if mask >> index + 1 & 1]
 
     def exact(self, version: str) -> str:
         """The selector of a release without those that are finer; names have none."""
@@ -219,9 +219,9 @@ class Scale:
         wanted = clause.version or key(clause.text)
         limit = order(wanted)
         mask = 0
-        for place, (version, place_order) in enumerate(self._read()):
-            if admits(clause, wanted, limit, version, place_order):
-                mask |= 2 << place
+        for position, (version, rank) in enumerate(self._read()):
+            if admits(clause, wanted, limit, version, rank):
+                mask |= 2 << position
         return mask
 
     def _read(self) -> list[tuple[Key, Key]]:
@@ -234,80 +234,80 @@ class Scale:
     def _named(self, clause: Clause) -> int:
         mask = self.bit(clause.text)
         if "*" in clause.text:
-            # Names with a star stand in few facts, and `re` takes as long to import as an answer's facts to read.
+            # Few facts have names with a star, and `re` takes as long to import as an answer's facts to read.
             import re
 
             pattern = re.compile(".*".join(map(re.escape, clause.text.split("*"))))
-            for place, name in enumerate(self.versions):
+            for position, name in enumerate(self.versions):
                 if pattern.fullmatch(name):
-                    mask |= 2 << place
+                    mask |= 2 << position
         return self.everything & ~mask if clause.operator == "!=" else mask
 
 
-def _starts(version: Key, prefix: tuple[int, ...]) -> bool:
+def _starts_with(version: Key, prefix: tuple[int, ...]) -> bool:
     # What is not written is zero (PEP 440).
     numbers = version[0]
     return (numbers + (0,) * (len(prefix) - len(numbers)))[: len(prefix)] == prefix
 
 
-def _same(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -> bool:
+def _is_equal(clause: Clause, wanted: Key, limit: Key, version: Key, rank: Key) -> bool:
     """`==`: equal with zero padding, or a finer release of the one named (but no pre-release of it)."""
     if clause.text.endswith(".*"):
-        return _starts(version, wanted[0])
-    if limit == place:
+        return _starts_with(version, wanted[0])
+    if limit == rank:
         return True
     # What is finer than a pre-release would be another pre-release: `2.0rc1` names itself alone.
     finer = len(version[0]) > len(wanted[0]) and wanted[1] == 0
-    return finer and place > limit and _starts(version, wanted[0])
+    return finer and rank > limit and _starts_with(version, wanted[0])
 
 
-def _admits(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -> bool:
-    # The clause is about `wanted`, which sorts as `limit`, and the version sorts as `place`.
+def _admits(clause: Clause, wanted: Key, limit: Key, version: Key, rank: Key) -> bool:
+    # The clause is about `wanted`, which sorts as `limit`, and the version sorts as `rank`.
     operator = clause.operator
     if operator == "===":
-        return place == limit
+        return rank == limit
     if operator == "==":
-        return _same(clause, wanted, limit, version, place)
+        return _is_equal(clause, wanted, limit, version, rank)
     if operator == "!=":
-        return not _same(clause, wanted, limit, version, place)
+        return not _is_equal(clause, wanted, limit, version, rank)
     if operator == "upto":
-        return place <= limit or _same(clause, wanted, limit, version, place)
+        return rank <= limit or _is_equal(clause, wanted, limit, version, rank)
     if operator == "~=":
-        return place >= limit and _starts(version, wanted[0][:-1])
+        return rank >= limit and _starts_with(version, wanted[0][:-1])
     if operator == ">=":
-        return place >= limit
+        return rank >= limit
     if operator == "<=":
-        return place <= limit
+        return rank <= limit
     # `>1.0` does not admit 1.0.post1, nor `<1.0` any 1.0rc1 (PEP 440, exclusive ordered comparison).
-    same_release = place[0] == limit[0]
+    same_release = rank[0] == limit[0]
     if operator == ">":
-        return place > limit and not (same_release and wanted[1] == 0 and version[1] > 0)
-    return place < limit and not (same_release and wanted[1] == 0 and version[1] < 0)
+        return rank > limit and not (same_release and wanted[1] == 0 and version[1] > 0)
+    return rank < limit and not (same_release and wanted[1] == 0 and version[1] < 0)
 
 
-def _series_admits(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -> bool:
-    # A series stands for its point releases: it is admitted if one of them could be.
+def _series_admits(clause: Clause, wanted: Key, limit: Key, version: Key, rank: Key) -> bool:
+    # A series represents its point releases: it is admitted if one of them could be.
     operator = clause.operator
     numbers = version[0]
     inside = wanted[0][: len(numbers)] == numbers
     above = order((wanted[0][: len(numbers)], 0, 0))
     if operator in ("==", "==="):
-        return inside or _starts(version, wanted[0])
+        return inside or _starts_with(version, wanted[0])
     if operator == "!=":
         return not (inside and len(wanted[0]) <= len(numbers)) and not (
-            len(wanted[0]) < len(numbers) and _starts(version, wanted[0])
+            len(wanted[0]) < len(numbers) and _starts_with(version, wanted[0])
         )
     if operator == "~=":
-        return place >= above and _starts(version, wanted[0][:-1][: len(numbers)])
+        return rank >= above and _starts_with(version, wanted[0][:-1][: len(numbers)])
     if operator in ("upto", "<="):
-        return place <= limit or _starts(version, wanted[0])
+        return rank <= limit or _starts_with(version, wanted[0])
     if operator == "<":
-        return place < limit and not _starts(version, wanted[0])
+        return rank < limit and not _starts_with(version, wanted[0])
     if operator == ">=":
-        return place >= above
+        return rank >= above
     if len(wanted[0]) > len(numbers):
-        return place >= above
-    return place > above and not _starts(version, wanted[0])
+        return rank >= above
+    return rank > above and not _starts_with(version, wanted[0])
 
 
 def sort(scheme: str, versions: dict[str, int]) -> list[str]:

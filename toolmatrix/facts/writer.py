@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.versions import Scale
     from toolmatrix.value import NamedTuple, Value
 
-    _Part = TypeVar("_Part")
+    _Fact = TypeVar("_Fact")
     _Record = TypeVar("_Record", bound=NamedTuple)
 
 
@@ -64,8 +64,8 @@ class _Writer:
                 if name and name not in compiled.subjects:
                     self.owners.setdefault(table, {})[name] = None
 
-    def put(self, component: str, record: Any) -> int:
-        # The number of a record says where it lies.
+    def append(self, component: str, record: Any) -> int:
+        # The number of a record has its offset.
         line, start = _dump(record) + b"\n", self.ends[component]
         self.lines[component].append(line)
         self.ends[component] += len(line)
@@ -75,26 +75,26 @@ class _Writer:
         """Put the record of a claim or row, and file its component under its table."""
         table = id.partition("#")[0].partition("/")[0]
         self.owners.setdefault(table, {})[component] = None
-        self.ids[id] = self.put(component, record)
+        self.ids[id] = self.append(component, record)
         return self.ids[id]
 
     def claim(self, claim: Claim) -> int:
         if claim.id in self.ids:
             return self.ids[claim.id]
         subject, releases = claim.when[0]
-        given = {"subject": subject, "releases": releases, "conditions": claim.when[1:]}
-        return self.named(claim.id, subject, [0, *_record(records.ClaimRecord, claim, given)])
+        overrides = {"subject": subject, "releases": releases, "conditions": claim.when[1:]}
+        return self.named(claim.id, subject, [0, *_record(records.ClaimRecord, claim, overrides)])
 
     def release(self, release: Release) -> int:
         name = f"{release.component}=={release.version}"
         if name not in self.ids:
-            given = {
+            overrides = {
                 "kind": "release",
                 "selector": release.version,
                 "attributes": dict(sorted(release.attributes.items())),
             }
-            record = [1, *_record(records.ReleaseRecord, release, given)]
-            self.ids[name] = self.put(release.component, record)
+            record = [1, *_record(records.ReleaseRecord, release, overrides)]
+            self.ids[name] = self.append(release.component, record)
         return self.ids[name]
 
     def row(self, row: TableRow) -> None:
@@ -105,7 +105,7 @@ class _Writer:
             self.named(row.id, component, record)
 
     def cites(self, component: str, cites: Iterable[tuple[int, CompiledClaim]]) -> int:
-        return self.put(
+        return self.append(
             component,
             [
                 _record(
@@ -137,14 +137,11 @@ class _Writer:
                     dates=dates,
                     since_days=since_days,
                     since_masks=since_masks,
-                    yanked=_mask(scale, (one for one in releases if one.yanked)),
+                    yanked=_mask(scale, (release for release in releases if release.yanked)),
                     releases=[self.release(release) for release in releases],
                     packages=_packages(releases) if matrix.components[name].variant_of else {},
                     brings=self.brings(bindings.get(name, ())),
-                    unreviewed=_mask(
-                        scale,
-                        (one for one in releases if records.UNREVIEWED & one.attributes.keys()),
-                    ),
+                    unreviewed=_mask(scale, filter(_is_unreviewed, releases)),
                     complete=complete.get(name, 0),
                     binding_groups=self.binding_groups(name, bindings.get(name, ())),
                     row_groups=self.row_groups(name, soft_constraints.get(name, ())),
@@ -155,7 +152,7 @@ class _Writer:
     def complete(self) -> dict[str, int]:
         """The releases of which the requirements were read whole, by component: those in rows of such tables."""
         matrix = self.compiled.matrix
-        found: dict[str, int] = {}
+        masks: dict[str, int] = {}
         for row in matrix.rows.values():
             read = matrix.requirements.get(row.table)
             if read is not None:
@@ -164,65 +161,66 @@ class _Writer:
                 # `0.9.0` also admits 0.9.0.1, which has a row of its own.
                 mask = scale.bit(named) or scale.select(named)
                 mask &= ~scale.select(read.unread)
-                found[read.component] = found.get(read.component, 0) | mask
-        return found
+                masks[read.component] = masks.get(read.component, 0) | mask
+        return masks
 
     def binding_groups(
         self, component: str, bindings: Sequence[CompiledBinding]
     ) -> list[records.BindingGroup]:
-        # Neighbours alone: the order of bindings is that in which facts are told.
-        found = []
+        # Neighbours alone: the order of bindings is the order in which facts are shown.
+        groups = []
         for head, group in itertools.groupby(bindings, _head):
-            kind, conditions, *told = head
+            kind, conditions, *shared = head
             rows = (
-                (one.when[0][1], one.allowed, self.cites(component, one.cites)) for one in group
+                (binding.when[0][1], binding.allowed, self.cites(component, binding.cites))
+                for binding in group
             )
             masks, *columns = zip(*rows, strict=True)
-            fields = union(masks), kind, dict(conditions), *told, masks, *columns
-            found.append(records.BindingGroup._make(fields))
-        return found
+            fields = union(masks), kind, dict(conditions), *shared, masks, *columns
+            groups.append(records.BindingGroup._make(fields))
+        return groups
 
     def dispute(self, dispute: CompiledDispute) -> records.Dispute:
         claim = dispute.rival.claim
-        given = {
+        overrides = {
             "mask": dispute.mask,
             "conditions": dict(dispute.rival.when[1:]),
             "rival": self.claim(claim),
             "deciding": self.claim(dispute.deciding.claim),
             **claim.as_dict("component", "kind"),
         }
-        return _record(records.Dispute, dispute.rival, given)
+        return _record(records.Dispute, dispute.rival, overrides)
 
     def brings(self, bindings: Sequence[CompiledBinding]) -> int:
         # The variants that bring the runtime of an accelerator, inside or as packages.
         components = self.compiled.matrix.components
-        found = 0
+        bringing = 0
         for binding in bindings:
-            part = components[binding.component]
-            own = components[binding.when[0][0]].variant_of
-            if own and binding.kind == "requires" and part.accelerators and not part.framework:
+            toolkit = components[binding.component]
+            is_build = components[binding.when[0][0]].variant_of and binding.kind == "requires"
+            if is_build and toolkit.accelerators and not toolkit.framework:
                 for mask, reading in binding.cites:
                     # What is needed beside the build has to be there already: the build does not bring it.
-                    found |= 0 if reading.claim.beside else mask
-        return found
+                    bringing |= 0 if reading.claim.beside else mask
+        return bringing
 
     def row_groups(
         self, component: str, soft_constraints: Sequence[SoftConstraint]
     ) -> list[records.RowGroup]:
-        # Column by column, as rows are asked whether one of them speaks of a release before any is made.
+        # Column by column, as readers check all rows for a release before they make one.
         heads: dict[Any, list[tuple[tuple[int, ...], int]]] = {}
         for soft in soft_constraints:
             names, masks, evidences = zip(*soft.terms, strict=True)
-            cells = [(mask, cell) for mask, held in soft.cites for cell in held]
+            cells = [(mask, cell) for mask, claims in soft.cites for cell in claims]
             carried = any(cell.claim.carried for _, cell in cells)
             head = (soft.context, names, evidences, soft.evidence, carried)
             heads.setdefault(head, []).append((masks, self.cites(component, cells)))
-        found = []
-        for (context, *told), rows in heads.items():
+        groups = []
+        for (context, *shared), rows in heads.items():
             masks_of_rows, cites_of_rows = zip(*rows, strict=True)
             columns = [*zip(*masks_of_rows, strict=True)]
-            found.append(records.RowGroup._make([dict(context), *told, columns, cites_of_rows]))
-        return found
+            groups.append(records.RowGroup._make([dict(context), *shared, columns, cites_of_rows]))
+        return groups
 
     def finish(self) -> dict[str, bytes]:
         matrix = self.compiled.matrix
@@ -234,8 +232,8 @@ class _Writer:
             if claim.when[0][0] in self.compiled.subjects:
                 self.claim(claim)
         sources, channels = (
-            {name: _record(kind, part, {}) for name, part in sorted(parts.items())}
-            for kind, parts in (
+            {name: _record(kind, record, {}) for name, record in sorted(entries.items())}
+            for kind, entries in (
                 (records.SourceRecord, matrix.sources),
                 (records.ChannelRecord, matrix.channels),
             )
@@ -256,54 +254,54 @@ class _Writer:
 
     def builds(self) -> dict[str, list[records.BuildRecord]]:
         """The images that were built, by component and release: the rows of tables that list builds."""
-        found: dict[str, list[records.BuildRecord]] = {}
+        by_release: dict[str, list[records.BuildRecord]] = {}
         for _, row in sorted(self.compiled.matrix.rows.items()):
             cells = dict(row.cells)
             component, _, release = row.subject.partition(" ")
             if row.lists == BUILDS:
                 name = f"{component}=={release.lstrip('=')}"
-                found.setdefault(name, []).append(records.BuildRecord(row.id, cells))
-        return found
+                by_release.setdefault(name, []).append(records.BuildRecord(row.id, cells))
+        return by_release
 
     def support(self) -> dict[str, list[records.SupportRecord]]:
         """The ends of support, by component: the rows of tables that list them, what was read later first."""
         matrix = self.compiled.matrix
-        found: dict[str, list[records.SupportRecord]] = {}
+        by_component: dict[str, list[records.SupportRecord]] = {}
         rows = (row for _, row in sorted(matrix.rows.items()) if row.lists == SUPPORT)
         for row in sorted(rows, key=lambda row: matrix.sources[row.source].read, reverse=True):
             component, _, selector = row.subject.partition(" ")
             cells = dict(row.cells)
             mask = self.compiled.scales[component].select(selector)
-            told = [cells.get(name, "") for name in ("until", "ended-by", "branch")]
-            record = records.SupportRecord._make([row.id, mask, *told, row.evidence])
-            found.setdefault(component, []).append(record)
-        return found
+            columns = [cells.get(name, "") for name in ("until", "ended-by", "branch")]
+            record = records.SupportRecord._make([row.id, mask, *columns, row.evidence])
+            by_component.setdefault(component, []).append(record)
+        return by_component
 
     def products(self) -> list[records.Product]:
         """Every name that a device is sold under: the cells `products` of tables that list products."""
-        found: dict[records.Product, None] = {}
+        named: dict[records.Product, None] = {}
         for _, row in sorted(self.compiled.matrix.rows.items()):
             cells = dict(row.cells)
             if row.lists == PRODUCTS:
                 names = (name.strip() for name in cells.get("products", "").split(";"))
-                found |= dict.fromkeys(
+                named |= dict.fromkeys(
                     records.Product(cells["device"], name, cells.get("board-machine", ""))
                     for name in names
                     if name
                 )
-        return list(found)
+        return list(named)
 
     def packages(self) -> dict[str, str]:
         # By package the component of which it installs variants, where it is not called as that or another is.
         matrix = self.compiled.matrix
-        found: dict[str, str] = {}
+        by_package: dict[str, str] = {}
         for (component, _), release in sorted(matrix.releases.items()):
             of = matrix.components[component].variant_of
             package = _package(release).partition("[")[0] if of else ""
             # `torch` is a component, and needs no entry to be known; `onnxruntime-gpu` is none.
             if package and package not in matrix.components:
-                found[package] = of
-        return found
+                by_package[package] = of
+        return by_package
 
     def code(self) -> dict[str, dict[str, Any]]:
         """The code of each component without what is usual, as its other fields are written."""
@@ -323,21 +321,21 @@ class _Writer:
             "components": {
                 name: {
                     key: value
-                    for key, value in part.as_dict().items()
-                    if value != part._defaults.get(key)
+                    for key, value in component.as_dict().items()
+                    if value != component._defaults.get(key)
                 }
                 | code.get(name, {})
-                for name, part in matrix.components.items()
+                for name, component in matrix.components.items()
             },
             # Most components have most of these: written once, they are put back where the header is read.
             "usual": {**Component._defaults, **PackageCode._defaults},
             "targets": {
                 name: {
-                    "context": dict(sorted(part.context.items())),
-                    "accelerator": part.accelerator,
-                    "policies": dict(sorted(part.policies.items())),
+                    "context": dict(sorted(target.context.items())),
+                    "accelerator": target.accelerator,
+                    "policies": dict(sorted(target.policies.items())),
                 }
-                for name, part in matrix.targets.items()
+                for name, target in matrix.targets.items()
             },
             "aliases": dict(sorted(matrix.aliases.items())),
             "packages": self.packages(),
@@ -348,9 +346,9 @@ class _Writer:
         }
 
 
-def _record(kind: type[_Record], value: Value, given: Mapping[str, Any]) -> _Record:
-    """A record of the fields that a value has under the same names, but for those that are given."""
-    return kind._make([given[key] if key in given else getattr(value, key) for key in kind._fields])
+def _record(kind: type[_Record], value: Value, extra: Mapping[str, Any]) -> _Record:
+    """A record of the fields that a value has under the same names, but for `extra` ones."""
+    return kind._make([extra[key] if key in extra else getattr(value, key) for key in kind._fields])
 
 
 def _head(binding: CompiledBinding) -> tuple[Any, ...]:
@@ -360,8 +358,12 @@ def _head(binding: CompiledBinding) -> tuple[Any, ...]:
 
 def _package(variant: Release) -> str:
     # With its extras: `jax[cuda12]` installs other builds than `jax`.
-    # One that stands at an address of its own is told as `flash-attn@https://...`.
+    # A requirement with an address of its own is written as `flash-attn@https://...`.
     return variant.attributes["install"].partition("@")[0].partition("=")[0]
+
+
+def _is_unreviewed(release: Release) -> bool:
+    return bool(records.UNREVIEWED & release.attributes.keys())
 
 
 def _mask(scale: Scale, releases: Iterable[Release]) -> int:
@@ -369,11 +371,11 @@ def _mask(scale: Scale, releases: Iterable[Release]) -> int:
 
 
 def _packages(variants: Sequence[Release]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for place, variant in enumerate(variants):
+    masks: dict[str, int] = {}
+    for index, variant in enumerate(variants):
         package = _package(variant)
-        found[package] = found.get(package, 0) | 2 << place
-    return found
+        masks[package] = masks.get(package, 0) | 2 << index
+    return masks
 
 
 def _since(scale: Scale, dates: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -388,31 +390,31 @@ def _since(scale: Scale, dates: Sequence[str]) -> tuple[list[str], list[int]]:
             first[name] = min(day, first.get(name, day))
     began = sorted(set(first.values()))
     out = [
-        sum(2 << place for place, name in enumerate(series) if first.get(name, "~") <= day)
+        sum(2 << index for index, name in enumerate(series) if first.get(name, "~") <= day)
         for day in began
     ]
     return began, out
 
 
-def _by(parts: Sequence[_Part], subject: Callable[[_Part], str]) -> dict[str, list[_Part]]:
-    found: dict[str, list[_Part]] = {}
-    for part in parts:
-        found.setdefault(subject(part), []).append(part)
-    return found
+def _by(facts: Sequence[_Fact], subject: Callable[[_Fact], str]) -> dict[str, list[_Fact]]:
+    groups: dict[str, list[_Fact]] = {}
+    for fact in facts:
+        groups.setdefault(subject(fact), []).append(fact)
+    return groups
 
 
 def _ranges(mask: int) -> list[int]:
     # The set bits as first, last, first, last, ...: short where a mask of hundreds of releases would be long.
-    found: list[int] = []
-    place = 0
+    ranges: list[int] = []
+    position = 0
     while mask:
         skipped = (mask & -mask).bit_length() - 1
         mask >>= skipped
         length = (~mask & mask + 1).bit_length() - 1
-        found += [place + skipped, place + skipped + length - 1]
-        place += skipped + length
+        ranges += [position + skipped, position + skipped + length - 1]
+        position += skipped + length
         mask >>= length
-    return found
+    return ranges
 
 
 # Records hold no records, and need not be watched for going round.

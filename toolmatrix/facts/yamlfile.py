@@ -23,11 +23,11 @@ DEPTH_LIMIT = 32
 """Levels of nesting; the built-in files use eight."""
 
 # Letters of a wrong value that an error shows.
-_SHOWN = 80
+_LONGEST_VALUE = 80
 
 # The loader in C is ten times as fast, and not part of every build of PyYAML.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# What it says from PyYAML 6.0.4 on of a thousand levels, of which it may have told none by then.
+# Its message, from PyYAML 6.0.4 on, for a thousand levels; it may have emitted no event by then.
 _TOO_DEEP = "exceeded maximum nesting depth"
 # What every file of ours has.
 _OURS = re.compile(rb"\bschema[\"']?[ \t]*:\s*[\"']?toolmatrix\.")
@@ -36,7 +36,7 @@ _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
 class NodeKind(Value):
-    """The name of a kind of file, the error that tells what is wrong in one, and the page that describes its shape.
+    """The name of a kind of file, its class of errors, and the page that describes its layout.
 
     Where it does not `quote`, the error has none of the words of the file.
     """
@@ -62,7 +62,7 @@ class NodeKind(Value):
 MATRIX = NodeKind(
     noun="the matrix file",
     error=MatrixError,
-    help="`toolmatrix rule TM903` tells the shapes of matrix files and where their schemas lie",
+    help="`toolmatrix rule TM903` shows the layout of matrix files and the paths of their schemas",
     missing="check the path given by --matrix, `matrix:` or `files:`",
 )
 
@@ -88,9 +88,9 @@ class YamlNode:
 
     def key(self, name: str) -> YamlNode:
         """A key of this mapping, as text with its own place."""
-        found = YamlNode(self.file, self.keys[name].line, self.keys[name].column, self.of)
-        found.text = name
-        return found
+        node = YamlNode(self.file, self.keys[name].line, self.keys[name].column, self.of)
+        node.text = name
+        return node
 
     @property
     def kind(self) -> str:
@@ -113,7 +113,7 @@ class YamlNode:
         return self.items
 
     def several(self) -> list[YamlNode]:
-        """The items of a list, or the one value that stands alone."""
+        """The items of a list, or a single value as a list."""
         return [self] if self.items is None else self.items
 
     def string(self, what: str) -> str:
@@ -153,88 +153,87 @@ class YamlNode:
 def _one_line(text: str) -> str:
     # A value may hold what moves the cursor or breaks the line of a terminal.
     plain = text if text.isprintable() else ascii(text)[1:-1]
-    return plain if len(plain) <= _SHOWN else plain[:_SHOWN] + "..."
+    return plain if len(plain) <= _LONGEST_VALUE else plain[:_LONGEST_VALUE] + "..."
 
 
-def read(path: str, shown: str = "", of: NodeKind = MATRIX) -> YamlNode:
+def read(path: str, label: str = "", of: NodeKind = MATRIX) -> YamlNode:
     """Parse one file into nodes. Raises the error of its kind with the position of whatever is wrong."""
-    shown = shown or path
+    label = label or path
     try:
         with opened(path) as stream:
-            # A pipe tells no size: reading is bounded, and the size of a file serves the message alone.
+            # A pipe has no size: reading is bounded, and the size of a file serves the message alone.
             data = stream.read(SIZE_LIMIT + 1)
             size = max(os.fstat(stream.fileno()).st_size, len(data))
         if size > SIZE_LIMIT:
             of.fail(
                 f"{of.noun} is too large",
-                Position(shown),
+                Position(label),
                 expected=f"at most {SIZE_LIMIT >> 20} MiB",
                 found=f"{size >> 20} MiB",
                 help="split it, and list the parts under `files:`",
             )
     except OSError as error:
-        found = error.strerror or "an error"
-        of.fail(f"{of.noun} cannot be read", Position(shown), "a readable file", found, of.missing)
-    # Whoever asks may name a file that he may not read himself, such as an assistant: what is no file of ours is not
-    # shown to him.
-    return parse(data, shown, of if _OURS.search(data) else of.replace(quotes=False))
+        reason = error.strerror or "an error"
+        of.fail(f"{of.noun} cannot be read", Position(label), "a readable file", reason, of.missing)
+    # The caller, such as an assistant, may name a file that it must not read: no foreign file is quoted.
+    return parse(data, label, of if _OURS.search(data) else of.replace(quotes=False))
 
 
-def parse(data: bytes, shown: str, of: NodeKind = MATRIX) -> YamlNode:
+def parse(data: bytes, label: str, of: NodeKind = MATRIX) -> YamlNode:
     """Parse bytes. Raises the error of the kind."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         of.fail(
             f"{of.noun} is not UTF-8",
-            _end(shown, data[: error.start].decode("utf-8")),
+            _end_position(label, data[: error.start].decode("utf-8")),
             expected="UTF-8 text",
             found=f"byte 0x{data[error.start]:02x}",
             help="save the file as UTF-8",
         )
     try:
-        root = _built(text, shown, of)
+        root = _build_tree(text, label, of)
     except yaml.reader.ReaderError as error:
-        place = yaml.reader.Reader.NON_PRINTABLE.search(text)
+        match = yaml.reader.Reader.NON_PRINTABLE.search(text)
         of.fail(
-            f"{of.noun} holds a control character",
-            _end(shown, text[: place.start()]) if place else Position(shown),
+            f"{of.noun} contains a control character",
+            _end_position(label, text[: match.start()]) if match else Position(label),
             expected="printable text",
-            found=f"U+{ord(place[0]):04X}" if place else of.quote(str(error)),
+            found=f"U+{ord(match[0]):04X}" if match else of.quote(str(error)),
             help="remove it",
         )
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         of.fail(
             f"{of.noun} is not YAML",
-            Position(shown, mark.line + 1, mark.column + 1) if mark else Position(shown),
+            Position(label, mark.line + 1, mark.column + 1) if mark else Position(label),
             found=str(getattr(error, "problem", None) or "") if of.quotes else "",
         )
     if root is None:
-        of.fail(f"{of.noun} is empty", Position(shown, 1, 1), "`schema: ...`")
+        of.fail(f"{of.noun} is empty", Position(label, 1, 1), "`schema: ...`")
     return root
 
 
-def _built(text: str, shown: str, of: NodeKind) -> YamlNode | None:
+def _build_tree(text: str, label: str, of: NodeKind) -> YamlNode | None:
     try:
-        return _Builder(shown, of).build(text, _Loader)
+        return _Builder(label, of).build(text, _Loader)
     except yaml.YAMLError as error:
         if getattr(error, "problem", "") != _TOO_DEEP:
             raise
-    # The loader in Python tells every level on its way there.
-    return _Builder(shown, of).build(text, yaml.SafeLoader)
+    # The loader in Python emits an event for every level.
+    return _Builder(label, of).build(text, yaml.SafeLoader)
 
 
-def _end(shown: str, before: str) -> Position:
+def _end_position(label: str, before: str) -> Position:
     line = before.count("\n") + 1
-    return Position(shown, line, len(before) - (before.rfind("\n") + 1) + 1)
+    return Position(label, line, len(before) - (before.rfind("\n") + 1) + 1)
 
 
 class _Builder:
     # With a stack of its own: PyYAML's composer recurses in C, so a file of opening brackets would end the process.
 
-    def __init__(self, shown: str, of: NodeKind) -> None:
-        self.shown = shown
+    def __init__(self, label: str, of: NodeKind) -> None:
+        self.label = label
         self.of = of
         self.root: YamlNode | None = None
         self.open: list[YamlNode] = []
@@ -264,14 +263,14 @@ class _Builder:
             self.value(event)
         elif isinstance(event, yaml.DocumentStartEvent) and self.root is not None:
             self.node(event).fail(
-                "one file holds one document", expected="one document", found="`---`"
+                "a file must contain one document", expected="one document", found="`---`"
             )
 
     def node(self, event: yaml.Event) -> YamlNode:
         # Marks count from 0, people from 1.
         mark = event.start_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        return YamlNode(self.shown, line, column, self.of)
+        return YamlNode(self.label, line, column, self.of)
 
     def value(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
         node = self.node(event)
@@ -284,7 +283,7 @@ class _Builder:
             )
         if isinstance(event, yaml.ScalarEvent):
             node.text = event.value
-        self.place(node)
+        self.attach(node)
         if isinstance(event, yaml.ScalarEvent):
             return
         if isinstance(event, yaml.SequenceStartEvent):
@@ -300,7 +299,7 @@ class _Builder:
                 found="more",
             )
 
-    def place(self, node: YamlNode) -> None:
+    def attach(self, node: YamlNode) -> None:
         if not self.open:
             self.root = node
             return
@@ -317,6 +316,6 @@ class _Builder:
         if node.text is None:
             node.fail("a key must be text", expected="text", found="a list or mapping")
         if node.text in fields:
-            node.fail("a key stands twice", expected="each key once", help="keep one of the two")
+            node.fail("a key is used twice", expected="each key once", help="keep one of the two")
         parent.keys[node.text] = node.where
         self.key[-1] = node.text

@@ -40,7 +40,7 @@ def names() -> tuple[str, ...]:
 def recipe(name: str, index: Index) -> model.Recipe:
     """The recipe of that name, of the component that it builds, or in that file."""
     path = name if is_path(name) else _built_in(_called(name, index))
-    return parse(yamlfile.read(path, shown=path, of=RECIPE_FILE), index)
+    return parse(yamlfile.read(path, label=path, of=RECIPE_FILE), index)
 
 
 def is_path(name: str) -> bool:
