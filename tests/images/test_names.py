@@ -49,11 +49,11 @@ def test_what_is_no_name_reaches_no_program(name: str) -> None:
 
 def test_none_and_several_are_refused() -> None:
     budget = Budget("x:a")
-    assert names.one_of("a", {"`x:1/a`": 1, "`x:2/a`": 1}, "", budget) == 1
+    assert names.only_image("a", {"`x:1/a`": 1, "`x:2/a`": 1}, "", budget) == 1
     with pytest.raises(SubjectError) as caught:
-        names.one_of("a", {"`x:1/a`": 1, "`x:2/a`": 2}, "", budget)
+        names.only_image("a", {"`x:1/a`": 1, "`x:2/a`": 2}, "", budget)
     assert caught.value.what == "the name stands for several images"
     assert caught.value.expected == "`x:1/a` or `x:2/a`"
     with pytest.raises(SubjectError) as caught:
-        names.one_of("a", {}, names.near("x", "a", ["b", "aa"]), budget)
+        names.only_image("a", {}, names.near("x", "a", ["b", "aa"]), budget)
     assert (caught.value.what, caught.value.expected) == ("there is no such image", "`x:aa`")

@@ -102,7 +102,7 @@ class TestNames:
         with (tmp_path / "saved.tar").open("rb") as stream:
             assert saved[0] == local.read_archive(stream, "", alone)[0]
         # What came to nothing counts for nothing.
-        for used in ("entries", "held"):
+        for used in ("entries", "in_memory"):
             assert getattr(reader.budget, used) == getattr(alone.budget, used)
 
     def test_what_fails_in_both_ways_is_one_error(self, tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ def _digest() -> str:
 
 
 def test_too_large_files_are_left_out_with_a_store_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_HELD", 2000)
+    monkeypatch.setattr(limits, "MOST_IN_MEMORY", 2000)
     held = Held()
     whole = images.tar(images.saved(images.image({**ZOO, "var/lib/dpkg/status": STATUS * 40})))
     cold = told(whole, stored(held), "pipe")

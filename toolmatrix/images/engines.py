@@ -44,7 +44,7 @@ _INDEXED = (1, 44)
 """The API of Docker 25, from which on a saved image has an index, whose digest is nowhere else."""
 _CONTAINERD = "/run/containerd/containerd.sock"
 # Of the columns REF, TYPE and DIGEST of `ctr images ls`.
-_LISTED = re.compile(r"^(\S+) +\S+ +(sha256:\S+)", re.MULTILINE)
+_IMAGE_LINE = re.compile(r"^(\S+) +\S+ +(sha256:\S+)", re.MULTILINE)
 # Of the plugin's exports, as `ctr plugins ls --detailed` lists them.
 _ROOT = re.compile(r"^\s+root\s+(/.*?)\s*$", re.MULTILINE)
 _DISCARDED = (
@@ -110,20 +110,20 @@ def read(image: EngineImage, platform: str, reader: LayerReader) -> tuple[ImageM
             if not image.engine.save:
                 raise
     if known is None:
-        known = _saved(image, platform, reader)
+        known = _read_saved(image, platform, reader)
         reader.keep_image(key, known[0])
     return known
 
 
 def run(
-    engine: Engine, subject: str, *words: str, seconds: float = _PATIENCE
+    engine: Engine, subject: str, *arguments: str, seconds: float = _PATIENCE
 ) -> CompletedProcess[str]:
     """Run the engine's program; raises ToolMissing where that cannot be done, or takes longer."""
     import subprocess
 
     try:
         return subprocess.run(  # noqa: S603 - a program from PATH, no shell, names that were checked
-            [engine.program, *words],
+            [engine.program, *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
@@ -153,19 +153,19 @@ def _not_run(engine: Engine, subject: str, error: OSError) -> ToolMissing:
     )
 
 
-def output(engine: Engine, subject: str, *words: str, seconds: float = _PATIENCE) -> str:
+def output(engine: Engine, subject: str, *arguments: str, seconds: float = _PATIENCE) -> str:
     """What the engine's program prints; raises ToolMissing where it fails."""
-    ended = run(engine, subject, *words, seconds=seconds)
-    if ended.returncode:
-        raise failure(engine, subject, ended.stderr)
-    return ended.stdout
+    completed = run(engine, subject, *arguments, seconds=seconds)
+    if completed.returncode:
+        raise failure(engine, subject, completed.stderr)
+    return completed.stdout
 
 
 def failure(engine: Engine, subject: str, text: str) -> ToolMissing:
     """The error for what the engine's program says as it fails."""
     # Docker's client ends with where its help is.
-    lines = [one for one in text.splitlines() if one.strip() and not one.startswith(_HINTS)]
-    kind = next(one for one in engine.failures if re.search(one.pattern, text))
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(_HINTS)]
+    kind = next(candidate for candidate in engine.failures if re.search(candidate.pattern, text))
     return ToolMissing(
         kind.what,
         where=Position(subject),
@@ -174,7 +174,9 @@ def failure(engine: Engine, subject: str, text: str) -> ToolMissing:
     )
 
 
-def _saved(image: EngineImage, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+def _read_saved(
+    image: EngineImage, platform: str, reader: LayerReader
+) -> tuple[ImageMetadata, Tree]:
     import subprocess
 
     with TemporaryFile() as errors:
@@ -190,12 +192,12 @@ def _saved(image: EngineImage, platform: str, reader: LayerReader) -> tuple[Imag
             raise _not_run(image.engine, image.subject, error) from None
         with child:
             try:
-                return local.read_archive(_Saved(child, errors, image), platform, reader)
+                return local.read_archive(_SaveStream(child, errors, image), platform, reader)
             finally:
                 child.kill()
 
 
-class _Saved:
+class _SaveStream:
     def __init__(self, child: Popen[bytes], errors: IO[bytes], image: EngineImage) -> None:
         self._child = child
         self._errors = errors
@@ -218,11 +220,11 @@ class _Saved:
 
 
 def _docker(name: str, budget: Budget) -> EngineImage:
-    ended = run(DOCKER, budget.subject, "image", "inspect", name, seconds=_ANSWER)
+    completed = run(DOCKER, budget.subject, "image", "inspect", name, seconds=_ANSWER)
     # Names that the pattern lets through may still be none to the engine.
-    if "invalid reference" in ended.stderr:
-        raise budget.refusal("this is no name of an image", "", ended.stderr.strip())
-    if "no such image" in ended.stderr.lower():
+    if "invalid reference" in completed.stderr:
+        raise budget.refusal("this is no name of an image", "", completed.stderr.strip())
+    if "no such image" in completed.stderr.lower():
         format = "--format={{.Repository}}:{{.Tag}}"
         tags = output(DOCKER, budget.subject, "images", format, seconds=_ANSWER).split()
         raise budget.refusal(
@@ -231,9 +233,9 @@ def _docker(name: str, budget: Budget) -> EngineImage:
             f"`{name}`",
             "pull or build it; `docker images` lists those that are there",
         )
-    if ended.returncode:
-        raise failure(DOCKER, budget.subject, ended.stderr)
-    (description,) = json.loads(ended.stdout)
+    if completed.returncode:
+        raise failure(DOCKER, budget.subject, completed.stderr)
+    (description,) = json.loads(completed.stdout)
     id = description["Id"]
     return EngineImage(DOCKER, budget.subject, id, id, description)
 
@@ -257,21 +259,21 @@ def _docker_in_place(
 def _podman(name: str, budget: Budget) -> EngineImage:
     by_id: dict[str, EngineImage] = {}
     by_name: dict[str, EngineImage] = {}
-    words = ("images", "--all", "--no-trunc", "--format=json")
-    for one in json.loads(output(PODMAN, budget.subject, *words, seconds=_ANSWER)):
+    arguments = ("images", "--all", "--no-trunc", "--format=json")
+    for entry in json.loads(output(PODMAN, budget.subject, *arguments, seconds=_ANSWER)):
         # One configuration may be that of several manifests.
-        identity = f"podman {one['Id']} {one['Digest']}"
-        by_id[one["Id"]] = image = EngineImage(PODMAN, budget.subject, one["Id"], identity, {})
+        identity = f"podman {entry['Id']} {entry['Digest']}"
+        by_id[entry["Id"]] = image = EngineImage(PODMAN, budget.subject, entry["Id"], identity, {})
         # What was pulled by its tag is asked for by its digest as well.
-        for reference in (*(one.get("Names") or ()), *(one.get("RepoDigests") or ())):
+        for reference in (*(entry.get("Names") or ()), *(entry.get("RepoDigests") or ())):
             by_name.setdefault(reference, image)
     matches = names.find(name, by_name)
     start = name.removeprefix("sha256:")
     # Every id begins with nothing.
     if not matches and start:
         matches = {id: image for id, image in by_id.items() if id.startswith(start)}
-    worded = {f"`podman:{one}`": image for one, image in matches.items()}
-    return names.one_of(name, worded, names.near("podman", name, by_name), budget)
+    candidates = {f"`podman:{reference}`": image for reference, image in matches.items()}
+    return names.only_image(name, candidates, names.near("podman", name, by_name), budget)
 
 
 def _podman_in_place(
@@ -288,18 +290,18 @@ def _containerd(name: str, budget: Budget) -> EngineImage:
     by_name: dict[str, dict[str, str]] = {}
     for space in spaces:
         images = _ctr(budget.subject, "--namespace", space, "images", "ls")
-        for reference, digest in _LISTED.findall(images):
+        for reference, digest in _IMAGE_LINE.findall(images):
             by_name.setdefault(reference, {})[space] = digest
     # One image has one digest, in whatever namespaces.
     matches = {
         f"`containerd:{reference}` with CONTAINERD_NAMESPACE={space}": digest
-        for reference, within in names.find(name, by_name).items()
-        for space, digest in within.items()
+        for reference, digests in names.find(name, by_name).items()
+        for space, digest in digests.items()
     }
     if not matches and name.startswith("sha256:"):
         digest_hex(name, budget)
         matches = {name: name}
-    id = names.one_of(name, matches, names.near("containerd", name, by_name), budget)
+    id = names.only_image(name, matches, names.near("containerd", name, by_name), budget)
     return EngineImage(CONTAINERD, budget.subject, id, id, {})
 
 
@@ -312,9 +314,9 @@ def _containerd_in_place(
 def _read_content(
     digest: str, platform: str, reader: LayerReader, address: str = ""
 ) -> tuple[ImageMetadata, Tree]:
-    asked = ("plugins", "ls", "--detailed", "id==content")
+    query = ("plugins", "ls", "--detailed", "id==content")
     subject = reader.budget.subject
-    root = _ROOT.search(_ctr(subject, *asked, address=address))
+    root = _ROOT.search(_ctr(subject, *query, address=address))
     if root is None:
         raise ToolMissing(
             "containerd does not say where it keeps its content", where=Position(subject)
@@ -322,12 +324,12 @@ def _read_content(
     return local.read_blobs(root[1], digest, platform, reader, _DISCARDED)
 
 
-def _ctr(subject: str, *words: str, address: str = "") -> str:
+def _ctr(subject: str, *arguments: str, address: str = "") -> str:
     address = address or os.environ.get("CONTAINERD_ADDRESS") or _CONTAINERD
     try:
         # The program takes ten seconds, and knows no reason.
-        with closing(socket.socket(socket.AF_UNIX)) as line:
-            line.connect(address.removeprefix("unix://"))
+        with closing(socket.socket(socket.AF_UNIX)) as connection:
+            connection.connect(address.removeprefix("unix://"))
     except OSError as error:
         raise ToolMissing(
             "containerd does not answer",
@@ -336,7 +338,7 @@ def _ctr(subject: str, *words: str, address: str = "") -> str:
             help="start it, or name another with CONTAINERD_ADDRESS; users who may speak to it are root alone by "
             "default",
         ) from None
-    return output(CONTAINERD, subject, "--address", address, *words, seconds=_ANSWER)
+    return output(CONTAINERD, subject, "--address", address, *arguments, seconds=_ANSWER)
 
 
 DOCKER = Engine(
@@ -431,12 +433,12 @@ class _SignalCaught(BaseException):
 def _signals() -> Iterator[list[int]]:
     caught: list[int] = []
     handlers: dict[int, Any] = {}
-    for one in _SIGNALS:
+    for signum in _SIGNALS:
         # nohup ignores SIGHUP, and whoever started us so wants it to stay that way.
-        if signal.getsignal(one) != signal.SIG_IGN:
+        if signal.getsignal(signum) != signal.SIG_IGN:
             # Python lets only its main thread set handlers; another one leaves them as they are.
             with suppress(ValueError):
-                handlers[one] = signal.signal(one, lambda number, _: caught.append(number))
+                handlers[signum] = signal.signal(signum, lambda number, _: caught.append(number))
     try:
         yield caught
     finally:
@@ -471,7 +473,7 @@ class Containers(Value):
     def run(self, programs: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
         """Of each program, which is given by its arguments, the output, or the reason why that does not count."""
         # All are started before the first is waited for, so they share one deadline instead of adding theirs up.
-        started = [self._start(*one) for one in programs]
+        started = [self._start(*program) for program in programs]
         ids = [id for id, _ in started if id]
         answers = iter(self._answers(ids) if ids else ())
         return [next(answers) if id else ("", reason) for id, reason in started]
@@ -480,18 +482,18 @@ class Containers(Value):
     def _start(self, name: str, *arguments: str) -> tuple[str, str]:
         self._obey()
         engine, subject, id = self.image.engine, self.image.subject, self.image.id
-        words = (*engine.run, *self._options(), f"--entrypoint={name}", id, *arguments)
-        ended = run(engine, subject, *words)
-        if not ended.returncode:
-            return ended.stdout.strip(), ""
-        refused = _REFUSED.search(ended.stderr)
-        if refused is None:
-            raise failure(engine, subject, ended.stderr)
-        return "", _refusal(refused[1])
+        command = (*engine.run, *self._options(), f"--entrypoint={name}", id, *arguments)
+        completed = run(engine, subject, *command)
+        if not completed.returncode:
+            return completed.stdout.strip(), ""
+        refusal = _REFUSED.search(completed.stderr)
+        if refusal is None:
+            raise failure(engine, subject, completed.stderr)
+        return "", _refusal(refusal[1])
 
     def _options(self) -> list[str]:
         config = self.image.description.get("Config") or {}
-        variables = dict(one.partition("=")[::2] for one in config.get("Env") or ())
+        variables = dict(variable.partition("=")[::2] for variable in config.get("Env") or ())
         # The engine would make a volume on its disk for each that the image declares.
         folders = dict.fromkeys(config.get("Volumes") or {}, "ro,size=4k")
         folders["/tmp"] = f"size={self.bounds.scratch},mode=1777"  # noqa: S108 - of the container, and empty
@@ -525,9 +527,9 @@ class Containers(Value):
 
     def _answers(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         self._wait(ids)
-        words = ("inspect", "--type=container", "--format={{json .State}}", *ids)
-        states = [json.loads(line) for line in _output(self.image, *words).splitlines()]
-        answers = [self._answer(*one) for one in zip(ids, states, strict=True)]
+        command = ("inspect", "--type=container", "--format={{json .State}}", *ids)
+        states = [json.loads(line) for line in _output(self.image, *command).splitlines()]
+        answers = [self._answer(id, state) for id, state in zip(ids, states, strict=True)]
         # Those that ended take nothing any more, and are removed at the end all at once.
         running = [id for id, state in zip(ids, states, strict=True) if state["Running"]]
         if running:
@@ -623,5 +625,5 @@ def _remove(image: EngineImage, owner: str) -> None:
             _output(image, "rm", "--force", "--volumes", *ids)
 
 
-def _output(image: EngineImage, *words: str) -> str:
-    return output(image.engine, image.subject, *words)
+def _output(image: EngineImage, *arguments: str) -> str:
+    return output(image.engine, image.subject, *arguments)

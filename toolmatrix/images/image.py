@@ -92,7 +92,7 @@ class Manifest(Value):
     layers: tuple[Descriptor, ...]
 
 
-class Listed(Value):
+class IndexEntry(Value):
     """One image of an index: its platform, if the index tells it, and its manifest, where it had to be read to tell."""
 
     blob: Descriptor
@@ -102,10 +102,10 @@ class Listed(Value):
 
 def digest_hex(digest: object, budget: Budget) -> str:
     """The hexadecimal part of a digest; raises SubjectError for what is none."""
-    found = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
-    if found is None:
+    match = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
+    if match is None:
         raise budget.refusal("a digest is not readable", "`sha256:` and 64 digits", f"{digest!r}")
-    return found[1]
+    return match[1]
 
 
 def read_document(stream: Readable, budget: Budget, *, digest: str = "") -> Any:
@@ -133,36 +133,38 @@ def parse(data: bytes, budget: Budget) -> Any:
         ) from None
 
 
-def images_of_index(index: object, fetch: Fetch, budget: Budget) -> list[Listed]:
+def images_of_index(index: object, fetch: Fetch, budget: Budget) -> list[IndexEntry]:
     """The images of an index, nested ones too; attestations and other artifacts are none.
 
     `fetch` gives the document of a blob; a manifest whose platform the index tells is not asked for, as an index may
     name images that were not copied with it. Raises SubjectError for entries that are not what they should be.
     """
-    found: dict[str, Listed] = {}
-    todo = [(Listed(blob=Descriptor(digest="")), 0)]
+    by_digest: dict[str, IndexEntry] = {}
+    todo = [(IndexEntry(blob=Descriptor(digest="")), 0)]
     for _ in range(_MOST_MANIFESTS):
         if not todo:
-            return list(found.values())
+            return list(by_digest.values())
         entry, depth = todo.pop()
         if entry.platform and entry.blob.media in _MANIFESTS:
-            found.setdefault(entry.blob.digest, entry)
+            by_digest.setdefault(entry.blob.digest, entry)
             continue
         document = fetch(entry.blob) if depth else index
         if kind(document, budget) == "manifest":
-            made = manifest(document, budget)
-            if made is not None:
-                found.setdefault(entry.blob.digest, entry.replace(manifest=made))
+            image_manifest = manifest(document, budget)
+            if image_manifest is not None:
+                by_digest.setdefault(entry.blob.digest, entry.replace(manifest=image_manifest))
             continue
         if depth > _DEEPEST_INDEX:
             raise budget.refusal(
                 "the index is nested too deeply", f"at most {_DEEPEST_INDEX} levels", "more"
             )
         # The stack is emptied from its end, so that images come in the order of the index.
-        for one in reversed(_list(document, "manifests", budget)):
-            if _is_image(one):
-                platform = platform_of(one.get("platform")) or entry.platform
-                todo.append((Listed(blob=descriptor(one, budget), platform=platform), depth + 1))
+        for child in reversed(_list(document, "manifests", budget)):
+            if _is_image(child):
+                platform = platform_of(child.get("platform")) or entry.platform
+                todo.append(
+                    (IndexEntry(blob=descriptor(child, budget), platform=platform), depth + 1)
+                )
     raise budget.refusal("the index is too long", f"at most {_MOST_MANIFESTS} entries", "more")
 
 
@@ -197,8 +199,8 @@ def _is_image(entry: object) -> bool:
         return False
     # BuildKit lists its attestations beside the images, as manifests for the platform unknown/unknown.
     notes = entry.get("annotations") or {}
-    about = isinstance(notes, dict) and _REFERENCE_TYPE in notes
-    return not about and platform_of(entry.get("platform")) != "unknown/unknown"
+    is_attestation = isinstance(notes, dict) and _REFERENCE_TYPE in notes
+    return not is_attestation and platform_of(entry.get("platform")) != "unknown/unknown"
 
 
 def manifest(document: object, budget: Budget) -> Manifest | None:
@@ -211,7 +213,7 @@ def manifest(document: object, budget: Budget) -> Manifest | None:
     if config.get("mediaType", _CONFIGS[0]) not in _CONFIGS:
         return None
     layers = [descriptor(entry, budget) for entry in _list(document, "layers", budget)]
-    odd = next((one.media for one in layers if not _LAYERS.fullmatch(one.media)), None)
+    odd = next((layer.media for layer in layers if not _LAYERS.fullmatch(layer.media)), None)
     if odd is not None:
         raise budget.refusal(
             "a media type is not known", "a layer: tar, plain or gzip or zstd", f"{odd!r}"
@@ -221,8 +223,8 @@ def manifest(document: object, budget: Budget) -> Manifest | None:
 
 def descriptor(entry: object, budget: Budget) -> Descriptor:
     """The descriptor of a blob; raises SubjectError for what is none."""
-    held = entry if isinstance(entry, dict) else {}
-    digest, size, media = (held.get(key) for key in ("digest", "size", "mediaType"))
+    fields = entry if isinstance(entry, dict) else {}
+    digest, size, media = (fields.get(key) for key in ("digest", "size", "mediaType"))
     digest_hex(digest, budget)
     # JSON's true is an int to isinstance.
     if type(size) is not int or size < 0:
@@ -231,17 +233,17 @@ def descriptor(entry: object, budget: Budget) -> Descriptor:
 
 
 def _list(document: Any, key: str, budget: Budget) -> list[Any]:
-    found = document.get(key)
-    if not isinstance(found, list):
-        raise budget.refusal(f"`{key}` is missing", "a list", f"{found!r}"[:80])
-    return found
+    entries = document.get(key)
+    if not isinstance(entries, list):
+        raise budget.refusal(f"`{key}` is missing", "a list", f"{entries!r}"[:80])
+    return entries
 
 
-def platform_of(held: object) -> str:
+def platform_of(platform: object) -> str:
     """A platform as a word such as `linux/arm64/v8`, out of the object of an index or configuration; else empty."""
-    if not isinstance(held, dict):
+    if not isinstance(platform, dict):
         return ""
-    parts = [held.get(key) for key in ("os", "architecture", "variant")]
+    parts = [platform.get(key) for key in ("os", "architecture", "variant")]
     return "/".join(part for part in parts if isinstance(part, str) and part)
 
 
@@ -255,41 +257,41 @@ def by_digests(
     """
     budget = reader.budget
 
-    def fetch(asked: Descriptor) -> Any:
-        with closing(blob(asked)) as stream:
-            sized = Sized(stream, asked.size, budget)
-            return read_document(sized, budget, digest=asked.digest)
+    def fetch(descriptor: Descriptor) -> Any:
+        with closing(blob(descriptor)) as stream:
+            sized = Sized(stream, descriptor.size, budget)
+            return read_document(sized, budget, digest=descriptor.digest)
 
-    def known(asked: Descriptor) -> Layer | None:
+    def known(descriptor: Descriptor) -> Layer | None:
         if by_name:
-            return reader.known(asked.digest, asked.size)
-        with closing(blob(asked)) as stream:
-            there = section(stream)
+            return reader.known(descriptor.digest, descriptor.size)
+        with closing(blob(descriptor)) as stream:
+            stored = section(stream)
             # Of another size it is read, and refused.
-            if there is None or there.left != asked.size:
+            if stored is None or stored.left != descriptor.size:
                 return None
-            return reader.known(asked.digest, asked.size, lambda: there)
+            return reader.known(descriptor.digest, descriptor.size, lambda: stored)
 
-    given_up = Event()
+    cancelled = Event()
 
-    def layer(asked: Descriptor, _: str) -> Layer:
-        found = known(asked)
-        if found is None:
-            with closing(blob(asked)) as stream:
-                sized = Sized(stream, asked.size, budget)
-                found = reader.read(Hashed(GivenUp(sized, given_up)))
-            check_digest(asked.digest, found.digest, budget)
-        return found
+    def layer(descriptor: Descriptor, _: str) -> Layer:
+        reading = known(descriptor)
+        if reading is None:
+            with closing(blob(descriptor)) as stream:
+                sized = Sized(stream, descriptor.size, budget)
+                reading = reader.read(Hashed(Cancellable(sized, cancelled)))
+            check_digest(descriptor.digest, reading.digest, budget)
+        return reading
 
-    found = images_of_index(index, fetch, budget)
+    entries = images_of_index(index, fetch, budget)
     each = side_by_side if by_name else map
     try:
-        return put_together(found, fetch, layer, platform or default(found), budget, each)
+        return assemble(entries, fetch, layer, platform or default_platform(entries), budget, each)
     finally:
-        given_up.set()
+        cancelled.set()
 
 
-class GivenUp:
+class Cancellable:
     """A stream that breaks off when an event says that nobody wants the rest."""
 
     __slots__ = ("_event", "_stream")
@@ -322,13 +324,13 @@ def side_by_side(call: Callable[..., Layer], *arguments: Sequence[object]) -> It
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def default(found: Sequence[Listed]) -> str:
+def default_platform(entries: Sequence[IndexEntry]) -> str:
     """The platform of this machine where an index lists several images, and no one asks for another platform."""
-    return this_platform() if len(found) > 1 else ""
+    return this_platform() if len(entries) > 1 else ""
 
 
-def put_together(
-    found: Sequence[Listed],
+def assemble(
+    entries: Sequence[IndexEntry],
     fetch: Fetch,
     layer: Callable[[Descriptor, str], Layer],
     platform: str,
@@ -341,21 +343,25 @@ def put_together(
     are asked for from the bottom up, one after the other unless `each` calls it otherwise. Raises SubjectError where no
     single image is of the platform, or its layers are not those that its configuration names.
     """
-    chosen = _chosen(found, fetch, platform, budget)
-    made = chosen.manifest or manifest(fetch(chosen.blob), budget)
-    if made is None:
+    chosen = _chosen(entries, fetch, platform, budget)
+    image_manifest = chosen.manifest or manifest(fetch(chosen.blob), budget)
+    if image_manifest is None:
         raise budget.refusal("there is no image in it", "a manifest of an image", "an artifact")
-    config = fetch(made.config)
+    config = fetch(image_manifest.config)
     diff_ids = _diff_ids(config, budget)
-    if len(diff_ids) != len(made.layers):
+    if len(diff_ids) != len(image_manifest.layers):
         raise budget.refusal(
-            "layers are missing or too many", f"{len(diff_ids)} layers", f"{len(made.layers)}"
+            "layers are missing or too many",
+            f"{len(diff_ids)} layers",
+            f"{len(image_manifest.layers)}",
         )
     tree = Tree()
-    for diff_id, one in zip(diff_ids, each(layer, made.layers, diff_ids), strict=True):
+    for diff_id, reading in zip(
+        diff_ids, each(layer, image_manifest.layers, diff_ids), strict=True
+    ):
         # Before the layer is applied, so that nothing is made of what was replaced.
-        check_digest(diff_id, one.diff_id, budget)
-        tree.apply(one, budget)
+        check_digest(diff_id, reading.diff_id, budget)
+        tree.apply(reading, budget)
     # Builders may leave the history out, or squash layers and keep it: then nobody knows what belongs to what.
     steps = instructions(config, with_layer=True)
     image = ImageMetadata(
@@ -374,34 +380,37 @@ def _diff_ids(config: object, budget: Budget) -> list[str]:
     if not isinstance(config, dict):
         raise budget.refusal("the configuration is damaged", "an object", type(config).__name__)
     root = config.get("rootfs")
-    found = root.get("diff_ids") if isinstance(root, dict) else None
-    if not isinstance(found, list) or len(found) > MOST_LAYERS:
+    diff_ids = root.get("diff_ids") if isinstance(root, dict) else None
+    if not isinstance(diff_ids, list) or len(diff_ids) > MOST_LAYERS:
         raise budget.refusal(
             "the configuration names no layers",
             f"`rootfs.diff_ids`, at most {MOST_LAYERS}",
-            f"{found!r}"[:80],
+            f"{diff_ids!r}"[:80],
         )
-    return list(map(str, found))
+    return list(map(str, diff_ids))
 
 
-def _chosen(found: Sequence[Listed], fetch: Fetch, wanted: str, budget: Budget) -> Listed:
+def _chosen(entries: Sequence[IndexEntry], fetch: Fetch, wanted: str, budget: Budget) -> IndexEntry:
     # An image that the index gives no platform has that of its configuration.
-    named = [
-        (one.platform or (platform_of(fetch(one.manifest.config)) if one.manifest else ""), one)
-        for one in found
+    by_platform = [
+        (
+            entry.platform or (platform_of(fetch(entry.manifest.config)) if entry.manifest else ""),
+            entry,
+        )
+        for entry in entries
     ]
-    fitting = [one for platform, one in named if not wanted or _fits(platform, wanted)]
+    fitting = [entry for platform, entry in by_platform if not wanted or _fits(platform, wanted)]
     if len(fitting) == 1:
         return fitting[0]
-    held = ", ".join(sorted({platform or "unknown" for platform, _ in named})) or "none"
-    if not found:
+    platforms = ", ".join(sorted({platform or "unknown" for platform, _ in by_platform})) or "none"
+    if not entries:
         raise budget.refusal("there is no image in it", "a manifest of an image", "none")
     if not fitting:
-        raise budget.refusal("there is no image for this platform", f"`{wanted}`", held)
+        raise budget.refusal("there is no image for this platform", f"`{wanted}`", platforms)
     raise budget.refusal(
         "there are several images in it",
         "one image, or one for each platform",
-        f"{len(fitting)}: {held}",
+        f"{len(fitting)}: {platforms}",
         "choose with `--platform`, or save one image alone",
     )
 
@@ -410,16 +419,18 @@ def _fits(platform: str, wanted: str) -> bool:
     # Who asks for no variant takes any.
     mine, theirs = platform.split("/"), wanted.split("/")
     if mine[1:2] == theirs[1:2] == ["arm64"]:  # v8 is what arm64 means
-        mine, theirs = ([one for one in words if one != "v8"] for words in (mine, theirs))
+        mine, theirs = ([field for field in fields if field != "v8"] for fields in (mine, theirs))
     return mine[: len(theirs)] == theirs
 
 
 def instructions(config: Document, *, with_layer: bool) -> list[str]:
     """The instructions in the history of a configuration: those that made a layer, or those such as ARG and ENV."""
     steps = config.get("history")
-    listed = [one for one in steps if isinstance(one, dict)] if isinstance(steps, list) else []
+    entries = (
+        [entry for entry in steps if isinstance(entry, dict)] if isinstance(steps, list) else []
+    )
     return [
-        str(one.get("created_by", ""))
-        for one in listed
-        if bool(one.get("empty_layer")) is not with_layer
+        str(entry.get("created_by", ""))
+        for entry in entries
+        if bool(entry.get("empty_layer")) is not with_layer
     ]

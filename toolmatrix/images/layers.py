@@ -53,18 +53,18 @@ LEFT_OUT = "left out"
 
 
 class Entry:
-    """A file, directory or link. `held` is what was kept of a file's contents: bytes, or what a reader made of them."""
+    """A file, directory or link. `content` is what is kept of a file: its bytes, or what a reader made of them."""
 
-    __slots__ = ("held", "kind", "layer", "link", "mode", "size")
+    __slots__ = ("content", "kind", "layer", "link", "mode", "size")
 
     def __init__(
-        self, kind: str, *, size: int = 0, mode: int = 0, link: str = "", held: object = None
+        self, kind: str, *, size: int = 0, mode: int = 0, link: str = "", content: object = None
     ) -> None:
         self.kind = kind
         self.size = size
         self.mode = mode
         self.link = link
-        self.held = held
+        self.content = content
         self.layer = ""
 
     @property
@@ -129,7 +129,7 @@ def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
         count=budget.entries,
         packed=packed.count,
         size=budget.unpacked,
-        held=budget.held,
+        held=budget.in_memory,
     )
 
 
@@ -146,13 +146,13 @@ def inner_path(name: str, budget: Budget) -> str:
     return "/".join(parts)
 
 
-def check_digest(expected: str, found: str, budget: Budget) -> None:
+def check_digest(expected: str, actual: str, budget: Budget) -> None:
     """Raise SubjectError where content is not what its name promises."""
-    if expected != found:
+    if expected != actual:
         raise budget.refusal(
             "content has another digest than its name says",
             expected,
-            found,
+            actual,
             "it was damaged or replaced on the way: save or pull the image again",
         )
 
@@ -175,8 +175,8 @@ def _entry(path: str, member: Member, budget: Budget, look: Look) -> Entry | Non
     # Devices and pipes hold nothing to read.
     if member.contents is None:
         return None
-    held = look(path, member.size, member.contents)
-    return Entry(FILE, size=member.size, mode=member.mode, held=held)
+    content = look(path, member.size, member.contents)
+    return Entry(FILE, size=member.size, mode=member.mode, content=content)
 
 
 def _finish(file: streams.Forward, packed: Hashed, budget: Budget) -> None:
@@ -272,8 +272,8 @@ class Beside(Section):
 
     __slots__ = ("_closed", "_error", "_state", "_stream", "_thread")
 
-    def __init__(self, held: Section, stream: Readable) -> None:
-        super().__init__(held.number, held.place, held.left)
+    def __init__(self, section: Section, stream: Readable) -> None:
+        super().__init__(section.fd, section.position, section.left)
         self._state = self._now()
         self._stream = stream
         self._error: BaseException | None = None
@@ -293,8 +293,8 @@ class Beside(Section):
         return data
 
     def _now(self) -> tuple[int, ...]:
-        held = os.fstat(self.number)
-        return held.st_size, held.st_mtime_ns, held.st_ctime_ns
+        status = os.fstat(self.fd)
+        return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def _run(self) -> None:
         try:
@@ -311,8 +311,8 @@ class Beside(Section):
 
 def read_ahead(stream: Unpacked) -> Ahead | Beside:
     """A stream that a thread hashes, and unpacks where it is packed, beside what is made of it."""
-    held = stream.section
-    return Ahead(stream) if held is None or held.left <= BLOCK else Beside(held, stream)
+    section = stream.section
+    return Ahead(stream) if section is None or section.left <= BLOCK else Beside(section, stream)
 
 
 # Links that Linux follows in one path, see path_resolution(7).
@@ -357,7 +357,7 @@ class Tree:
             self._latest = None
             for path, entry in layer.entries:
                 entry.layer = layer.diff_id
-                self._put(path, entry)
+                self._insert(path, entry)
         except LinkError as error:
             raise budget.refusal(
                 "a file lies below a link that goes in circles",
@@ -365,7 +365,7 @@ class Tree:
                 f"`{error}`",
             ) from None
 
-    def _put(self, path: str, entry: Entry) -> None:
+    def _insert(self, path: str, entry: Entry) -> None:
         # tar writes the first name of a file with its contents, all later ones as links; a target may lie in a lower
         # layer.
         if entry.kind == HARD_LINK:
@@ -379,13 +379,13 @@ class Tree:
         below = self._latest[1]
         if not name:
             return
-        held = below.get(name)
+        existing = below.get(name)
         # A directory over a directory replaces its mode and owner, and not what lies below it.
-        if held is not None and entry.kind == held.entry.kind == DIRECTORY:
-            held.entry = entry
+        if existing is not None and entry.kind == existing.entry.kind == DIRECTORY:
+            existing.entry = entry
         else:
             below[name] = TreeNode(entry)
-            if held is not None:
+            if existing is not None:
                 # What leads there may lead elsewhere now.
                 self._latest = None
 
@@ -396,12 +396,12 @@ class Tree:
         done = ""
         for name in path.split("/") if path else ():
             assert node.below is not None  # noqa: S101 - a directory by construction
-            held = node.below.get(name)
-            if held is not None and held.entry.kind == LINK:
-                held = self._node(f"{done}/{name}")
-            if held is None or held.below is None:
-                held = node.below[name] = TreeNode(Entry(DIRECTORY))
-            node = held
+            child = node.below.get(name)
+            if child is not None and child.entry.kind == LINK:
+                child = self._node(f"{done}/{name}")
+            if child is None or child.below is None:
+                child = node.below[name] = TreeNode(Entry(DIRECTORY))
+            node = child
             done = f"{done}/{name}"
         assert node.below is not None  # noqa: S101
         return node.below
@@ -438,51 +438,51 @@ class Tree:
 
     def real(self, path: str) -> str | None:
         """The path without links that a path leads to; none where nothing is there, or links go in circles."""
-        found, node = self._found(path)
-        return found if node is not None else None
+        real_path, node = self._lookup(path)
+        return real_path if node is not None else None
 
     def entry(self, path: str, *, follow: bool = True) -> Entry | None:
         """The entry at a path; links are followed."""
-        node = self._found(path, follow=follow)[1]
+        node = self._lookup(path, follow=follow)[1]
         return node.entry if node is not None else None
 
     # To who looks, links in circles lead nowhere; only a layer that writes through them is refused.
-    def _found(self, path: str, *, follow: bool = True) -> tuple[str, TreeNode | None]:
+    def _lookup(self, path: str, *, follow: bool = True) -> tuple[str, TreeNode | None]:
         try:
             return self._walk(path, follow=follow)
         except LinkError:
             return "", None
 
-    def held(self, path: str) -> bytes | None:
+    def content(self, path: str) -> bytes | None:
         """The contents of a file, where they were kept."""
         entry = self.entry(path)
-        return entry.held if entry is not None and isinstance(entry.held, bytes) else None
+        return entry.content if entry is not None and isinstance(entry.content, bytes) else None
 
     def text(self, path: str) -> str:
         """The contents of a text file that were kept; empty where there are none."""
-        return (self.held(path) or b"").decode("utf-8", "replace")
+        return (self.content(path) or b"").decode("utf-8", "replace")
 
     def names(self, folder: str) -> list[str]:
         """The names in a directory, sorted; none where there is no directory."""
-        node = self._found(folder)[1]
+        node = self._lookup(folder)[1]
         return sorted(node.below) if node is not None and node.below else []
 
     def glob(self, pattern: str) -> list[str]:
         """The paths that a shell pattern matches, links of directories followed; sorted."""
-        found = [""]
-        for part in pattern.strip("/").split("/"):
-            found = [
+        paths = [""]
+        for segment in pattern.strip("/").split("/"):
+            paths = [
                 f"{folder}/{name}".lstrip("/")
-                for folder in found
-                for name in self._matching(folder, part)
+                for folder in paths
+                for name in self._matching(folder, segment)
             ]
-        return found
+        return paths
 
-    def _matching(self, folder: str, part: str) -> Iterable[str]:
+    def _matching(self, folder: str, segment: str) -> Iterable[str]:
         # Where a name is known, the directory is not sorted for it.
-        if not re.search(r"[*?\[]", part):
-            return (part,) if self.entry(f"{folder}/{part}", follow=False) is not None else ()
-        return fnmatch.filter(self.names(folder), part)
+        if not re.search(r"[*?\[]", segment):
+            return (segment,) if self.entry(f"{folder}/{segment}", follow=False) is not None else ()
+        return fnmatch.filter(self.names(folder), segment)
 
     def files(self) -> Iterator[tuple[str, Entry]]:
         """All regular files with their paths, each by the names it was written under, in a fixed order."""
@@ -522,13 +522,13 @@ class LayerReader:
         Whoever loads or pulls an image compares its layers with their digests, so one that is known need not be opened;
         a small `blob` is compared all the same, as that costs nothing.
         """
-        found = self._held(digest)
-        if found is None or size not in (-1, found.packed):
+        layer = self._stored(digest)
+        if layer is None or size not in (-1, layer.packed):
             return None
-        if blob is not None and found.packed <= BLOCK and self._digest(blob()) != digest:
+        if blob is not None and layer.packed <= BLOCK and self._digest(blob()) != digest:
             return None
-        self._take(found)
-        return found
+        self._take(layer)
+        return layer
 
     def _digest(self, blob: Readable) -> str:
         stream = Hashed(blob)
@@ -540,27 +540,27 @@ class LayerReader:
 
     def passing(self, digest: str, blob: Hashed) -> Layer:
         """The layer in a blob that will not come again, of a digest if that is promised; raises SubjectError."""
-        found = self._held(digest) if digest else None
-        if found is None:
+        layer = self._stored(digest) if digest else None
+        if layer is None:
             return self.read(blob)
         exhaust(blob)
         check_digest(digest, blob.digest, self.budget)
-        self._take(found)
-        return found
+        self._take(layer)
+        return layer
 
     def image(self, name: str) -> tuple[ImageMetadata, Tree] | None:
         """The image of a name with its files, if it and all of its layers are known; raises SubjectError."""
-        found = self.store.image(name) if self.store is not None else None
-        if found is None:
+        metadata = self.store.image(name) if self.store is not None else None
+        if metadata is None:
             return None
-        layers = [one for one in map(self._held, found.layers) if one is not None]
-        if len(layers) != len(found.layers):
+        layers = [layer for layer in map(self._stored, metadata.layers) if layer is not None]
+        if len(layers) != len(metadata.layers):
             return None
         tree = Tree()
-        for one in layers:
-            self._take(one)
-            tree.apply(one, self.budget)
-        return found.replace(subject=self.budget.subject), tree
+        for layer in layers:
+            self._take(layer)
+            tree.apply(layer, self.budget)
+        return metadata.replace(subject=self.budget.subject), tree
 
     def keep_image(self, name: str, image: ImageMetadata) -> None:
         """Keep what an image says of itself under a name that no other image will have."""
@@ -572,14 +572,14 @@ class LayerReader:
         with self.lock:
             self.budget.take(layer)
 
-    def _held(self, digest: str) -> Layer | None:
+    def _stored(self, digest: str) -> Layer | None:
         return self.store.layer(digest) if self.store is not None else None
 
     def read(self, packed: Hashed) -> Layer:
         """The layer in a blob; raises SubjectError for what is no sound layer."""
         budget = self.budget.layer()
-        found = read_layer(packed, budget, self.look(budget))
+        layer = read_layer(packed, budget, self.look(budget))
         if self.store is not None:
-            self.store.keep(found)
-        self._take(found)
-        return found
+            self.store.keep(layer)
+        self._take(layer)
+        return layer

@@ -22,7 +22,7 @@ MOST_BYTES = 256 << 30
 """Bytes of all layers, unpacked."""
 LARGEST_DOCUMENT = 16 << 20
 """Bytes of a manifest or a configuration."""
-MOST_HELD = 192 << 20
+MOST_IN_MEMORY = 192 << 20
 """Bytes of file contents in memory; files of one layer beyond that are left out, and more in all layers refused."""
 MOST_PADDING = 16 << 20
 """Bytes of zeros after the end of an archive; tar pads to a record, 10 KiB by default."""
@@ -35,12 +35,12 @@ SUSPICIOUS_SIZE = 1 << 30
 class Budget:
     """Amounts that reading one subject has used so far; every method raises SubjectError beyond a bound."""
 
-    __slots__ = ("entries", "held", "subject", "unpacked")
+    __slots__ = ("entries", "in_memory", "subject", "unpacked")
 
     def __init__(self, subject: str) -> None:
         self.subject = subject
         self.entries = 0
-        self.held = 0
+        self.in_memory = 0
         self.unpacked = 0
 
     def enter(self, name: str) -> None:
@@ -79,11 +79,11 @@ class Budget:
                 f"{total} bytes from {packed}",
             )
 
-    def can_hold(self, size: int) -> bool:
+    def reserve(self, size: int) -> bool:
         """Check whether so many bytes more may be kept in memory; they are counted if so."""
-        if self.held + size > MOST_HELD:
+        if self.in_memory + size > MOST_IN_MEMORY:
             return False
-        self.held += size
+        self.in_memory += size
         return True
 
     def layer(self) -> Budget:
@@ -93,14 +93,14 @@ class Budget:
     def take(self, layer: Layer) -> None:
         """Count what a layer is and what is kept of it."""
         self.entries += layer.count
-        self.held += layer.held
+        self.in_memory += layer.held
         self.unpacked += layer.size
         self._entries()
         self._unpacked()
-        if self.held > MOST_HELD:
+        if self.in_memory > MOST_IN_MEMORY:
             raise self.refusal(
                 "the files that are kept of all layers are too large",
-                f"at most {MOST_HELD >> 20} MiB",
+                f"at most {MOST_IN_MEMORY >> 20} MiB",
                 "more than that",
             )
 

@@ -36,7 +36,7 @@ from toolmatrix import opener
 from toolmatrix.errors import SubjectError
 from toolmatrix.images import image as images
 from toolmatrix.images import streams
-from toolmatrix.images.image import Descriptor, ImageMetadata, Listed, Manifest
+from toolmatrix.images.image import Descriptor, ImageMetadata, IndexEntry, Manifest
 from toolmatrix.images.layers import (
     DIRECTORY,
     FILE,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from toolmatrix.images.layers import Look
     from toolmatrix.images.streams import Readable
 
-    _Held = TypeVar("_Held")
+    _Content = TypeVar("_Content")
     _Stored = tuple[Any, str, list[str]]
 
 
@@ -87,8 +87,8 @@ def read_archive(
         packed.peek()
     except (OSError, ValueError) as error:
         # A stdin that is closed holds nothing that could be damaged.
-        found = getattr(error, "strerror", None) or str(error)
-        raise budget.refusal("cannot read the image", "an archive of an image", found) from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise budget.refusal("cannot read the image", "an archive of an image", reason) from None
     try:
         unpacked = streams.Unpacked(packed, budget, archive=True)
         head = unpacked.peek()
@@ -97,16 +97,18 @@ def read_archive(
                 "this is no archive", "a tar archive of an image", "nothing", _HELP
             )
         if whole is not None and unpacked.is_plain:
-            whole.place -= len(head)
-            held = _Archive(reader, whole, streams.Forward(whole.part(whole.place, whole.left)))
+            whole.position -= len(head)
+            archive = _Archive(
+                reader, whole, streams.Forward(whole.part(whole.position, whole.left))
+            )
         else:
-            held = _Archive(reader, None, streams.Forward(unpacked))
-        for member in streams.members(held.file):
+            archive = _Archive(reader, None, streams.Forward(unpacked))
+        for member in streams.members(archive.file):
             budget.enter(member.name)
-            held.add(member)
+            archive.add(member)
     except streams.errors() as error:
         raise damaged(budget, error) from None
-    return held.image(platform)
+    return archive.image(platform)
 
 
 class _Archive:
@@ -115,11 +117,11 @@ class _Archive:
         self.budget = reader.budget
         # Where parts of the archive can be read by their places, layers are read when they are asked for.
         self.whole = whole
-        self.start = whole.place if whole is not None else 0
+        self.start = whole.position if whole is not None else 0
         self.file = file
         self.documents: dict[str, bytes] = {}
         self.layers: dict[str, Layer] = {}
-        self.places: dict[str, int] = {}
+        self.offsets: dict[str, int] = {}
         self.sizes: dict[str, int] = {}
         self.links: dict[str, str] = {}
 
@@ -132,103 +134,103 @@ class _Archive:
         elif member.is_hard_link:
             self.links[path] = inner_path(member.link, self.budget)
         elif member.contents is not None:
-            place = self.file.tell()
-            self._add(path, Hashed(member.contents), member.size, place if member.plain else -1)
+            offset = self.file.tell()
+            self._add(path, Hashed(member.contents), member.size, offset if member.plain else -1)
 
-    def _add(self, path: str, blob: Hashed, size: int, place: int) -> None:
+    def _add(self, path: str, blob: Hashed, size: int, offset: int) -> None:
         head = blob.peek()
         # Blobs of the OCI shape are known by their first bytes alone. A name in a tar header may begin with a brace, so
         # the mark of tar, which lies behind it, decides.
         if head[:1] in _DOCUMENT and not streams.is_tar(head) and size <= LARGEST_DOCUMENT:
-            if self.budget.can_hold(size):
+            if self.budget.reserve(size):
                 self.documents[path] = b"".join(iter(blob.read, b""))
-                check_digest(_named(path) or blob.digest, blob.digest, self.budget)
+                check_digest(_blob_digest(path) or blob.digest, blob.digest, self.budget)
         elif not _LAYER.fullmatch(path):
             return
-        elif self.whole is not None and place >= 0:
-            self.places[path] = self.start + place
+        elif self.whole is not None and offset >= 0:
+            self.offsets[path] = self.start + offset
         else:
-            self.layers[path] = found = self.reader.passing(_named(path), blob)
-            check_digest(_named(path) or found.digest, found.digest, self.budget)
+            self.layers[path] = layer = self.reader.passing(_blob_digest(path), blob)
+            check_digest(_blob_digest(path) or layer.digest, layer.digest, self.budget)
         self.sizes[path] = size
 
     def image(self, platform: str) -> tuple[ImageMetadata, Tree]:
         # Docker writes both documents from version 25 on; the index alone tells digests and platforms.
         if "index.json" in self.documents:
             index = images.parse(self.documents["index.json"], self.budget)
-            found = images.images_of_index(index, self._document, self.budget)
-            platform = platform or images.default(found)
+            entries = images.images_of_index(index, self._document, self.budget)
+            platform = platform or images.default_platform(entries)
         else:
-            found = self._saved()
-        return images.put_together(found, self._document, self._layer, platform, self.budget)
+            entries = self._saved()
+        return images.assemble(entries, self._document, self._layer, platform, self.budget)
 
-    def _saved(self) -> list[Listed]:
+    def _saved(self) -> list[IndexEntry]:
         # Docker writes this list from 1.10 on.
         if "manifest.json" not in self.documents:
             raise self.budget.refusal(
                 "this is no archive of an image", "index.json or manifest.json", "neither", _HELP
             )
-        listed = images.parse(self.documents["manifest.json"], self.budget)
-        found: list[Listed] = []
-        for one in listed if isinstance(listed, list) else [listed]:
-            config = one.get("Config") if isinstance(one, dict) else None
-            layers = one.get("Layers") if isinstance(one, dict) else None
+        document = images.parse(self.documents["manifest.json"], self.budget)
+        entries: list[IndexEntry] = []
+        for entry in document if isinstance(document, list) else [document]:
+            config = entry.get("Config") if isinstance(entry, dict) else None
+            layers = entry.get("Layers") if isinstance(entry, dict) else None
             names = [config, *layers] if isinstance(layers, list) else [None]
             if not all(isinstance(name, str) for name in names):
                 raise self.budget.refusal(
-                    "manifest.json is damaged", "`Config` and `Layers`", f"{one!r}"[:80]
+                    "manifest.json is damaged", "`Config` and `Layers`", f"{entry!r}"[:80]
                 )
             first, *rest = (Descriptor(digest=str(name)) for name in names)
-            made = Manifest(config=first, layers=tuple(rest))
-            found.append(Listed(blob=Descriptor(digest=""), manifest=made))
+            manifest = Manifest(config=first, layers=tuple(rest))
+            entries.append(IndexEntry(blob=Descriptor(digest=""), manifest=manifest))
         # One image that is listed twice, under another name each, is no choice between several.
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(entries))
 
-    def _document(self, asked: Descriptor) -> Any:
-        return images.parse(self._held(self.documents, asked), self.budget)
+    def _document(self, descriptor: Descriptor) -> Any:
+        return images.parse(self._lookup(self.documents, descriptor), self.budget)
 
-    def _layer(self, asked: Descriptor, diff_id: str) -> Layer:
-        path = self._path(asked)
-        if self.whole is None or path not in self.places:
-            return self._held(self.layers, asked)
-        size = self._size(path, asked)
-        blob = partial(self.whole.part, self.places[path], size)
-        digest = _named(path)
-        found = self.reader.known(digest or diff_id, size, blob)
-        if found is None:
-            found = self.reader.read(Hashed(blob()))
-        check_digest(digest or found.digest, found.digest, self.budget)
-        return found
+    def _layer(self, descriptor: Descriptor, diff_id: str) -> Layer:
+        path = self._path(descriptor)
+        if self.whole is None or path not in self.offsets:
+            return self._lookup(self.layers, descriptor)
+        size = self._size(path, descriptor)
+        blob = partial(self.whole.part, self.offsets[path], size)
+        digest = _blob_digest(path)
+        layer = self.reader.known(digest or diff_id, size, blob)
+        if layer is None:
+            layer = self.reader.read(Hashed(blob()))
+        check_digest(digest or layer.digest, layer.digest, self.budget)
+        return layer
 
-    def _path(self, asked: Descriptor) -> str:
-        name = asked.digest
+    def _path(self, descriptor: Descriptor) -> str:
+        name = descriptor.digest
         path = f"blobs/{name.replace(':', '/', 1)}" if name.startswith("sha256:") else name
         # Docker links to a layer itself and never to another link.
         return self.links.get(path, path)
 
-    def _size(self, path: str, asked: Descriptor) -> int:
-        size = self.sizes.get(path, asked.size)
-        if asked.size not in (-1, size):
-            raise streams.other_size(asked.size, f"{size} bytes", self.budget)
+    def _size(self, path: str, descriptor: Descriptor) -> int:
+        size = self.sizes.get(path, descriptor.size)
+        if descriptor.size not in (-1, size):
+            raise streams.other_size(descriptor.size, f"{size} bytes", self.budget)
         return size
 
-    def _held(self, held: Mapping[str, _Held], asked: Descriptor) -> _Held:
-        path = self._path(asked)
-        self._size(path, asked)
-        if path not in held:
+    def _lookup(self, contents: Mapping[str, _Content], descriptor: Descriptor) -> _Content:
+        path = self._path(descriptor)
+        self._size(path, descriptor)
+        if path not in contents:
             raise self.budget.refusal(
                 "the archive is incomplete",
-                f"`{asked.digest}`, which its index names",
+                f"`{descriptor.digest}`, which its index names",
                 "not there",
                 "save the image again",
             )
-        return held[path]
+        return contents[path]
 
 
-def _named(path: str) -> str:
+def _blob_digest(path: str) -> str:
     """The digest that a path names a blob by, if it does."""
-    found = _BLOB.fullmatch(path)
-    return f"sha256:{found[1]}" if found else ""
+    match = _BLOB.fullmatch(path)
+    return f"sha256:{match[1]}" if match else ""
 
 
 _INDEX, _MANIFEST = "index.json", "manifest.json"
@@ -262,9 +264,9 @@ def read_blobs(
 
 
 def _blobs(path: str, budget: Budget, help: str = "") -> Callable[[Descriptor], IO[bytes]]:
-    def blob(asked: Descriptor) -> IO[bytes]:
-        name = os.path.join(path, _BLOBS, images.digest_hex(asked.digest, budget))
-        return opened(name, f"the blob {asked.digest}", budget, help)
+    def blob(descriptor: Descriptor) -> IO[bytes]:
+        name = os.path.join(path, _BLOBS, images.digest_hex(descriptor.digest, budget))
+        return opened(name, f"the blob {descriptor.digest}", budget, help)
 
     return blob
 
@@ -288,16 +290,16 @@ def directory_identity(path: str) -> str:
 
 
 def _version(path: str) -> bytes:
-    place = os.path.join(path, "version")
+    marker = os.path.join(path, "version")
     # Any root may hold something of this name, and opening a pipe would wait for who writes to it.
-    if not os.path.isfile(place):
+    if not os.path.isfile(marker):
         return b""
     try:
-        with opener.opened(place) as file:
-            found = _MARK.match(file.read(100))
+        with opener.opened(marker) as file:
+            match = _MARK.match(file.read(100))
     except OSError:
         return b""
-    return found[1] if found else b""
+    return match[1] if match else b""
 
 
 def _read_copied(
@@ -317,12 +319,16 @@ def _read_copied(
         exhaust(stream)
     top = stream.digest
 
-    def blob(asked: Descriptor) -> IO[bytes]:
+    def blob(descriptor: Descriptor) -> IO[bytes]:
         # Manifests of a list carry a suffix; the top one has a name of its own.
-        name = os.path.join(path, images.digest_hex(asked.digest, budget))
-        listed = f"{name}.{_MANIFEST}"
-        place = listed if os.path.isfile(listed) else name
-        return opened(whole if asked.digest == top else place, f"the blob {asked.digest}", budget)
+        name = os.path.join(path, images.digest_hex(descriptor.digest, budget))
+        manifest_path = f"{name}.{_MANIFEST}"
+        blob_path = manifest_path if os.path.isfile(manifest_path) else name
+        return opened(
+            whole if descriptor.digest == top else blob_path,
+            f"the blob {descriptor.digest}",
+            budget,
+        )
 
     index = {"manifests": [{"digest": top, "size": stream.count}]}
     return images.by_digests(index, blob, platform, reader)
@@ -371,8 +377,8 @@ def _entry(path: str, full: str, status: os.stat_result, look: Look) -> Entry | 
         return None
     # Since it was looked at the file may have become a link out of the root, or a pipe that nobody writes to.
     with open(os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
-        held = look(path, status.st_size, stream)
-    return Entry(FILE, size=status.st_size, mode=mode & 0o7777, held=held)
+        content = look(path, status.st_size, stream)
+    return Entry(FILE, size=status.st_size, mode=mode & 0o7777, content=content)
 
 
 def opened(path: str, what: str, budget: Budget, help: str = "") -> IO[bytes]:
@@ -381,8 +387,8 @@ def opened(path: str, what: str, budget: Budget, help: str = "") -> IO[bytes]:
         # A pipe is as good as a file here: `validate` and `inventory` bound what they wait for.
         return open(path, "rb")
     except OSError as error:
-        found = error.strerror or str(error)
-        raise budget.refusal("cannot read the image", what, found, help) from None
+        reason = error.strerror or str(error)
+        raise budget.refusal("cannot read the image", what, reason, help) from None
 
 
 _FILE, _PIECE = 1, 2
@@ -396,24 +402,24 @@ def read_storage(
 ) -> tuple[ImageMetadata, Tree] | None:
     """An image as its engine describes it; None where the storage does not hold it whole, or not for this user."""
     try:
-        driver, places = description["GraphDriver"]["Name"], description["GraphDriver"]["Data"]
-        lower = places.get("LowerDir")
-        files = [*reversed(lower.split(":") if lower else ()), places["UpperDir"]]
+        driver, directories = description["GraphDriver"]["Name"], description["GraphDriver"]["Data"]
+        lower = directories.get("LowerDir")
+        files = [*reversed(lower.split(":") if lower else ()), directories["UpperDir"]]
         config, digest, lines = _DRIVERS[driver](description, files)
         folders = dict(zip(lines, files, strict=True))
         # As `docker save` lists it, with paths for digests.
-        layers = tuple(Descriptor(digest=one) for one in lines)
-        made = Manifest(config=Descriptor(digest=digest), layers=layers)
+        layers = tuple(Descriptor(digest=path) for path in lines)
+        manifest = Manifest(config=Descriptor(digest=digest), layers=layers)
 
-        def layer(asked: Descriptor, diff_id: str) -> Layer:
+        def layer(descriptor: Descriptor, diff_id: str) -> Layer:
             known = reader.known(diff_id)
             if known is not None:
                 return known
-            with closing(_pieces(asked.digest, folders[asked.digest])) as pieces:
+            with closing(_pieces(descriptor.digest, folders[descriptor.digest])) as pieces:
                 return reader.read(Hashed(_Joined(pieces)))
 
-        listed = [Listed(blob=Descriptor(digest=digest), manifest=made)]
-        return images.put_together(listed, lambda _: config, layer, platform, reader.budget)
+        entries = [IndexEntry(blob=Descriptor(digest=digest), manifest=manifest)]
+        return images.assemble(entries, lambda _: config, layer, platform, reader.budget)
     except _damage():
         # What the engine saves tells whether the image is at fault, and how.
         return None
@@ -441,10 +447,12 @@ def _podman(description: Mapping[str, Any], files: list[str]) -> _Stored:
     # Files that are not of letters, digits and dots alone are called by this.
     coded = "=" + base64.b64encode(config.encode()).decode()
     # A layer of an additional store has its lines there as well.
-    folders = [_above(one, 1) for one in files]
+    folders = [_above(file, 1) for file in files]
     lines = [
-        os.path.join(_above(one, 2), "overlay-layers", f"{os.path.basename(one)}.tar-split.gz")
-        for one in folders
+        os.path.join(
+            _above(folder, 2), "overlay-layers", f"{os.path.basename(folder)}.tar-split.gz"
+        )
+        for folder in folders
     ]
     return _document(os.path.join(root, coded), config), digest, lines
 
@@ -468,8 +476,8 @@ def _document(path: str, digest: str) -> Any:
 
 def _chains(diff_ids: list[str]) -> Iterator[str]:
     chain = ""
-    for one in diff_ids:
-        chain = f"sha256:{sha256(f'{chain} {one}'.encode()).hexdigest()}" if chain else one
+    for diff_id in diff_ids:
+        chain = f"sha256:{sha256(f'{chain} {diff_id}'.encode()).hexdigest()}" if chain else diff_id
         yield chain
 
 
@@ -493,24 +501,24 @@ def _contents(folder: str, name: str, size: int) -> Iterator[bytes]:
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts:
         raise ValueError(name)
-    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    for number, part in enumerate(parts, 1):
-        above = place
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    for depth, part in enumerate(parts, 1):
+        parent = fd
         try:
             # No link is followed: one of the image would lead out of its directory.
-            kind = os.O_DIRECTORY if number < len(parts) else os.O_NONBLOCK
-            place = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | kind, dir_fd=above)
+            kind = os.O_DIRECTORY if depth < len(parts) else os.O_NONBLOCK
+            fd = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | kind, dir_fd=parent)
         finally:
-            os.close(above)
+            os.close(parent)
     try:
         while size > 0:
-            data = os.read(place, min(size, BLOCK))
+            data = os.read(fd, min(size, BLOCK))
             if not data:
                 raise EOFError(name)
             size -= len(data)
             yield data
     finally:
-        os.close(place)
+        os.close(fd)
 
 
 class _Joined:

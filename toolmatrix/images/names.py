@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from toolmatrix.images.limits import Budget
 
-Held = TypeVar("Held")
+Image = TypeVar("Image")
 
 # What a reference or the beginning of an id is made of; nothing else may reach an engine or a program.
 _NAME = re.compile(r"\w[\w.:@+-]*(/\w[\w.:@+-]*)*", re.ASCII)
@@ -30,34 +30,43 @@ def image_name(name: str, budget: Budget) -> str:
 
 def near(scheme: str, name: str, names: Iterable[str]) -> str:
     """The subjects of a scheme whose names are the nearest, in words."""
-    found = get_close_matches(name, list(names), _NEAREST)
-    return " or ".join(f"`{scheme}:{one}`" for one in found)
+    matches = get_close_matches(name, list(names), _NEAREST)
+    return " or ".join(f"`{scheme}:{match}`" for match in matches)
 
 
-def find(name: str, held: Mapping[str, Held]) -> dict[str, Held]:
+def find(name: str, images: Mapping[str, Image]) -> dict[str, Image]:
     """What is held under a name: as it is, as one of this machine, else under all that end with it.
 
     Without a tag or digest it is `latest`. Podman takes `localhost/` first as well (containers-registries.conf, "Short
     name"), and asks its configuration where this leaves several.
     """
     tagged = name if _VERSION.search(name) else f"{name}:latest"
-    for one in (name, tagged, f"localhost/{tagged}", _SHORT.sub(r"docker.io/library/\1", tagged)):
-        if one in held:
-            return {one: held[one]}
-    return {one: kept for one, kept in held.items() if one.endswith(f"/{tagged}")}
+    for candidate in (
+        name,
+        tagged,
+        f"localhost/{tagged}",
+        _SHORT.sub(r"docker.io/library/\1", tagged),
+    ):
+        if candidate in images:
+            return {candidate: images[candidate]}
+    return {
+        reference: image for reference, image in images.items() if reference.endswith(f"/{tagged}")
+    }
 
 
-def one_of(name: str, found: Mapping[str, Held], nearest: str, budget: Budget) -> Held:
+def only_image(name: str, matches: Mapping[str, Image], nearest: str, budget: Budget) -> Image:
     """The one thing that was found under a name, by how else it may be called.
 
     Raises SubjectError for none, with the nearest, and for several.
     """
-    kept = list(found.values())
-    if not kept:
+    images = list(matches.values())
+    if not images:
         raise budget.refusal("there is no such image", nearest, f"`{name}`", "pull or build it")
-    if any(one != kept[0] for one in kept):
-        raise budget.refusal("the name stands for several images", " or ".join(found), f"`{name}`")
-    return kept[0]
+    if any(image != images[0] for image in images):
+        raise budget.refusal(
+            "the name stands for several images", " or ".join(matches), f"`{name}`"
+        )
+    return images[0]
 
 
 class Processor(NamedTuple):
@@ -99,9 +108,9 @@ def processor(architecture: str) -> Processor:
 
 def architecture(name: str) -> str:
     """The architecture that `linux/arm64/v8`, `aarch64`, `x86-64` and `arm64` stand for."""
-    word = name.lower().removeprefix("linux/").partition("/")[0]
-    spelled = {"x86-64": "x86_64", "x64": "x86_64"}.get(word, word)
-    return MACHINES.get(spelled, word)
+    arch = name.lower().removeprefix("linux/").partition("/")[0]
+    spelled = {"x86-64": "x86_64", "x64": "x86_64"}.get(arch, arch)
+    return MACHINES.get(spelled, arch)
 
 
 def this_platform() -> str:

@@ -78,7 +78,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]{1,65536}")
 _CLIENT = "toolmatrix"
 
 
-def read(place: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+def read(address: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     """The image that a registry names; of several that of this machine where no platform is asked for.
 
     Layers that are known already are not fetched.
@@ -86,74 +86,74 @@ def read(place: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata,
     Raises UsageError for what is no name, SubjectError for an image that is not there or damaged, AccessDenied, and
     RegistryFailed.
     """
-    with opened(place, reader.budget) as registry:
+    with opened(address, reader.budget) as registry:
         index = registry.index()
         return images.by_digests(index, registry.blob, platform, reader, by_name=True)
 
 
-def identity(place: str, budget: Budget) -> str:
+def identity(address: str, budget: Budget) -> str:
     """The digest of what a name stands for at this moment. Raises what `read` raises."""
-    with opened(place, budget) as registry:
+    with opened(address, budget) as registry:
         return str(registry.index()["manifests"][0]["digest"])
 
 
-def tagged(place: str, budget: Budget) -> list[str]:
+def tagged(address: str, budget: Budget) -> list[str]:
     """Every tag of a repository as a subject, `//HOST/REPOSITORY[:PATTERN]` by a pattern of the shell.
 
     Tags of artifacts about images are left out, unless the pattern begins as they do.
 
     Raises UsageError for what is no name, NothingMatched where no tag is left, and what `read` raises.
     """
-    before, colon, pattern = place.rpartition(":")
+    repository, colon, pattern = address.rpartition(":")
     if not colon or "/" in pattern:
-        before, pattern = place, "*"
-    with opened(before, budget) as registry:
+        repository, pattern = address, "*"
+    with opened(repository, budget) as registry:
         # Not every registry lists them in the order of the specification.
         tags = sorted({*registry.tags()})
     if not pattern.startswith("sha256-"):
         tags = [tag for tag in tags if not _ARTIFACT.fullmatch(tag)]
-    found = [tag for tag in tags if fnmatchcase(tag, pattern)]
-    if not found:
+    matches = [tag for tag in tags if fnmatchcase(tag, pattern)]
+    if not matches:
         raise NothingMatched(
             "no tag is left of the repository",
             expected=f"tags like `{pattern}`",
-            found=f"{len(tags)} tags in `{before.removeprefix('//')}`",
+            found=f"{len(tags)} tags in `{repository.removeprefix('//')}`",
         )
-    return [f"registry:{before}:{tag}" for tag in found]
+    return [f"registry:{repository}:{tag}" for tag in matches]
 
 
 @contextmanager
-def opened(place: str, budget: Budget) -> Iterator[Registry]:
+def opened(address: str, budget: Budget) -> Iterator[Registry]:
     """The registry that has the image of a name. Raises what `read` raises."""
     docker = DockerConfig(os.environ)
-    asked = parse_reference(place)
-    with closing(Transport(asked.host, docker, budget.subject)) as line:
-        yield Registry(asked, docker, line, budget)
+    reference = parse_reference(address)
+    with closing(Transport(reference.host, docker, budget.subject)) as transport:
+        yield Registry(reference, docker, transport, budget)
 
 
 class Registry:
     """A registry that is asked about one image."""
 
     def __init__(
-        self, asked: Reference, docker: DockerConfig, line: Transport, budget: Budget
+        self, reference: Reference, docker: DockerConfig, transport: Transport, budget: Budget
     ) -> None:
-        self._asked = asked
+        self._reference = reference
         self._docker = docker
-        self._line = line
+        self._transport = transport
         self._budget = budget
         self._base = ""
         self._authorization = ""
         # Looked up when the registry first asks: a helper program may want the user at the keyboard.
         self._credential: Credential | None = None
-        self._held: dict[str, bytes] = {}
+        self._fetched: dict[str, bytes] = {}
 
     def index(self) -> dict[str, Any]:
         """The image that the name stands for, as the index of a layout would list it."""
-        with closing(self._get(f"manifests/{self._asked.version}", _ACCEPT)) as answer:
+        with closing(self._get(f"manifests/{self._reference.version}", _ACCEPT)) as answer:
             media = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
             # Portals of networks answer any address with a page of their own.
             if "html" in media:
-                raise self._line.refusal(
+                raise self._transport.refusal(
                     "the registry answers with something else", "a manifest", media
                 )
             body = Hashed(answer)
@@ -164,7 +164,10 @@ class Registry:
         document = images.parse(data, self._budget)
         images.kind(document, self._budget)
         promised = answer.headers.get("Docker-Content-Digest", "")
-        for expected in (self._asked.digest, promised if promised.startswith("sha256:") else ""):
+        for expected in (
+            self._reference.digest,
+            promised if promised.startswith("sha256:") else "",
+        ):
             if expected:
                 check_digest(expected, body.digest, self._budget)
         own = document.get("mediaType", media)
@@ -172,22 +175,22 @@ class Registry:
             raise self._budget.refusal(
                 "the registry and the manifest tell two media types", f"`{media}`", f"`{own}`"
             )
-        self._held[body.digest] = data
+        self._fetched[body.digest] = data
         return {"manifests": [{"mediaType": own, "digest": body.digest, "size": len(data)}]}
 
     def tags(self) -> list[str]:
         """The tags of the repository, whatever is asked for of it (distribution specification, Listing Tags)."""
-        found: list[str] = []
-        asked = {"n": str(_PAGE)}
-        while len(found) < _MOST_TAGS:
-            with closing(self._get(f"tags/list?{urlencode(asked)}", "*/*")) as answer:
+        collected: list[str] = []
+        query = {"n": str(_PAGE)}
+        while len(collected) < _MOST_TAGS:
+            with closing(self._get(f"tags/list?{urlencode(query)}", "*/*")) as answer:
                 data = first(LARGEST_MANIFEST + 1, answer)
             page = self._page(images.parse(data, self._budget))
-            found += page
+            collected += page
             # That there is a next page a link says; it begins behind the last tag of this one.
             if not page or 'rel="next"' not in answer.headers.get("Link", ""):
-                return found
-            asked["last"] = page[-1]
+                return collected
+            query["last"] = page[-1]
         raise self._budget.refusal(
             "the repository has too many tags", f"at most {_MOST_TAGS}", "more than that"
         )
@@ -199,21 +202,21 @@ class Registry:
         if not isinstance(page, list) or not all(
             isinstance(tag, str) and _TAG.fullmatch(tag) for tag in page
         ):
-            raise self._line.refusal(
+            raise self._transport.refusal(
                 "the registry answers with something else", "a list of tags", f"`{tags!r:.40}`"
             )
         return page
 
-    def blob(self, asked: Descriptor) -> Closable:
+    def blob(self, descriptor: Descriptor) -> Closable:
         """The blob that a descriptor names; raises SubjectError where the registry does not have it."""
         # It was fetched already, to learn the digest that the tag stands for.
-        if asked.digest in self._held:
-            return io.BytesIO(self._held[asked.digest])
-        if asked.media not in images.DOCUMENTS:
-            return _Blob(partial(self._get, f"blobs/{asked.digest}", "*/*"))
-        if asked.size > LARGEST_MANIFEST:
+        if descriptor.digest in self._fetched:
+            return io.BytesIO(self._fetched[descriptor.digest])
+        if descriptor.media not in images.DOCUMENTS:
+            return _Blob(partial(self._get, f"blobs/{descriptor.digest}", "*/*"))
+        if descriptor.size > LARGEST_MANIFEST:
             raise self._too_large()
-        return self._get(f"manifests/{asked.digest}", _ACCEPT)
+        return self._get(f"manifests/{descriptor.digest}", _ACCEPT)
 
     def _too_large(self) -> SubjectError:
         return self._budget.refusal(
@@ -223,7 +226,7 @@ class Registry:
     def document(self, path: str) -> Any:
         """A document of the repository, None where the registry does not have it."""
         with closing(
-            self._answer(path, partial(self._line.get, headers={"Accept": _ACCEPT}))
+            self._answer(path, partial(self._transport.get, headers={"Accept": _ACCEPT}))
         ) as answer:
             if answer.status in (404, 410):
                 return None
@@ -235,17 +238,24 @@ class Registry:
         """Put a blob where it is not there yet (distribution specification, pushing a blob in two requests)."""
         path = "blobs/uploads/"
         with closing(self._put("POST", path, b"", "", 202)) as answer:
-            place = urljoin(answer.url, answer.headers.get("Location", ""))
+            location = urljoin(answer.url, answer.headers.get("Location", ""))
         # Credentials and what is put go to nobody else.
-        if not same_host(place, answer.url):
-            raise self._line.refusal(
-                "the registry takes uploads elsewhere", self._asked.host, urlsplit(place).netloc
+        if not same_host(location, answer.url):
+            raise self._transport.refusal(
+                "the registry takes uploads elsewhere",
+                self._reference.host,
+                urlsplit(location).netloc,
             )
-        joint = "&" if urlsplit(place).query else "?"
-        put = partial(
-            self._line.send, "PUT", headers={"Content-Type": "application/octet-stream"}, body=data
+        separator = "&" if urlsplit(location).query else "?"
+        upload = partial(
+            self._transport.send,
+            "PUT",
+            headers={"Content-Type": "application/octet-stream"},
+            body=data,
         )
-        self._done(f"{place}{joint}{urlencode({'digest': digest})}", path, put, 201).close()
+        self._done(
+            f"{location}{separator}{urlencode({'digest': digest})}", path, upload, 201
+        ).close()
 
     def put_manifest(self, version: str, data: bytes, media: str) -> Mapping[str, str]:
         """Put a manifest under a digest or a tag, and return the headers of the answer."""
@@ -255,12 +265,14 @@ class Registry:
     def _put(self, method: str, path: str, data: bytes, media: str, wanted: int) -> Answer:
         headers = {"Content-Type": media} if media else {}
         return self._done(
-            "", path, partial(self._line.send, method, headers=headers, body=data), wanted
+            "", path, partial(self._transport.send, method, headers=headers, body=data), wanted
         )
 
     def _get(self, path: str, accept: str, start: int = 0) -> Answer:
         headers = {"Accept": accept, **({"Range": f"bytes={start}-"} if start else {})}
-        return self._done("", path, partial(self._line.get, headers=headers), 206 if start else 200)
+        return self._done(
+            "", path, partial(self._transport.get, headers=headers), 206 if start else 200
+        )
 
     def _done(self, url: str, path: str, send: Callable[..., Answer], wanted: int) -> Answer:
         answer = self._answer(path, send, url)
@@ -270,8 +282,8 @@ class Registry:
         return answer
 
     def _answer(self, path: str, send: Callable[..., Answer], url: str = "") -> Answer:
-        self._base = self._base or self._line.base()
-        url = url or f"{self._base}/v2/{self._asked.name}/{path}"
+        self._base = self._base or self._transport.base()
+        url = url or f"{self._base}/v2/{self._reference.name}/{path}"
         answer = send(url=url, authorization=self._authorization)
         # Storage behind a redirect that asks for credentials does not get those of the registry.
         if answer.status == 401 and same_host(answer.url, url):
@@ -281,16 +293,18 @@ class Registry:
         return answer
 
     def _refused(self, answer: Answer, path: str, wanted: int) -> Exception:
-        words = f"{answer.status} {self._words(answer)}".strip()
+        explanation = f"{answer.status} {self._explanation(answer)}".strip()
         if answer.status in (401, 403):
-            return self._denied(f"other credentials: {words}")
+            return self._denied(f"other credentials: {explanation}")
         if answer.status in (404, 410):
             return self._budget.refusal(
-                "the registry does not have it", f"`{self._asked.name}`, {path}", words
+                "the registry does not have it", f"`{self._reference.name}`, {path}", explanation
             )
-        return self._line.refusal("the registry fails", f"an answer with status {wanted}", words)
+        return self._transport.refusal(
+            "the registry fails", f"an answer with status {wanted}", explanation
+        )
 
-    def _words(self, answer: Answer) -> str:
+    def _explanation(self, answer: Answer) -> str:
         # Registries explain an error as the distribution specification says, or not at all.
         try:
             document = images.parse(answer.read(BLOCK), self._budget)
@@ -300,16 +314,16 @@ class Registry:
             return ""
 
     def _authorized(self, refused: Answer) -> str:
-        asked = challenges(refused.headers.getlist("WWW-Authenticate"))
+        schemes = challenges(refused.headers.getlist("WWW-Authenticate"))
         if self._credential is None:
-            self._credential = self._docker.credential(self._asked.server)
+            self._credential = self._docker.credential(self._reference.server)
         credential = self._credential
-        if "bearer" in asked:
-            token = credential.bearer or self._token(asked["bearer"], credential, refused.url)
+        if "bearer" in schemes:
+            token = credential.bearer or self._token(schemes["bearer"], credential, refused.url)
             return f"Bearer {token}"
-        if "basic" in asked and credential.basic:
+        if "basic" in schemes and credential.basic:
             return credential.basic
-        raise self._denied("credentials" if "basic" in asked else f"{', '.join(asked)!r}")
+        raise self._denied("credentials" if "basic" in schemes else f"{', '.join(schemes)!r}")
 
     def _denied(self, wanted: str) -> AccessDenied:
         known = self._credential is not None and any(self._credential)
@@ -320,29 +334,31 @@ class Registry:
             expected=f"{'other' if known else 'any'} credentials in {self._docker.path}",
             found=f"it wants {wanted}{note}",
             # Registries answer so for names that they do not have, not to tell who has which.
-            help=f"`docker login {self._asked.server}`, if the image exists",
+            help=f"`docker login {self._reference.server}`, if the image exists",
         )
 
-    def _token(self, asked: Mapping[str, str], credential: Credential, by: str) -> str:
-        realm = self._line.check_address(asked.get("realm", ""), by=by)
+    def _token(self, challenge: Mapping[str, str], credential: Credential, by: str) -> str:
+        realm = self._transport.check_address(challenge.get("realm", ""), by=by)
         service = urlsplit(realm).netloc
-        scope = asked.get("scope") or f"repository:{self._asked.name}:pull"
-        fields = {"service": asked.get("service", ""), "client_id": _CLIENT}
+        scope = challenge.get("scope") or f"repository:{self._reference.name}:pull"
+        fields = {"service": challenge.get("service", ""), "client_id": _CLIENT}
         # Identity tokens are exchanged by the OAuth form alone, which older services do not know; all else goes by GET.
         if credential.identity:
-            own = {"grant_type": "refresh_token", "refresh_token": credential.identity}
-            answer = self._line.post(realm, {**fields, **own, "scope": scope})
+            grant = {"grant_type": "refresh_token", "refresh_token": credential.identity}
+            answer = self._transport.post(realm, {**fields, **grant, "scope": scope})
         else:
             # Each scope is a parameter of its own; in a challenge blanks part them.
-            pairs = [*fields.items(), *(("scope", one) for one in scope.split())]
-            joint = "&" if urlsplit(realm).query else "?"
-            answer = self._line.get(f"{realm}{joint}{urlencode(pairs)}", {}, credential.basic)
+            pairs = [*fields.items(), *(("scope", resource) for resource in scope.split())]
+            separator = "&" if urlsplit(realm).query else "?"
+            answer = self._transport.get(
+                f"{realm}{separator}{urlencode(pairs)}", {}, credential.basic
+            )
         with closing(answer):
             if answer.status != 200:
                 raise self._denied(f"a token, which {service} does not give: {answer.status}")
             document = images.read_document(answer, self._budget)
-        held = document if isinstance(document, dict) else {}
-        token = held.get("token") or held.get("access_token")
+        body = document if isinstance(document, dict) else {}
+        token = body.get("token") or body.get("access_token")
         if not isinstance(token, str) or not _TOKEN.fullmatch(token):
             raise self._denied(f"a token, and {service} answers without one")
         return token
@@ -350,18 +366,18 @@ class Registry:
 
 def challenges(values: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
     """Schemes that WWW-Authenticate asks for, in small letters with their parameters."""
-    found: dict[str, dict[str, str]] = {}
-    own: dict[str, str] = {}
+    schemes: dict[str, dict[str, str]] = {}
+    parameters: dict[str, str] = {}
     # Commas part schemes from each other and the parameters of one as well.
-    for part in parse_http_list(", ".join(values)):
-        scheme, _, rest = part.strip().partition(" ")
+    for element in parse_http_list(", ".join(values)):
+        scheme, _, rest = element.strip().partition(" ")
         if "=" not in scheme and scheme:
-            own = found.setdefault(scheme.lower(), {})
-            part = rest
-        key, equals, value = part.strip().partition("=")
+            parameters = schemes.setdefault(scheme.lower(), {})
+            element = rest
+        key, equals, value = element.strip().partition("=")
         if equals:
-            own[key.strip().lower()] = re.sub(r'^"|"$', "", value.strip()).replace("\\", "")
-    return found
+            parameters[key.strip().lower()] = re.sub(r'^"|"$', "", value.strip()).replace("\\", "")
+    return schemes
 
 
 # A blob that goes on where its connection broke, as long as each one brings it further.
@@ -407,20 +423,20 @@ class Reference(Value):
         return self.digest or self.tag
 
 
-def is_host(word: str) -> bool:
+def is_host(component: str) -> bool:
     """Check whether a name of an image begins with a host, by its word before the first slash.
 
     Only by these signs it can be told from the first word of a name in a repository (distribution/reference,
     normalize.go).
     """
-    return word == "localhost" or any(sign in word for sign in ".:")
+    return component == "localhost" or any(sign in component for sign in ".:")
 
 
-def parse_reference(place: str) -> Reference:
+def parse_reference(address: str) -> Reference:
     """The reference behind `registry:`; raises UsageError for one that names no host or no image."""
-    text = place.removeprefix("//")
-    found = _REFERENCE.fullmatch(text)
-    parts = found.groupdict("") if found else {}
+    text = address.removeprefix("//")
+    match = _REFERENCE.fullmatch(text)
+    parts = match.groupdict("") if match else {}
     host, name = parts.get("host", ""), parts.get("name", "")
     if len(f"{host}/{name}") > _LONGEST_REFERENCE or not is_host(host):
         has_user = "@" in text.partition("/")[0]
@@ -436,13 +452,13 @@ def parse_reference(place: str) -> Reference:
     import yaml
 
     with open(registries_path(), encoding="utf-8") as file:
-        several: list[dict[str, Any]] = yaml.safe_load(file)
-    other = next((one for one in several if host in one["images"]), {})
-    if other and "/" not in name:
-        name = f"{other['official']}/{name}"
+        registries: list[dict[str, Any]] = yaml.safe_load(file)
+    settings = next((registry for registry in registries if host in registry["images"]), {})
+    if settings and "/" not in name:
+        name = f"{settings['official']}/{name}"
     return Reference(
-        host=other.get("api", host),
-        server=other.get("credentials", host),
+        host=settings.get("api", host),
+        server=settings.get("credentials", host),
         name=name,
         tag=parts["tag"] or ("" if parts["digest"] else "latest"),
         digest=parts["digest"],
@@ -477,14 +493,14 @@ class Referrers:
     def documents(self, notes: Mapping[str, str]) -> Iterator[Any]:
         """The documents with these annotations; what is damaged, or listed and gone, counts as not there."""
         try:
-            listed = self._listed()
+            entries = self._list_entries()
         except UNREADABLE:
             return
         mine = (
-            one
-            for one in listed
-            if one.get("artifactType") == self._media
-            and isinstance(own := one.get("annotations"), dict)
+            entry
+            for entry in entries
+            if entry.get("artifactType") == self._media
+            and isinstance(own := entry.get("annotations"), dict)
             and notes.items() <= own.items()
         )
         for entry in islice(mine, _MOST_READ):
@@ -500,8 +516,8 @@ class Referrers:
         data = _bytes(document)
         config, layer = _descriptor(_EMPTY, _NOTHING), _descriptor(self._media, data)
         # A registry refuses a manifest that names what it does not have.
-        for part, blob in ((config, _NOTHING), (layer, data)):
-            self._registry.put_blob(part["digest"], blob)
+        for descriptor, blob in ((config, _NOTHING), (layer, data)):
+            self._registry.put_blob(descriptor["digest"], blob)
         manifest = _bytes(
             {
                 "schemaVersion": 2,
@@ -518,15 +534,15 @@ class Referrers:
         # So a registry tells that it lists referrers itself.
         if not headers.get("OCI-Subject"):
             entry |= {"artifactType": self._media, "annotations": dict(notes)}
-            entries = [one for one in self._tagged() if one.get("digest") != entry["digest"]]
+            entries = [other for other in self._tagged() if other.get("digest") != entry["digest"]]
             try:
                 self._put_tagged([*entries, entry])
             except (SubjectError, RegistryFailed):
                 # A registry may refuse a list for what it names and has no more.
-                there = [one for one in entries if not self._is_gone(one)]
-                if there == entries:
+                remaining = [other for other in entries if not self._is_gone(other)]
+                if remaining == entries:
                     raise
-                self._put_tagged([*there, entry])
+                self._put_tagged([*remaining, entry])
 
     def _put_tagged(self, entries: list[dict[str, Any]]) -> None:
         index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": entries}
@@ -541,10 +557,10 @@ class Referrers:
             # Nobody knows, and others may find it.
             return False
 
-    def _listed(self) -> list[dict[str, Any]]:
-        asked = urlencode({"artifactType": self._media})
-        found = self._registry.document(f"referrers/{self.digest}?{asked}")
-        return self._tagged() if found is None else self._entries(found)
+    def _list_entries(self) -> list[dict[str, Any]]:
+        query = urlencode({"artifactType": self._media})
+        index = self._registry.document(f"referrers/{self.digest}?{query}")
+        return self._tagged() if index is None else self._entries(index)
 
     def _tagged(self) -> list[dict[str, Any]]:
         return self._entries(self._registry.document(f"manifests/{self._tag}"))
@@ -554,22 +570,26 @@ class Referrers:
         return self.digest.replace(":", "-")
 
     def _entries(self, index: Any) -> list[dict[str, Any]]:
-        found = index.get("manifests") if isinstance(index, dict) else None
-        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        entries = index.get("manifests") if isinstance(index, dict) else None
+        return (
+            [entry for entry in entries if isinstance(entry, dict)]
+            if isinstance(entries, list)
+            else []
+        )
 
     def _read(self, entry: Mapping[str, Any]) -> Any:
         images.digest_hex(entry["digest"], self._budget)
-        asked = Descriptor(
+        descriptor = Descriptor(
             media=entry["mediaType"], digest=entry["digest"], size=int(entry["size"])
         )
-        with closing(self._registry.blob(asked)) as stream:
-            return images.read_document(stream, self._budget, digest=asked.digest)
+        with closing(self._registry.blob(descriptor)) as stream:
+            return images.read_document(stream, self._budget, digest=descriptor.digest)
 
 
 @contextmanager
-def opened_referrers(place: str, media: str, budget: Budget) -> Iterator[Referrers]:
+def opened_referrers(address: str, media: str, budget: Budget) -> Iterator[Referrers]:
     """What is attached to the image `//HOST/NAME:TAG`. Raises what reading the image raises."""
-    with opened(place, budget) as registry:
+    with opened(address, budget) as registry:
         yield Referrers(registry, media, budget)
 
 

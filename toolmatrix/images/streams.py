@@ -110,8 +110,10 @@ class Counted:
     @property
     def section(self) -> Section | None:
         """What is left of it, if that lies in a file as it is."""
-        held = self._stream
-        return held.part(held.place - len(self._head)) if isinstance(held, Section) else None
+        source = self._stream
+        return (
+            source.part(source.position - len(self._head)) if isinstance(source, Section) else None
+        )
 
     @property
     def digest(self) -> str:
@@ -143,30 +145,30 @@ class Hashed(Counted):
 class Forward:
     """A stream as a file that is read from its start to its end; what is passed over is read all the same."""
 
-    __slots__ = ("_ahead", "_held", "_place", "_stream", "_taken")
+    __slots__ = ("_ahead", "_buffer", "_consumed", "_position", "_stream")
 
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
         # Of a file most is passed over.
         self._ahead = _AHEAD if isinstance(stream, Section) else BLOCK
-        self._held = b""
-        self._taken = 0
-        self._place = 0
+        self._buffer = b""
+        self._consumed = 0
+        self._position = 0
 
     def tell(self) -> int:
         """The count of bytes that lie behind."""
-        return self._place
+        return self._position
 
-    def seek(self, place: int, /) -> None:
+    def seek(self, position: int, /) -> None:
         """Go on to a place, or to the end where that comes before it; raises OSError for one that lies behind."""
-        if place < self._place:
+        if position < self._position:
             raise OSError("a stream does not go back")
         if isinstance(self._stream, Section):
-            ahead = len(self._held) - self._taken
-            if place > self._place + ahead:
-                self._place += ahead + self._stream.skip(place - self._place - ahead)
-                self._held = b""
-        while self._place < place and self.read(min(place - self._place, BLOCK)):
+            ahead = len(self._buffer) - self._consumed
+            if position > self._position + ahead:
+                self._position += ahead + self._stream.skip(position - self._position - ahead)
+                self._buffer = b""
+        while self._position < position and self.read(min(position - self._position, BLOCK)):
             pass
 
     def read(self, size: int, /) -> bytes:
@@ -179,85 +181,87 @@ class Forward:
     def some(self, size: int, /) -> bytes:
         """At most so many bytes, as many as are there without joining pieces; none at the end."""
         # Headers have 512 bytes: read by themselves each would cost a call of every stream below.
-        if self._taken >= len(self._held) and size > 0:
-            self._held, self._taken = self._stream.read(max(size, self._ahead)), 0
-        data = self._held[self._taken : self._taken + size]
-        self._taken += len(data)
-        self._place += len(data)
+        if self._consumed >= len(self._buffer) and size > 0:
+            self._buffer, self._consumed = self._stream.read(max(size, self._ahead)), 0
+        data = self._buffer[self._consumed : self._consumed + size]
+        self._consumed += len(data)
+        self._position += len(data)
         return data
 
     def next_section(self, size: int) -> Section | None:
         """The next bytes, so many, if they lie in a file as they are."""
-        held = self._stream
-        if not isinstance(held, Section):
+        source = self._stream
+        if not isinstance(source, Section):
             return None
-        return held.part(held.place - len(self._held) + self._taken, size)
+        return source.part(source.position - len(self._buffer) + self._consumed, size)
 
     def unread(self, data: bytes) -> None:
         """Take bytes back that were just read."""
-        self._held, self._taken = data + self._held[self._taken :], 0
-        self._place -= len(data)
+        self._buffer, self._consumed = data + self._buffer[self._consumed :], 0
+        self._position -= len(data)
 
 
 class Section:
     """A part of a file from a place on, read where it lies, so that several parts may be read side by side.
 
-    It is a seekable file itself; `place` counts from the start of the whole file, and a part may begin before it.
+    It is a seekable file itself; `position` counts from the start of the whole file, and a part may begin before it.
     """
 
-    __slots__ = ("_end", "_start", "number", "place")
+    __slots__ = ("_end", "_start", "fd", "position")
 
-    def __init__(self, number: int, place: int, size: int) -> None:
+    def __init__(self, fd: int, position: int, size: int) -> None:
         """So many bytes of the file that is open under a number."""
-        self.number = number
-        self.place = self._start = place
-        self._end = place + size
+        self.fd = fd
+        self.position = self._start = position
+        self._end = position + size
 
     def read(self, size: int, /) -> bytes:
         """At most so many bytes, none at the end."""
-        if self.place >= self._end:
+        if self.position >= self._end:
             return b""
-        data = os.pread(self.number, min(size, self._end - self.place), self.place)
-        self.place += len(data)
+        data = os.pread(self.fd, min(size, self._end - self.position), self.position)
+        self.position += len(data)
         return data
 
-    def seek(self, place: int, /) -> None:
+    def seek(self, offset: int, /) -> None:
         """Go to a place, counted from its start."""
-        self.place = self._start + place
+        self.position = self._start + offset
 
     def skip(self, size: int) -> int:
         """Pass over so many bytes, fewer at the end, and return how many."""
-        size = min(size, self._end - self.place)
-        self.place += size
+        size = min(size, self._end - self.position)
+        self.position += size
         return size
 
     @property
     def left(self) -> int:
         """The bytes from its place on."""
-        return self._end - self.place
+        return self._end - self.position
 
-    def part(self, place: int, size: int = sys.maxsize) -> Section:
+    def part(self, position: int, size: int = sys.maxsize) -> Section:
         """A part of the file from a place on, so many bytes or all up to the end of this one."""
-        return Section(self.number, place, min(size, max(0, self._end - place)))
+        return Section(self.fd, position, min(size, max(0, self._end - position)))
 
 
 def section(stream: Readable) -> Section | None:
     """What is left of a stream that is a regular file or lies in one as it is, None of any other."""
     if hasattr(stream, "section"):
-        found: Section | None = stream.section
-        return found
+        rest: Section | None = stream.section
+        return rest
     try:
-        number, place = stream.fileno(), stream.tell()  # type: ignore[attr-defined]
-        held = os.fstat(number)
+        fd, position = stream.fileno(), stream.tell()  # type: ignore[attr-defined]
+        status = os.fstat(fd)
     except (AttributeError, OSError, ValueError):
         return None
-    return Section(number, place, held.st_size - place) if stat.S_ISREG(held.st_mode) else None
+    return (
+        Section(fd, position, status.st_size - position) if stat.S_ISREG(status.st_mode) else None
+    )
 
 
-def other_size(promised: int, found: str, budget: Budget) -> SubjectError:
+def other_size(promised: int, actual: str, budget: Budget) -> SubjectError:
     """The refusal of content that is not as long as its descriptor promises."""
     return budget.refusal(
-        "content has another size than its descriptor says", f"{promised} bytes", found
+        "content has another size than its descriptor says", f"{promised} bytes", actual
     )
 
 
@@ -278,8 +282,8 @@ class Sized:
         data = self._stream.read(min(size, self._size - self._count + 1))
         self._count += len(data)
         if self._count > self._size or (not data and self._count < self._size):
-            found = "more than that" if data else f"{self._count} bytes"
-            raise other_size(self._size, found, self._budget)
+            actual = "more than that" if data else f"{self._count} bytes"
+            raise other_size(self._size, actual, self._budget)
         return data
 
 
@@ -356,9 +360,9 @@ def _opened(packed: Counted, budget: Budget, *, archive: bool) -> Any:
     if head.startswith(_ZSTD):
         import zstandard
 
-        made = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
+        decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
         # zstd:chunked, which Podman writes, is one frame after another.
-        return made.stream_reader(packed, read_across_frames=True)  # type: ignore[arg-type]
+        return decompressor.stream_reader(packed, read_across_frames=True)  # type: ignore[arg-type]
     if archive and head.startswith(_BZIP2):
         import bz2
 
@@ -419,25 +423,25 @@ def file_identity(path: str) -> str:
     A file that is written or replaced gets another time of the latter kind, which nobody can set (stat(2), `st_ctim`).
     """
     try:
-        held = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return ""
-    if not stat.S_ISREG(held.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return ""
-    return f"{held.st_size} {held.st_mtime_ns} {held.st_ctime_ns} {held.st_ino}"
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
 def blobs_identity(document: str, folder: str) -> str:
     """A document that names blobs by their digests, with the sizes of those that are there; empty where it is not."""
     try:
         with open(document, "rb") as file:
-            made = hashlib.sha256(file.read())
-        with os.scandir(folder) as found:
-            there = sorted((one.name, one.stat().st_size) for one in found)
+            digest = hashlib.sha256(file.read())
+        with os.scandir(folder) as entries:
+            sizes = sorted((entry.name, entry.stat().st_size) for entry in entries)
     except OSError:
         return ""
-    made.update(repr(there).encode())
-    return f"sha256:{made.hexdigest()}"
+    digest.update(repr(sizes).encode())
+    return f"sha256:{digest.hexdigest()}"
 
 
 _BLOCK = tarfile.BLOCKSIZE
@@ -502,11 +506,11 @@ class Member:
 class _Header(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
-        made = super().frombuf(buf, encoding, errors)  # type: ignore[arg-type]
+        header = super().frombuf(buf, encoding, errors)  # type: ignore[arg-type]
         # tarfile takes an extended header to memory whole, of whatever size it says that it is.
-        if made.type in _EXTENDED and made.size > _LARGEST_HEADER:
-            raise tarfile.ReadError(f"a header of {made.size} bytes")
-        return made
+        if header.type in _EXTENDED and header.size > _LARGEST_HEADER:
+            raise tarfile.ReadError(f"a header of {header.size} bytes")
+        return header
 
 
 class _Contents:
@@ -536,22 +540,22 @@ def members(file: Forward) -> Iterator[Member]:
     """The entries of a tar archive, the contents of each to be read before the next; raises what tarfile raises."""
     while True:
         block = file.read(_BLOCK)
-        made = _plain(block, file)
-        if made is None:
+        member = _plain(block, file)
+        if member is None:
             file.unread(block)
             if not (yield from _odd(file)):
                 return
             continue
-        end = file.tell() + -(-made.size // _BLOCK) * _BLOCK
-        yield made
+        end = file.tell() + -(-member.size // _BLOCK) * _BLOCK
+        yield member
         _go_on(file, end)
 
 
 def _plain(block: bytes, file: Forward) -> Member | None:
-    found = _PLAIN.fullmatch(block)
-    if found is None:
+    match = _PLAIN.fullmatch(block)
+    if match is None:
         return None
-    mode, size, checksum, type, link, prefix = found.groups()
+    mode, size, checksum, type, link, prefix = match.groups()
     if _total(block) - _total(block[_SUM]) + _BLANKS != int(checksum, 8):
         return None
     # In these places GNU tar may keep times.

@@ -81,14 +81,15 @@ class DockerConfig:
         config = _document(self.path)
         helpers = _table(config, "credHelpers")
         helper = helpers.get(server) or config.get("credsStore")
-        found = self._asked(helper, server) if isinstance(helper, str) and helper else None
-        if found is not None:
-            return found
-        held = {_host(key): value for key, value in _table(config, "auths").items()}
-        entry = held.get(_host(server))
+        if isinstance(helper, str) and helper:
+            credential = self._ask_helper(helper, server)
+            if credential is not None:
+                return credential
+        entries = {_host(key): value for key, value in _table(config, "auths").items()}
+        entry = entries.get(_host(server))
         return _credential(entry, self.path) if isinstance(entry, dict) else Credential()
 
-    def _asked(self, helper: str, server: str) -> Credential | None:
+    def _ask_helper(self, helper: str, server: str) -> Credential | None:
         import subprocess
 
         if not re.fullmatch(r"[\w.-]+", helper):
@@ -108,20 +109,20 @@ class DockerConfig:
             why = "took too long" if isinstance(error, subprocess.TimeoutExpired) else "failed"
             self.note = f"docker-credential-{helper} {why}"
             return None
-        held = answer if isinstance(answer, dict) else {}
-        user, secret = held.get("Username"), held.get("Secret")
+        fields = answer if isinstance(answer, dict) else {}
+        user, secret = fields.get("Username"), fields.get("Secret")
         if not isinstance(user, str) or not isinstance(secret, str):
             return None
         return Credential(identity=secret) if user == _NO_USER else Credential(user, secret)
 
     def may_be_plain(self, host: str) -> bool:
         """Check whether a host may be asked without encryption: this machine, and what the engine's file allows."""
-        listed = _document(os.path.join(ETC, "daemon.json")).get("insecure-registries")
-        allowed = listed if isinstance(listed, list) else []
+        hosts = _document(os.path.join(ETC, "daemon.json")).get("insecure-registries")
+        allowed = hosts if isinstance(hosts, list) else []
         name = bare_host(host)
         return is_loopback(host) or any(
-            isinstance(one, str) and (one in (host, name) or is_within(name, one))
-            for one in allowed
+            isinstance(entry, str) and (entry in (host, name) or is_within(name, entry))
+            for entry in allowed
         )
 
     def trust(self, host: str) -> ssl.SSLContext:
@@ -157,12 +158,12 @@ def _host(key: str) -> str:
 
 
 def _credential(entry: Mapping[str, Any], path: str) -> Credential:
-    held = {key: value for key, value in entry.items() if isinstance(value, str)}
-    user, password = held.get("username", ""), held.get("password", "")
-    if "auth" in held:
+    fields = {key: value for key, value in entry.items() if isinstance(value, str)}
+    user, password = fields.get("username", ""), fields.get("password", "")
+    if "auth" in fields:
         try:
             user, _, password = (
-                base64.b64decode(held["auth"], validate=True).decode().partition(":")
+                base64.b64decode(fields["auth"], validate=True).decode().partition(":")
             )
         except ValueError as error:
             raise _unusable(path, "`auth`: a name and a password in base 64", error) from None
@@ -170,38 +171,38 @@ def _credential(entry: Mapping[str, Any], path: str) -> Credential:
         # Docker pads what it decodes with zeros, and cuts them off as well (decodeAuth of its configfile package).
         user,
         password.strip("\0"),
-        held.get("identitytoken", ""),
-        held.get("registrytoken", ""),
+        fields.get("identitytoken", ""),
+        fields.get("registrytoken", ""),
     )
 
 
 def _document(path: str) -> dict[str, Any]:
     try:
         with opened(path) as file:
-            found = json.loads(file.read(_LARGEST))
+            document = json.loads(file.read(_LARGEST))
     # The engine's files are often for root alone, and no user needs them.
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise _unusable(path, "JSON", error) from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise _unusable(path, "an object of JSON", TypeError())
-    return found
+    return document
 
 
 def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    held = document.get(key)
-    return held if isinstance(held, dict) else {}
+    table = document.get(key)
+    return table if isinstance(table, dict) else {}
 
 
 def _unusable(path: str, expected: str, error: Exception) -> ConfigError:
     # What stands in the file is not quoted, as it may be secret.
-    found = getattr(error, "strerror", None) or type(error).__name__
+    problem = getattr(error, "strerror", None) or type(error).__name__
     return ConfigError(
         "a file of Docker's configuration cannot be used",
         where=Position(path),
         expected=expected,
-        found=str(found),
+        found=str(problem),
     )
 
 
@@ -248,7 +249,7 @@ class Transport(Client):
                     "HEAD", f"{url}/v2/", retries=False, timeout=Timeout(**TIMEOUT), redirect=False
                 ).close()
             except BROKEN as error:
-                if any(isinstance(one, ssl.SSLCertVerificationError) for one in causes(error)):
+                if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes(error)):
                     raise
                 return f"http://{self._host}"
         return url
@@ -266,10 +267,12 @@ class Transport(Client):
             raise self.refusal(f"the registry {error.what}", error.expected, error.found) from None
         except BROKEN as error:
             chain = causes(error)
-            helps = (help for kind, help in _HELP if any(isinstance(one, kind) for one in chain))
-            asked = f"an answer of {urlsplit(url).netloc}"
+            helps = (
+                help for kind, help in _HELP if any(isinstance(cause, kind) for cause in chain)
+            )
+            expected = f"an answer of {urlsplit(url).netloc}"
             raise self.refusal(
-                "the registry cannot be read", asked, reason(error), next(helps, "")
+                "the registry cannot be read", expected, reason(error), next(helps, "")
             ) from None
 
     def refusal(self, what: str, expected: str, found: str, help: str = "") -> RegistryFailed:

@@ -48,8 +48,8 @@ _MOST_HEADERS = 200_000
 BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 _COUNT = struct.Struct("<Q")
 # Offset and bytes of an image, and bytes of its name, which follows.
-_PART = struct.Struct("<QQQ")
-_MOST_PARTS = 256
+_BUNDLE_ENTRY = struct.Struct("<QQQ")
+_MOST_BUNDLE_ENTRIES = 256
 _GFX = re.compile(rb"gfx[0-9a-f]+(?:-\d+)*(?:-generic)?(?::[a-z]+[+-])*")
 _LONGEST_NAME = 256
 
@@ -110,18 +110,20 @@ class Scan:
     def _look(self, end: int) -> None:
         if end <= self._done:
             return
-        place = self._images(max(self._done, self._next))
-        while place < end:
-            start = self._data.find(FATBIN, place - self._base, end - self._base + len(FATBIN) - 1)
+        position = self._images(max(self._done, self._next))
+        while position < end:
+            start = self._data.find(
+                FATBIN, position - self._base, end - self._base + len(FATBIN) - 1
+            )
             until = self._base + start if start >= 0 else end
             for magic, read in ((BUNDLE, self._bundle), (COMPRESSED, self._compressed)):
-                self._each(magic, read, place, until)
-            place = self._fatbin(start) if start >= 0 else end
+                self._each(magic, read, position, until)
+            position = self._fatbin(start) if start >= 0 else end
         self._done = end
 
-    def _each(self, magic: bytes, read: Callable[[int], None], place: int, until: int) -> None:
+    def _each(self, magic: bytes, read: Callable[[int], None], position: int, until: int) -> None:
         end = until - self._base
-        start = self._data.find(magic, place - self._base, end + len(magic) - 1)
+        start = self._data.find(magic, position - self._base, end + len(magic) - 1)
         while start >= 0:
             read(start)
             start = self._data.find(magic, start + 1, end + len(magic) - 1)
@@ -137,12 +139,12 @@ class Scan:
 
     # Read the headers of images up to the end of a fat binary, or to one that is not there yet; returned is where to
     # go on, which is not before a place.
-    def _images(self, place: int) -> int:
-        place = max(place, self._next)
+    def _images(self, position: int) -> int:
+        position = max(position, self._next)
         while self._next + _IMAGE.size <= self._end:
             start = self._next - self._base
             if start + _IMAGE.size > len(self._data):
-                return place
+                return position
             kind, _, header, length, *_, arch, _, _, flags = _IMAGE.unpack_from(self._data, start)
             if (
                 header < _IMAGE.size
@@ -156,9 +158,9 @@ class Scan:
                 self.archs.add(f"{_KINDS[kind]}{arch}{suffix}")
             # Code is packed or machine code: no other header begins in it.
             self._next = min(self._next + header + length, self._end)
-            place = max(place, self._next)
+            position = max(position, self._next)
         self._next = self._end = 0
-        return place
+        return position
 
     def _spend(self) -> bool:
         self._left -= 1
@@ -168,7 +170,7 @@ class Scan:
 
     def _bundle(self, start: int) -> None:
         if self._spend():
-            self.archs |= set(_parts(self._data, start))
+            self.archs |= set(_bundle_targets(self._data, start))
 
     def _compressed(self, start: int) -> None:
         # The names stand at the beginning of a bundle, so no more of it is unpacked.
@@ -182,26 +184,26 @@ class Scan:
         if not unpacked.startswith(BUNDLE):
             self.unread.add("a compressed bundle is damaged")
         else:
-            self.archs |= set(_parts(unpacked, 0))
+            self.archs |= set(_bundle_targets(unpacked, 0))
 
 
-def _parts(data: bytes, start: int) -> Iterator[str]:
-    place = start + len(BUNDLE)
-    if place + _COUNT.size > len(data):
+def _bundle_targets(data: bytes, start: int) -> Iterator[str]:
+    position = start + len(BUNDLE)
+    if position + _COUNT.size > len(data):
         return
-    (count,) = _COUNT.unpack_from(data, place)
-    place += _COUNT.size
-    for _ in range(min(count, _MOST_PARTS)):
-        if place + _PART.size > len(data):
+    (count,) = _COUNT.unpack_from(data, position)
+    position += _COUNT.size
+    for _ in range(min(count, _MOST_BUNDLE_ENTRIES)):
+        if position + _BUNDLE_ENTRY.size > len(data):
             return
-        _, _, length = _PART.unpack_from(data, place)
+        _, _, length = _BUNDLE_ENTRY.unpack_from(data, position)
         if length > _LONGEST_NAME:
             return
-        place += _PART.size
-        name = _GFX.search(data, place, place + length)
+        position += _BUNDLE_ENTRY.size
+        name = _GFX.search(data, position, position + length)
         if name:
             yield name[0].decode()
-        place += length
+        position += length
 
 
 def _unpacked(packed: bytes, method: int) -> bytes:
@@ -213,17 +215,17 @@ def _unpacked(packed: bytes, method: int) -> bytes:
     try:
         if method == _ZLIB:
             return zlib.decompressobj().decompress(packed, _NAMES)
-        made = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-        return made.stream_reader(io.BytesIO(packed)).read(_NAMES)
+        decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+        return decompressor.stream_reader(io.BytesIO(packed)).read(_NAMES)
     except (zlib.error, zstandard.ZstdError):
         return b""
 
 
 def archs_alone(device: str, data: bytes) -> set[str]:
     """The arch of an ELF file for a device, CUDA or AMDGPU: as its notes tell, else the flags in its header."""
-    found = {match[1].decode() for match in (_PTXAS if device == CUDA else _TARGET).finditer(data)}
-    if found or device != CUDA or len(data) < _FLAGS + 4:
-        return found
+    archs = {match[1].decode() for match in (_PTXAS if device == CUDA else _TARGET).finditer(data)}
+    if archs or device != CUDA or len(data) < _FLAGS + 4:
+        return archs
     (flags,) = struct.unpack_from("<I", data, _FLAGS)
     if data[_ABI] > _CUDA_OLD:
         return {f"sm_{flags >> 8 & 0xFF}"}
@@ -276,31 +278,31 @@ class Elf(Value):
     damaged: str = ""
 
 
-class NotKept(Exception):
-    """A piece of a large file that was not kept."""
+class OutsideWindow(Exception):
+    """A read of a range of a large file that is not in memory."""
 
 
 class Windows:
-    """A file of which only some ranges are known; reading elsewhere raises NotKept."""
+    """A file of which only some ranges are known; reading elsewhere raises OutsideWindow."""
 
     def __init__(self, size: int, ranges: Iterable[tuple[int, bytes]]) -> None:
         self.size = size
-        self.place = 0
+        self.position = 0
         self.ranges = tuple(ranges)
 
-    def seek(self, place: int, /) -> None:
+    def seek(self, position: int, /) -> None:
         """Go to a place."""
-        self.place = place
+        self.position = position
 
     def read(self, size: int, /) -> bytes:
         """Bytes from there on, fewer at the end of the file or of a range."""
-        if self.place >= self.size:
+        if self.position >= self.size:
             return b""
         for start, data in self.ranges:
-            if start <= self.place < start + len(data):
-                begin = self.place - start
+            if start <= self.position < start + len(data):
+                begin = self.position - start
                 return data[begin : begin + size]
-        raise NotKept
+        raise OutsideWindow
 
 
 def read(
@@ -319,24 +321,24 @@ def read(
     texts, code = _Texts(pattern), Scan()
     large = _Large()
     whole = _whole(head, stream, size) if size <= _WHOLE else None
-    for part in large.data(head, stream, size) if whole is None else _data_of(whole, size):
-        texts.add(part)
-        code.add(part)
+    for chunk in large.data(head, stream, size) if whole is None else _data_of(whole, size):
+        texts.add(chunk)
+        code.add(chunk)
     file = large.file() if whole is None else whole
     machine = dynamic.machine(head)
     if machine in (CUDA, dynamic.AMDGPU) and whole is not None:
         code.archs |= archs_alone(machine, _piece(whole))
-    found: dict[str, Any] = {"versions": tuple(texts.versions), **_device(code)}
+    fields: dict[str, Any] = {"versions": tuple(texts.versions), **_device(code)}
     try:
-        found["dynamic"] = held = dynamic.read(file)
-        found["version"] = dynamic.library_version(dynamic.File(file), held.soname)
-    except NotKept:
+        fields["dynamic"] = linkage = dynamic.read(file)
+        fields["version"] = dynamic.library_version(dynamic.File(file), linkage.soname)
+    except OutsideWindow:
         pass
     except dynamic.DamagedElf as error:
-        found["damaged"] = str(error)
+        fields["damaged"] = str(error)
     if debug and whole is not None:
-        found |= _recorded(whole)
-    return Elf(machine=machine, partial=whole is None, **found)
+        fields |= _recorded(whole)
+    return Elf(machine=machine, partial=whole is None, **fields)
 
 
 def read_code(head: bytes, stream: Readable) -> Elf | None:
@@ -365,24 +367,24 @@ class _Texts:
     def add(self, data: bytes) -> None:
         if self.pattern is not None and len(self.versions) < _MOST_VERSIONS:
             data = self.before + data
-            found = (one.decode("ascii", "replace") for one in self.pattern.findall(data))
-            self.versions |= dict.fromkeys(found)
+            texts = (match.decode("ascii", "replace") for match in self.pattern.findall(data))
+            self.versions |= dict.fromkeys(texts)
             self.before = data[-_OVERLAP:]
 
 
 # A file of which every part may be read: where it lies in another as it is, most of it is not.
 def _whole(head: bytes, stream: Readable, size: int) -> IO[bytes] | Section:
-    held = section(stream) if size > _AT_ONCE else None
-    if held is not None:
-        return held.part(held.place - len(head), size)
+    source = section(stream) if size > _AT_ONCE else None
+    if source is not None:
+        return source.part(source.position - len(head), size)
     return io.BytesIO(head + first(size - len(head), stream))
 
 
 # What there is of some bytes of a small file; all of it unless said otherwise.
-def _piece(file: IO[bytes] | Section, place: int = 0, size: int = _WHOLE) -> bytes:
-    if place >= _WHOLE or size <= 0:
+def _piece(file: IO[bytes] | Section, offset: int = 0, size: int = _WHOLE) -> bytes:
+    if offset >= _WHOLE or size <= 0:
         return b""
-    file.seek(place)
+    file.seek(offset)
     return file.read(min(size, _WHOLE))
 
 
@@ -398,19 +400,19 @@ def _data_of(file: IO[bytes] | Section, whole: int) -> Iterator[bytes]:
         (start,) = struct.unpack_from(order + "IQ"[wide], head, 40 if wide else 32)
         size, count = struct.unpack_from(order + "HH", head, 58 if wide else 46)
         table = _piece(file, start, count * size + form.size)
-        tables = [form.unpack_from(table, number * size) for number in range(count)]
+        tables = [form.unpack_from(table, index * size) for index in range(count)]
         end = start + count * size if tables else 0
     except struct.error:
         tables, end = [], 0
     loaded = []
-    for kind, flags, place, length in tables:
+    for kind, flags, offset, length in tables:
         if kind == _PROGBITS and flags & _LOADED and not flags & _EXECUTABLE:
-            loaded.append((place, place + length))
-        end = max(end, place + length) if kind != _NOBITS else end
-    if not tables or sum(end - place for place, end in loaded) > whole:
+            loaded.append((offset, offset + length))
+        end = max(end, offset + length) if kind != _NOBITS else end
+    if not tables or sum(end - begin for begin, end in loaded) > whole:
         loaded, end = [], 0
-    for place, until in (*loaded, (end, whole)):
-        yield _piece(file, place, until - place)
+    for offset, until in (*loaded, (end, whole)):
+        yield _piece(file, offset, until - offset)
 
 
 class _Large:
@@ -458,12 +460,12 @@ class _Large:
                 self.code = dynamic.File(io.BytesIO(b"".join(self.pieces))).code
             except dynamic.DamagedElf:
                 self.code = []
-        begin = place = self.count - len(data)
+        begin = position = self.count - len(data)
         for start, end in self.code or ():
-            if place < end and start < self.count:
-                yield data[place - begin : max(0, start - begin)]
-                place = min(end, self.count)
-        yield data[place - begin :]
+            if position < end and start < self.count:
+                yield data[position - begin : max(0, start - begin)]
+                position = min(end, self.count)
+        yield data[position - begin :]
 
     def file(self) -> Windows:
         tail = (self.count - self.behind, b"".join(self.tail))
@@ -490,12 +492,12 @@ def _section_names(file: IO[bytes] | Section) -> bytes:
     wide = head[4] == 2
     try:
         (start,) = struct.unpack_from(order + "IQ"[wide], head, 40 if wide else 32)
-        size, count, number = struct.unpack_from(order + "HHH", head, 58 if wide else 46)
-        entry = _piece(file, start + number * size, 64)
-        place, length = struct.unpack_from(order + "IQ"[wide] * 2, entry, 24 if wide else 16)
+        size, count, index = struct.unpack_from(order + "HHH", head, 58 if wide else 46)
+        entry = _piece(file, start + index * size, 64)
+        offset, length = struct.unpack_from(order + "IQ"[wide] * 2, entry, 24 if wide else 16)
     except struct.error:
         return _piece(file)
-    return _piece(file, place, length) if 0 < number < count else _piece(file)
+    return _piece(file, offset, length) if 0 < index < count else _piece(file)
 
 
 def _by_sections(data: bytes) -> dict[str, Any]:
@@ -516,8 +518,8 @@ def _by_sections(data: bytes) -> dict[str, Any]:
 
 
 def _options(words: Iterable[bytes]) -> list[str]:
-    found = dict.fromkeys(word.decode("utf-8", "replace") for word in words if word[:1] == b"-")
-    return list(found)[:_MOST_OPTIONS]
+    options = dict.fromkeys(word.decode("utf-8", "replace") for word in words if word[:1] == b"-")
+    return list(options)[:_MOST_OPTIONS]
 
 
 def _debug(elf: Any) -> tuple[list[bytes], str]:
@@ -526,9 +528,9 @@ def _debug(elf: Any) -> tuple[list[bytes], str]:
     char = ""
     for unit in islice(info.iter_CUs(), _MOST_UNITS):
         top = unit.get_top_DIE()
-        held = top.attributes.get("DW_AT_producer")
-        if held is not None and isinstance(held.value, bytes):
-            producers[held.value] = None
+        producer = top.attributes.get("DW_AT_producer")
+        if producer is not None and isinstance(producer.value, bytes):
+            producers[producer.value] = None
         char = char or _char(unit)
     return list(producers), char
 

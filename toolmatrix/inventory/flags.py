@@ -42,7 +42,7 @@ def observe(view: View, record: Record) -> None:
         record.feature("char", elf.char, "DWARF", path)
         for option, section in elf.options:
             if _TELLING.fullmatch(option):
-                _put(record, option, section, path)
+                _record_option(record, option, section, path)
     for path, elf in view.elves.items():
         for arch in elf.device:
             record.feature("codegen", arch, "device code", path)
@@ -56,10 +56,10 @@ def observe(view: View, record: Record) -> None:
 # What files were compiled without, though the variables of the image promise it.
 def _unkept(view: View, record: Record) -> None:
     promised = [
-        word
+        option
         for name in _PROMISES
-        for word in _words(view.env.get(name, ""))
-        if word in _CHAR or _MARCH.fullmatch(word)
+        for option in _options(view.env.get(name, ""))
+        if option in _CHAR or _MARCH.fullmatch(option)
     ]
     for path, elf in view.own.items() if promised else ():
         if _OWN_FILES.fullmatch(path):
@@ -69,8 +69,8 @@ def _unkept(view: View, record: Record) -> None:
             lacks = _lacks_char if flag in _CHAR else _lacks_arch
             if lacks(flag, options, elf):
                 seen_by = elf.options[0][1] if elf.options else "DWARF"
-                held = f"char {elf.char}" if flag in _CHAR and elf.char else "without"
-                record.feature(f"{UNKEPT}:{flag}", held, seen_by, path)
+                evidence = f"char {elf.char}" if flag in _CHAR and elf.char else "without"
+                record.feature(f"{UNKEPT}:{flag}", evidence, seen_by, path)
 
 
 def _lacks_char(flag: str, options: set[str], elf: Elf) -> bool:
@@ -82,34 +82,34 @@ def _lacks_char(flag: str, options: set[str], elf: Elf) -> bool:
 
 def _lacks_arch(flag: str, options: set[str], _: Elf) -> bool:
     # Of a file without any recorded option nothing is known.
-    named = [one for one in options if _MARCH.fullmatch(one) and one != _UNASKED]
+    named = [option for option in options if _MARCH.fullmatch(option) and option != _UNASKED]
     if not options or flag in options:
         return False
-    knows_crc = any(_CRC.fullmatch(one) or _CRC_OF_ITS_OWN.fullmatch(one) for one in named)
+    knows_crc = any(_CRC.fullmatch(option) or _CRC_OF_ITS_OWN.fullmatch(option) for option in named)
     return not named or ("+crc" in flag and not knows_crc)
 
 
 def settings(view: View, record: Record) -> None:
     """Put in the options that variables and bazelrc files give to whatever is compiled."""
     for name, value in view.env.items():
-        for word in _words(value) if _VARIABLE.fullmatch(name) else ():
-            _put(record, word, "configuration", f"Env {name}")
-    for named, text in view.files(_BAZELRC):
+        for option in _options(value) if _VARIABLE.fullmatch(name) else ():
+            _record_option(record, option, "configuration", f"Env {name}")
+    for path_match, text in view.files(_BAZELRC):
         for line in text.splitlines():
-            for found in _COPT.finditer(line.partition("#")[0]):
-                _put(record, found[1].strip("\"'"), "bazelrc", named[0])
+            for setting in _COPT.finditer(line.partition("#")[0]):
+                _record_option(record, setting[1].strip("\"'"), "bazelrc", path_match[0])
 
 
-def _put(record: Record, option: str, seen_by: str, where: str) -> None:
+def _record_option(record: Record, option: str, seen_by: str, where: str) -> None:
     record.feature(f"flag:{option}", option, seen_by, where)
     if _CRC.fullmatch(option):
         record.feature("crc32", "yes", f"{seen_by}: {option}", where)
 
 
-def _words(text: str) -> list[str]:
+def _options(text: str) -> list[str]:
     try:
         # A variable may hold a quote without its other half, as nobody has run it.
         words = shlex.split(text)
     except ValueError:
         words = text.split()
-    return [word for word in words if word.startswith("-")]
+    return [option for option in words if option.startswith("-")]

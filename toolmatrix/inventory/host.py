@@ -80,8 +80,8 @@ class Machine:
         end, slash, rest = after.partition("/")
         for name in self.names(folder):
             if name.startswith(start) and name[len(start) :].endswith(end):
-                held = name[len(start) : len(name) - len(end)]
-                yield held, f"{folder}/{name}{slash}{rest}"
+                stem = name[len(start) : len(name) - len(end)]
+                yield stem, f"{folder}/{name}{slash}{rest}"
 
     def where(self, program: str) -> str:
         """The path of a program, or nothing."""
@@ -100,7 +100,7 @@ class Machine:
         # Programs translate what they print, and numbers as well.
         env = {**os.environ, "LC_ALL": "C"}
         try:
-            ended = subprocess.run(  # noqa: S603 - the programs are those of this module
+            completed = subprocess.run(  # noqa: S603 - the programs are those of this module
                 [program, *argv[1:]],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -110,15 +110,15 @@ class Machine:
             )
         except (OSError, subprocess.TimeoutExpired):
             return None
-        return ended.stdout.decode("utf-8", "replace") if ended.returncode == 0 else None
+        return completed.stdout.decode("utf-8", "replace") if completed.returncode == 0 else None
 
     def free(self, path: str) -> int:
         """Bytes free for users where a path lies, -1 where that cannot be asked."""
         try:
-            held = os.statvfs(path)
+            status = os.statvfs(path)
         except (OSError, AttributeError):
             return -1
-        return held.f_bavail * held.f_frsize
+        return status.f_bavail * status.f_frsize
 
 
 HERE = Machine()
@@ -130,14 +130,14 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     kernel = (machine.run("uname", "-m") or "").strip()
     arch = MACHINES.get(kernel, kernel)
     features: dict[str, tuple[Seen, ...]] = {}
-    for name, seen in (
+    for name, sighting in (
         *_engine(machine, arch),
         *_processor(machine, kernel),
         *_gpus(machine),
         *_resources(machine, directory),
     ):
-        features[name] = (*features.get(name, ()), seen)
-    components = {name: (seen,) for name, seen in _components(machine)}
+        features[name] = (*features.get(name, ()), sighting)
+    components = {name: (sighting,) for name, sighting in _components(machine)}
     bazel = Skipped(what="bazel", reason="bazelisk would download the Bazel it is asked for")
     return Inventory(
         subject="host",
@@ -150,14 +150,14 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
 
 def _components(machine: Machine) -> Iterator[tuple[str, Seen]]:
     for name, (argv, form) in _PROGRAMS.items():
-        found = re.search(form, machine.run(*argv) or "")
-        if found:
+        match = re.search(form, machine.run(*argv) or "")
+        if match:
             where = machine.where(argv[0])
-            yield name, Seen(version=found[1], seen_by="ran", where=where, default=True)
+            yield name, Seen(version=match[1], seen_by="ran", where=where, default=True)
     for name, (path, form) in _FILES.items():
-        found = re.search(form, machine.text(path))
-        if found:
-            yield name, Seen(version=found[1], seen_by="file", where=path, default=True)
+        match = re.search(form, machine.text(path))
+        if match:
+            yield name, Seen(version=match[1], seen_by="file", where=path, default=True)
 
 
 def _engine(machine: Machine, arch: str) -> Iterator[tuple[str, Seen]]:
@@ -182,18 +182,18 @@ def _processor(machine: Machine, kernel: str) -> Iterator[tuple[str, Seen]]:
     # Cores of one machine may differ, as in big.LITTLE; the first speaks for all.
     first, *_ = machine.text(path).partition("\n\n")
     pairs = (line.partition(":")[::2] for line in first.splitlines())
-    held = {name.strip(): value.strip() for name, value in pairs}
-    flags = (held.get("flags") or held.get("Features") or "").split()
+    fields = {name.strip(): value.strip() for name, value in pairs}
+    flags = (fields.get("flags") or fields.get("Features") or "").split()
     for flag in flags:
         yield f"cpu:{flag}", Seen(version="yes", seen_by="cpuinfo", where=path)
     if processor(MACHINES.get(kernel, kernel)).crc in flags:
         yield "crc32", Seen(version="yes", seen_by="cpuinfo", where=path)
-    name = _named(kernel, held, frozenset(flags)) if flags else ""
+    name = _microarchitecture(kernel, fields, frozenset(flags)) if flags else ""
     if name:
         yield "cpu", Seen(version=name, seen_by="archspec", where=path)
 
 
-def _named(kernel: str, held: Mapping[str, str], flags: frozenset[str]) -> str:
+def _microarchitecture(kernel: str, fields: Mapping[str, str], flags: frozenset[str]) -> str:
     from archspec.cpu import TARGETS
     from archspec.cpu.schema import TARGETS_JSON
 
@@ -201,8 +201,8 @@ def _named(kernel: str, held: Mapping[str, str], flags: frozenset[str]) -> str:
     # Kernels do not list what another feature includes, such as sse3 where there is ssse3.
     flags |= {name for name, rule in aliases if flags & {*rule.get("any_of", ())}}
     vendors = TARGETS_JSON["conversions"]["arm_vendors"]
-    implementer = held.get("CPU implementer", "")
-    vendor = held.get("vendor_id") or vendors.get(implementer.lower(), implementer)
+    implementer = fields.get("CPU implementer", "")
+    vendor = fields.get("vendor_id") or vendors.get(implementer.lower(), implementer)
     fitting = [
         target
         for target in TARGETS.values()
@@ -213,7 +213,9 @@ def _named(kernel: str, held: Mapping[str, str], flags: frozenset[str]) -> str:
     ]
     # The most specific of those all of whose features are there.
     best = max(
-        fitting, key=lambda one: (len(one.ancestors), len(one.features), one.name), default=None
+        fitting,
+        key=lambda target: (len(target.ancestors), len(target.features), target.name),
+        default=None,
     )
     return str(best.name) if best else ""
 
@@ -255,18 +257,18 @@ def _amd(machine: Machine) -> Iterator[tuple[str, Seen]]:
         return
     for node in machine.names(_KFD):
         path = f"{_KFD}/{node}/properties"
-        found = re.search(r"^gfx_target_version (\d+)$", machine.text(path), re.MULTILINE)
+        match = re.search(r"^gfx_target_version (\d+)$", machine.text(path), re.MULTILINE)
         # Processors are nodes as well, of version 0. The number is MMmmss, of which gfx writes minor and step in hex.
-        if found and int(found[1]):
-            major, rest = divmod(int(found[1]), 10_000)
+        if match and int(match[1]):
+            major, rest = divmod(int(match[1]), 10_000)
             minor, step = divmod(rest, 100)
             yield "device", Seen(version=f"gfx{major}{minor:x}{step:x}", seen_by="kfd", where=path)
 
 
 def _resources(machine: Machine, directory: str) -> Iterator[tuple[str, Seen]]:
-    found = re.search(r"^MemTotal: +(\d+) kB", machine.text("/proc/meminfo"), re.MULTILINE)
-    if found:
-        amount = str(int(found[1]) << 10)
+    match = re.search(r"^MemTotal: +(\d+) kB", machine.text("/proc/meminfo"), re.MULTILINE)
+    if match:
+        amount = str(int(match[1]) << 10)
         yield "memory", Seen(version=amount, seen_by="kernel", where="/proc/meminfo")
     free = machine.free(directory)
     if free >= 0:
@@ -279,7 +281,7 @@ _WHOLE = r"(?s)\A\s*(\S.*?)\s*\Z"
 _MOST = 4096
 
 
-class Place(Value):
+class Origin(Value):
     """The place of a value: a program with its arguments or a file, and its form there; see the data file."""
 
     find: re.Pattern[str]
@@ -294,8 +296,8 @@ class Place(Value):
 
     def value(self, text: str) -> str:
         """A value in the words and units of the data file."""
-        word = self.words.get(text, text)
-        return str(int(word) * self.times) if self.times > 1 and word.isdecimal() else word
+        text = self.words.get(text, text)
+        return str(int(text) * self.times) if self.times > 1 and text.isdecimal() else text
 
 
 class Reading(Value):
@@ -305,7 +307,7 @@ class Reading(Value):
     component: bool
     why: str
     source: str
-    places: tuple[Place, ...]
+    origins: tuple[Origin, ...]
 
 
 class ReadingCatalog(Value):
@@ -331,13 +333,16 @@ def load_readings() -> ReadingCatalog:
 
     with open(machine_path(), encoding="utf-8") as file:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        held = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
+        document = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
     return ReadingCatalog(
-        readings=tuple(map(_reading, held["readings"])),
+        readings=tuple(map(_reading, document["readings"])),
         environment={
-            name: several["why"] for several in held["environment"] for name in several["names"]
+            name: several["why"] for several in document["environment"] for name in several["names"]
         },
-        sources={name: f"{one['title']}, {one['at']}" for name, one in held["sources"].items()},
+        sources={
+            name: f"{source['title']}, {source['at']}"
+            for name, source in document["sources"].items()
+        },
     )
 
 
@@ -347,73 +352,77 @@ def _reading(fields: Mapping[str, Any]) -> Reading:
         component="component" in fields,
         why=fields["why"],
         source=fields["source"],
-        places=tuple(map(_place, fields["from"])),
+        origins=tuple(map(_origin, fields["from"])),
     )
 
 
-def _place(fields: Mapping[str, Any]) -> Place:
+def _origin(fields: Mapping[str, Any]) -> Origin:
     form = re.compile(fields.get("find", _WHOLE), re.MULTILINE)
-    return Place(**{**fields, "run": tuple(fields.get("run", ())), "find": form})
+    return Origin(**{**fields, "run": tuple(fields.get("run", ())), "find": form})
 
 
 def observe_readings(machine: Machine) -> Iterator[tuple[Reading, str, Seen]]:
     """Findings of the readings: the reading, the name of the feature or component, and the sighting."""
     for reading in load_readings().readings:
-        for name, seen in _read_places(machine, reading):
-            yield reading, name, seen
+        for name, sighting in _read_places(machine, reading):
+            yield reading, name, sighting
 
 
-def unseen_readings(machine: Machine, found: frozenset[str]) -> Iterator[Skipped]:
+def unseen_readings(machine: Machine, observed: frozenset[str]) -> Iterator[Skipped]:
     """The readings that are not among those that found something, each with why."""
     for reading in load_readings().readings:
-        if reading.name not in found:
-            reasons = dict.fromkeys(_lack(machine, place) for place in reading.places)
+        if reading.name not in observed:
+            reasons = dict.fromkeys(_lack(machine, origin) for origin in reading.origins)
             what = reading.name.removesuffix(":{name}")
             yield Skipped(what=what, reason=", ".join(reasons))
 
 
-def _lack(machine: Machine, place: Place) -> str:
-    if place.run:
-        there = machine.where(place.run[0])
-        return f"`{place}` does not show it" if there else f"no {place.run[0]}"
-    return f"{place.file} does not show it" if any(_texts(machine, place)) else f"no {place.file}"
+def _lack(machine: Machine, origin: Origin) -> str:
+    if origin.run:
+        there = machine.where(origin.run[0])
+        return f"`{origin}` does not show it" if there else f"no {origin.run[0]}"
+    return (
+        f"{origin.file} does not show it" if any(_texts(machine, origin)) else f"no {origin.file}"
+    )
 
 
 def _read_places(machine: Machine, reading: Reading) -> list[tuple[str, Seen]]:
-    for place in reading.places:
-        held: dict[tuple[str, str], Seen] = {}
-        for star, where, text in _texts(machine, place):
-            for name, value in _values(place, star, text):
-                seen = Seen(
-                    version=place.value(value),
-                    seen_by="ran" if place.run else "file",
+    for origin in reading.origins:
+        sightings: dict[tuple[str, str], Seen] = {}
+        for star, where, text in _texts(machine, origin):
+            for name, value in _values(origin, star, text):
+                sighting = Seen(
+                    version=origin.value(value),
+                    seen_by="ran" if origin.run else "file",
                     where=where,
                     default=reading.component,
                 )
-                held.setdefault((reading.name.replace("{name}", name), seen.version), seen)
-        if held:
-            return [(name, seen) for (name, _), seen in held.items()][:_MOST]
+                sightings.setdefault(
+                    (reading.name.replace("{name}", name), sighting.version), sighting
+                )
+        if sightings:
+            return [(name, sighting) for (name, _), sighting in sightings.items()][:_MOST]
     return []
 
 
-def _values(place: Place, star: str, text: str) -> Iterator[tuple[str, str]]:
-    several = list(place.find.finditer(text))
-    for found in several:
-        groups = found.groupdict()
-        value = groups["value"] if "value" in groups else found[1]
+def _values(origin: Origin, star: str, text: str) -> Iterator[tuple[str, str]]:
+    matches = list(origin.find.finditer(text))
+    for match in matches:
+        groups = match.groupdict()
+        value = groups["value"] if "value" in groups else match[1]
         # A flag has no value: that it stands there is all.
         yield groups.get("name") or star, "yes" if value is None else value.strip()
-    if not several and place.absent:
-        yield star, place.absent
+    if not matches and origin.absent:
+        yield star, origin.absent
 
 
-def _texts(machine: Machine, place: Place) -> Iterator[tuple[str, str, str]]:
-    if place.run:
-        text = machine.run(*place.run)
+def _texts(machine: Machine, origin: Origin) -> Iterator[tuple[str, str, str]]:
+    if origin.run:
+        text = machine.run(*origin.run)
         if text is not None:
-            yield "", str(place), text
+            yield "", str(origin), text
         return
-    for star, path in machine.paths(place.file):
+    for star, path in machine.paths(origin.file):
         text = machine.text(path)
         if text:
             yield star, path, text

@@ -34,7 +34,7 @@ _LINKS = {"l": LINK, "h": HARD_LINK}
 _ODD = (LookupError, TypeError, ValueError, AttributeError)
 _COUNTS = ("count", "size", "held")
 # What a reading makes of files besides bytes, by the word for it.
-_HELD: dict[str, type[Value]] = {"elf": Elf, "rpm": Database, "script": Script}
+_CONTENT_KINDS: dict[str, type[Value]] = {"elf": Elf, "rpm": Database, "script": Script}
 
 
 class KeptDocument(TypedDict):
@@ -88,10 +88,10 @@ class LayerStore:
         diff_id = blob.get("diff_id") if blob is not None else digest
         body = self._get(LAYER, str(diff_id))
         try:
-            found = _layer(str(diff_id), body) if body is not None else None
-            if found is None or blob is None:
-                return found
-            return found.replace(digest=digest, packed=_count(blob["packed"]))
+            layer = _layer(str(diff_id), body) if body is not None else None
+            if layer is None or blob is None:
+                return layer
+            return layer.replace(digest=digest, packed=_count(blob["packed"]))
         except _ODD:
             return None
 
@@ -115,7 +115,7 @@ class LayerStore:
 
     def keep_image(self, name: str, image: ImageMetadata) -> None:
         """Keep what an image says of itself under a name that no other image will have."""
-        self._put(IMAGE, name, image.as_dict(*_TOLD, "layers", "config", "history"))
+        self._put(IMAGE, name, image.as_dict(*_METADATA_TEXTS, "layers", "config", "history"))
 
     def answer(self, name: str) -> tuple[str, str] | None:
         """The answer of a program, and why there is none."""
@@ -148,20 +148,20 @@ def code() -> str:
     """The digest of all that decides what a reading holds; empty where the code cannot be read."""
     import elftools
 
-    made = sha256(repr((__version__, sys.version_info[:3], elftools.__version__)).encode())
+    digest = sha256(repr((__version__, sys.version_info[:3], elftools.__version__)).encode())
     here = os.path.dirname(os.path.abspath(__file__))
     try:
         for folder in (here, os.path.join(os.path.dirname(here), "images")):
             for name in sorted(os.listdir(folder)):
                 if name.endswith(".py"):
                     with open(os.path.join(folder, name), "rb") as file:
-                        made.update(sha256(file.read()).digest())
+                        digest.update(sha256(file.read()).digest())
     except OSError:
         return ""
-    return made.hexdigest()
+    return digest.hexdigest()
 
 
-_TOLD = ("digest", "indexed", "platform")
+_METADATA_TEXTS = ("digest", "indexed", "platform")
 
 
 def _metadata(body: dict[str, Any]) -> ImageMetadata:
@@ -172,7 +172,7 @@ def _metadata(body: dict[str, Any]) -> ImageMetadata:
         config=body["config"],
         history=_pairs(body["history"]),
         layers=_texts(body["layers"]),
-        **{name: _text(body[name]) for name in _TOLD},
+        **{name: _text(body[name]) for name in _METADATA_TEXTS},
     )
 
 
@@ -182,23 +182,32 @@ def _entry(path: str, entry: Entry) -> list[Any]:
         return [path, kind, entry.link]
     if kind == "d":
         return [path, kind, entry.mode]
-    held = entry.held
+    content = entry.content
     more: list[Any] = []
-    if isinstance(held, bytes):
+    if isinstance(content, bytes):
         # Each letter is one byte.
-        more = [held.decode("latin-1")]
-    elif held == LEFT_OUT:
+        more = [content.decode("latin-1")]
+    elif content == LEFT_OUT:
         more = [True]
-    elif held is not None:
-        more = [{word: _plain(held) for word, made in _HELD.items() if isinstance(held, made)}]
+    elif content is not None:
+        more = [
+            {
+                name: _plain(content)
+                for name, cls in _CONTENT_KINDS.items()
+                if isinstance(content, cls)
+            }
+        ]
     return [path, kind, entry.mode, entry.size, *more]
 
 
-def _plain(held: Any) -> Any:
-    defaults = held._defaults
-    told = {name: value for name, value in held.as_dict().items() if value != defaults.get(name)}
+def _plain(reading: Any) -> Any:
+    defaults = reading._defaults
+    fields = {
+        name: value for name, value in reading.as_dict().items() if value != defaults.get(name)
+    }
     return {
-        name: _plain(value) if isinstance(value, Dynamic) else value for name, value in told.items()
+        name: _plain(value) if isinstance(value, Dynamic) else value
+        for name, value in fields.items()
     }
 
 
@@ -207,7 +216,7 @@ def _layer(diff_id: str, body: dict[str, Any]) -> Layer:
     return Layer(
         digest=diff_id,
         diff_id=diff_id,
-        entries=tuple(_made(*one) for one in body["entries"]),
+        entries=tuple(_read_entry(*entry) for entry in body["entries"]),
         gone=_texts(body["gone"]),
         opaque=_texts(body["opaque"]),
         packed=counts["size"],
@@ -215,7 +224,9 @@ def _layer(diff_id: str, body: dict[str, Any]) -> Layer:
     )
 
 
-def _made(path: str, kind: str, what: Any, size: int = 0, held: Any = None) -> tuple[str, Entry]:
+def _read_entry(
+    path: str, kind: str, what: Any, size: int = 0, content: Any = None
+) -> tuple[str, Entry]:
     if kind in _LINKS:
         return _text(path), Entry(_LINKS[kind], link=_text(what))
     if kind == "d":
@@ -223,13 +234,13 @@ def _made(path: str, kind: str, what: Any, size: int = 0, held: Any = None) -> t
     if kind != "f":
         raise ValueError(kind)
     entry = Entry(FILE, mode=_count(what), size=_count(size))
-    if isinstance(held, str):
-        entry.held = held.encode("latin-1")
-    elif held is True:
-        entry.held = LEFT_OUT
-    elif held is not None:
-        ((word, fields),) = held.items()
-        entry.held = _value(_HELD[word], fields)
+    if isinstance(content, str):
+        entry.content = content.encode("latin-1")
+    elif content is True:
+        entry.content = LEFT_OUT
+    elif content is not None:
+        ((name, fields),) = content.items()
+        entry.content = _value(_CONTENT_KINDS[name], fields)
     return _text(path), entry
 
 

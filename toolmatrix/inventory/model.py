@@ -11,7 +11,7 @@ from toolmatrix.value import Document, Value
 if TYPE_CHECKING:
     from toolmatrix.images.streams import Readable
 
-    _Made = TypeVar("_Made", bound=Document)
+    _DocumentType = TypeVar("_DocumentType", bound=Document)
 
 SCHEMA = "toolmatrix.inventory/1"
 LOCK = "usr/share/toolmatrix/toolmatrix.lock"
@@ -146,13 +146,13 @@ class Inventory(Value):
             "subject": self.subject,
             "platform": self.platform or None,
             "digest": self.digest or None,
-            "components": _listed(self.components),
-            "features": _listed(self.features),
-            "sonames": [one.to_json() for one in self.sonames],
+            "components": _sightings_json(self.components),
+            "features": _sightings_json(self.features),
+            "sonames": [soname.to_json() for soname in self.sonames],
             "history": [
                 {"layer": layer, "instruction": instruction} for layer, instruction in self.history
             ],
-            "skipped": [one.to_json() for one in self.skipped],
+            "skipped": [skip.to_json() for skip in self.skipped],
             "lock": self.lock or None,
         }
 
@@ -163,13 +163,14 @@ class Inventory(Value):
             subject=_text(body["subject"]),
             platform=_text(body.get("platform") or ""),
             digest=_text(body.get("digest") or ""),
-            components=_read(body["components"]),
-            features=_read(body["features"]),
-            sonames=tuple(_made(Soname, one) for one in body["sonames"]),
+            components=_read_sightings(body["components"]),
+            features=_read_sightings(body["features"]),
+            sonames=tuple(_parse(Soname, entry) for entry in body["sonames"]),
             history=tuple(
-                (_text(one["layer"]), _text(one["instruction"])) for one in body.get("history", ())
+                (_text(entry["layer"]), _text(entry["instruction"]))
+                for entry in body.get("history", ())
             ),
-            skipped=tuple(_made(Skipped, one) for one in body["skipped"]),
+            skipped=tuple(_parse(Skipped, entry) for entry in body["skipped"]),
             lock=_text(body.get("lock") or ""),
         )
 
@@ -227,33 +228,35 @@ class Comparison(Value):
 
     def count(self, verdict: str) -> int:
         """The number of differences that have a verdict."""
-        return sum(one.verdict == verdict for one in self.differences)
+        return sum(difference.verdict == verdict for difference in self.differences)
 
 
-def _listed(held: Mapping[str, tuple[Seen, ...]]) -> dict[str, list[dict[str, Any]]]:
-    return {name: [one.to_json() for one in several] for name, several in held.items()}
+def _sightings_json(sightings: Mapping[str, tuple[Seen, ...]]) -> dict[str, list[dict[str, Any]]]:
+    return {
+        name: [sighting.to_json() for sighting in several] for name, several in sightings.items()
+    }
 
 
-def _read(held: Mapping[str, Any]) -> dict[str, tuple[Seen, ...]]:
-    return {name: tuple(_made(Seen, one) for one in several) for name, several in held.items()}
+def _read_sightings(body: Mapping[str, Any]) -> dict[str, tuple[Seen, ...]]:
+    return {name: tuple(_parse(Seen, entry) for entry in several) for name, several in body.items()}
 
 
 # Fields of later versions are passed over: within /1 fields are added. Those of this one have to be there, as the
 # schema says, or a library that nobody looked for would read as one that was not found.
-def _made(kind: type[_Made], body: Mapping[str, Any]) -> _Made:
-    made: dict[str, Any] = {}
+def _parse(kind: type[_DocumentType], body: Mapping[str, Any]) -> _DocumentType:
+    fields: dict[str, Any] = {}
     for field, form in kind.__annotations__.items():
         value = body[field]
         if form == "bool":
-            made[field] = value is True
+            fields[field] = value is True
         elif form == "str":
-            made[field] = _text(value)
+            fields[field] = _text(value)
         else:
             # A text is a sequence of texts as well.
             if not isinstance(value, list):
                 raise TypeError(f"`{value}`, which is not a list"[:200])
-            made[field] = tuple(map(_text, value))
-    return kind(**made)
+            fields[field] = tuple(map(_text, value))
+    return kind(**fields)
 
 
 def _text(value: object) -> str:

@@ -60,7 +60,7 @@ _SETTINGS = {
     "StopSignal": "stop-signal",
 }
 # An image may hold a thousand damaged files, which nobody reads one by one.
-_MOST_LISTED = 20
+_MOST_SKIPS = 20
 # Archives of objects (ar), and what compilers keep beside them: device code is found in files that are not ELF as well.
 _CODE = (b"!<arch>\n", FATBIN, BUNDLE, COMPRESSED)
 # Debug information takes most of the time of a file, and after the first ones it repeats what they reported.
@@ -72,10 +72,10 @@ _CAPTURING = re.compile(r"(?<!\\)\((?:\?P<\w+>|(?!\?))")
 def _either(patterns: Iterable[str]) -> re.Pattern[str]:
     # `lastindex` of it counts from 1 which of several matched. Layers hold hundreds of thousands of names: one pattern
     # rejects a name in microseconds, thirty in turn do not.
-    return re.compile("|".join(f"({_CAPTURING.sub('(?:', one)})" for one in patterns))
+    return re.compile("|".join(f"({_CAPTURING.sub('(?:', pattern)})" for pattern in patterns))
 
 
-_KEEP = _either(one.pattern for one in READS)
+_KEEP = _either(declared.pattern for declared in READS)
 _TELL = _either(name for name, _ in programs.VERSION_TEXTS)
 
 
@@ -88,13 +88,13 @@ class Look:
 
     def __call__(self, path: str, size: int, stream: Readable) -> object:
         """The part of a file that is kept: its bytes, an Elf, what a pattern's `parse` made of it, or None."""
-        kept = _KEEP.fullmatch(path)
-        if kept is not None and kept.lastindex is not None:
-            declared = READS[kept.lastindex - 1]
+        match = _KEEP.fullmatch(path)
+        if match is not None and match.lastindex is not None:
+            declared = READS[match.lastindex - 1]
             if declared.parse is not None:
                 return declared.parse(size, stream)
             size = min(size, declared.size)
-            if self.budget.can_hold(size):
+            if self.budget.reserve(size):
                 return first(size, stream)
             return LEFT_OUT
         head = first(64, stream)
@@ -105,18 +105,18 @@ class Look:
             return None
         if not head.startswith(MAGIC):
             return read_code(head, stream) if head.startswith(_CODE) else None
-        named = _TELL.fullmatch(path.rpartition("/")[2])
-        number = named.lastindex if named is not None else None
+        program = _TELL.fullmatch(path.rpartition("/")[2])
+        number = program.lastindex if program is not None else None
         pattern = programs.VERSION_TEXTS[number - 1][1] if number else None
-        found = read_elf(head, stream, size, pattern, debug=self.debug < _MOST_DEBUG)
-        self.debug += bool(found.options)
-        return found
+        elf = read_elf(head, stream, size, pattern, debug=self.debug < _MOST_DEBUG)
+        self.debug += bool(elf.options)
+        return elf
 
 
 def observe(
     image: ImageMetadata,
     tree: Tree,
-    ask: Callable[[Inventory], Inventory] = lambda found: found,
+    ask: Callable[[Inventory], Inventory] = lambda inventory: inventory,
 ) -> Inventory:
     """Everything that the files and the configuration of an image tell, with what its programs answer to `ask`."""
     view = View(image, tree)
@@ -134,14 +134,14 @@ def observe(
     sonames = loader.observe(view, record)
     scripts.observe(view, record, defaults)
     toolkits.linked(record, sonames)
-    held = view.kept.get(LOCK)
-    if held is not None:
+    lock = view.contents.get(LOCK)
+    if lock is not None:
         # The seal itself is no part of what it seals.
-        digest = sha256(held.partition(b"\n# seal ")[0] + b"\n").hexdigest()
+        digest = sha256(lock.partition(b"\n# seal ")[0] + b"\n").hexdigest()
         record.feature("lock", f"sha256:{digest}", "lock", LOCK)
     _unread(view, record)
     machine = f"linux/{view.machine}" if view.machine else ""
-    found = Inventory(
+    inventory = Inventory(
         subject=image.subject,
         platform=image.platform or machine,
         digest=image.digest,
@@ -153,7 +153,7 @@ def observe(
         lock=tree.text(LOCK),
     )
     # A program may print what a variable holds, so secrets are taken out of its answers as well.
-    return secrets.hidden(ask(found), instructions(image.config, with_layer=False))
+    return secrets.hidden(ask(inventory), instructions(image.config, with_layer=False))
 
 
 def _configuration(view: View, record: Record) -> None:
@@ -163,9 +163,9 @@ def _configuration(view: View, record: Record) -> None:
     for name, value in view.env.items():
         record.feature(f"env:{name}", value, "configuration", f"Env {name}")
     for key, name in _SETTINGS.items():
-        held = view.settings.get(key)
-        words = held if isinstance(held, list) else [held] if held else []
-        record.feature(name, " ".join(map(str, words)), "configuration", key)
+        setting = view.settings.get(key)
+        values = setting if isinstance(setting, list) else [setting] if setting else []
+        record.feature(name, " ".join(map(str, values)), "configuration", key)
 
 
 def _architecture(view: View, record: Record, sites: Iterable[str]) -> None:
@@ -174,7 +174,9 @@ def _architecture(view: View, record: Record, sites: Iterable[str]) -> None:
         record.feature("arch", "/".join(platform.split("/")[1:2]), seen_by, platform)
     counted = f"{len(view.own)} of {len(view.elves)} ELF files"
     record.feature("arch", view.machine, "elf", counted)
-    folders = {view.tree.real(one) for one in (*view.path(), *loader.library_path(view).folders)}
+    folders = {
+        view.tree.real(folder) for folder in (*view.path(), *loader.library_path(view).folders)
+    }
     below = tuple(f"{site}/" for site in sites)
     for path, elf in view.elves.items():
         if path in view.own or elf.machine in NO_PROCESSORS:
@@ -201,10 +203,10 @@ def _is_program(view: View, path: str, elf: Elf) -> bool:
 
 
 def _unread(view: View, record: Record) -> None:
-    for path in view.left_out[:_MOST_LISTED]:
+    for path in view.left_out[:_MOST_SKIPS]:
         record.skip(path, "the files that are kept would be too large together")
     damaged = [(path, elf.damaged) for path, elf in view.elves.items() if elf.damaged]
-    for path, why in damaged[:_MOST_LISTED]:
+    for path, why in damaged[:_MOST_SKIPS]:
         record.skip(path, why)
     partial = [path for path, elf in view.elves.items() if elf.partial]
     if partial:
@@ -212,5 +214,5 @@ def _unread(view: View, record: Record) -> None:
             "too large to be kept whole, so options and debug information in them were not read"
         )
         record.skip("large files", f"{len(partial)}, such as /{partial[0]}: {reason}")
-    if len(damaged) > _MOST_LISTED:
-        record.skip("damaged files", f"{len(damaged) - _MOST_LISTED} more")
+    if len(damaged) > _MOST_SKIPS:
+        record.skip("damaged files", f"{len(damaged) - _MOST_SKIPS} more")

@@ -95,8 +95,8 @@ _PROGRAMS = (
         names=("hipcc",),
         files=r"hipcc(?:\.bin)?()",
         beside=tuple(
-            (place, r"HIP_VERSION_MAJOR=(\d+)\s+HIP_VERSION_MINOR=(\d+)\s+HIP_VERSION_PATCH=(\d+)")
-            for place in ("share/hip/version", "bin/.hipVersion")
+            (path, r"HIP_VERSION_MAJOR=(\d+)\s+HIP_VERSION_MINOR=(\d+)\s+HIP_VERSION_PATCH=(\d+)")
+            for path in ("share/hip/version", "bin/.hipVersion")
         ),
         packages=("hipcc",),
         is_script=True,
@@ -114,13 +114,13 @@ _PROGRAMS = (
 
 def names(component: str) -> tuple[str, ...]:
     """The names that a user calls a component by, in the order of trying; empty for a library."""
-    return next((one.names for one in _PROGRAMS if one.component == component), ())
+    return next((program.names for program in _PROGRAMS if program.component == component), ())
 
 
 def alike(name: str) -> tuple[str, ...]:
     """The other names of a program."""
-    held = next((one.names for one in _PROGRAMS if name in one.names), ())
-    return tuple(one for one in held if one != name)
+    spellings = next((program.names for program in _PROGRAMS if name in program.names), ())
+    return tuple(spelling for spelling in spellings if spelling != name)
 
 
 class Default(Value):
@@ -137,12 +137,12 @@ def observe(view: View, record: Record) -> dict[str, Default]:
     for program in _PROGRAMS:
         default = _default(view, program.names)
         if default is not None:
-            default = default.replace(version=_put(view, record, program, default.real))
+            default = default.replace(version=_record_version(view, record, program, default.real))
             defaults[program.component] = default
         for path in view.elves:
             is_other = default is None or path != default.real
             if is_other and re.fullmatch(r"(?:.*/)?s?bin/" + program.files, path):
-                _put(view, record, program, path, default=False)
+                _record_version(view, record, program, path, default=False)
     nvcc = defaults.get("nvcc")
     if nvcc is not None:
         # A toolkit has the first two numbers of its compiler.
@@ -163,11 +163,11 @@ def _silent(view: View, program: Program, default: Default | None) -> str:
     files = ((name, program.files) for name in program.names)
     # A wrapper for g++ alone is enough to compile with another version than gcc has.
     for name, pattern in (*files, *program.tools):
-        found = _default(view, (name,))
-        if found is None or (default is not None and found.real == default.real):
+        candidate = _default(view, (name,))
+        if candidate is None or (default is not None and candidate.real == default.real):
             continue
-        if not _is_own(view, found.real, pattern):
-            return f"/{found.called} is not a program itself; {_SCRIPT}"
+        if not _is_own(view, candidate.real, pattern):
+            return f"/{candidate.called} is not a program itself; {_SCRIPT}"
     return ""
 
 
@@ -181,7 +181,7 @@ def _bazelisk(view: View, record: Record, defaults: dict[str, Default]) -> None:
     bazel = defaults.get("bazel")
     fetches = bazel is not None and not bazel.version and bazel.real in view.elves
     reported = [(view.env.get(_WANTED_BAZEL, ""), "configuration", f"Env {_WANTED_BAZEL}")]
-    reported += [(text, found[1], found[0]) for found, text in view.files(_BAZELVERSION)]
+    reported += [(text, match[1], match[0]) for match, text in view.files(_BAZELVERSION)]
     for text, seen_by, where in reported:
         version = upstream(text)
         record.component("bazel", version, seen_by, where, default=fetches)
@@ -198,7 +198,9 @@ def _default(view: View, names: tuple[str, ...]) -> Default | None:
     return None
 
 
-def _put(view: View, record: Record, program: Program, path: str, *, default: bool = True) -> str:
+def _record_version(
+    view: View, record: Record, program: Program, path: str, *, default: bool = True
+) -> str:
     for version, seen_by, where in _versions(view, record, program, path):
         record.component(program.component, version, seen_by, where, default=default)
         return version
@@ -209,8 +211,8 @@ def _put(view: View, record: Record, program: Program, path: str, *, default: bo
 def _versions(
     view: View, record: Record, program: Program, path: str
 ) -> Iterator[tuple[str, str, str]]:
-    found = re.fullmatch(r"(?:.*/)?" + program.files, path)
-    number = (found[1] if found else "") or "".join(_LLVM.findall(path)[-1:])
+    match = re.fullmatch(r"(?:.*/)?" + program.files, path)
+    number = (match[1] if match else "") or "".join(_LLVM.findall(path)[-1:])
     own = _own(view.elves.get(path), number)
     if own:
         yield own, "elf", path
@@ -221,9 +223,9 @@ def _versions(
     for package in program.packages if PACKAGED.match(path) else ():
         package = package.format(number)
         for manager in MANAGERS if is_program else packages.owners(view, path, package):
-            for seen in record.features.get(f"{manager}:{package}", ()):
-                if _is_of(upstream(seen.version), number):
-                    yield upstream(seen.version), manager, seen.where
+            for sighting in record.features.get(f"{manager}:{package}", ()):
+                if _is_of(upstream(sighting.version), number):
+                    yield upstream(sighting.version), manager, sighting.where
     if is_program and number.count("."):
         yield number, "file name", path
 
@@ -231,7 +233,7 @@ def _versions(
 def _own(elf: Elf | None, number: str) -> str:
     # A file may hold texts that only look like versions; the number in its name tells them apart.
     versions = elf.versions if elf is not None else ()
-    return next((one for one in versions if _is_of(one, number)), "")
+    return next((version for version in versions if _is_of(version, number)), "")
 
 
 def _is_of(version: str, number: str) -> bool:
@@ -244,11 +246,11 @@ def _beside(
     for pattern, text in program.beside:
         for path in view.tree.glob(f"{prefix}/{pattern.format(number)}"):
             entry = view.tree.entry(path)
-            if entry is not None and isinstance(entry.held, Elf):
-                version = _own(entry.held, number)
+            if entry is not None and isinstance(entry.content, Elf):
+                version = _own(entry.content, number)
             else:
-                kept = view.tree.text(path)
-                found = re.search(text, kept) if kept else re.fullmatch(text, path)
-                version = ".".join(found.groups()) if found else ""
+                contents = view.tree.text(path)
+                match = re.search(text, contents) if contents else re.fullmatch(text, path)
+                version = ".".join(match.groups()) if match else ""
             if version:
                 yield version, "beside it", path

@@ -76,22 +76,22 @@ class _Dist(NamedTuple):
 def observe(view: View, record: Record, sites: Sequence[str]) -> None:
     """Put in every package as a component, and toolkits that packages carry; `sites` in the order of imports."""
     dists: list[_Dist] = []
-    for found, text in view.files(_METADATA):
+    for match, text in view.files(_METADATA):
         fields = dict(_FIELD.findall(text))
-        seen_by = RECORDS[not found["kind"].startswith("dist-info")]
+        seen_by = RECORDS[not match["kind"].startswith("dist-info")]
         name, version = normal(fields.get("Name", "")), fields.get("Version", "")
-        dists.append(_Dist(found[0], found["site"], seen_by, name, version))
+        dists.append(_Dist(match[0], match["site"], seen_by, name, version))
     first: dict[str, str] = {}
     for site in sites:
         for dist in dists:
             if dist.site == site:
                 first.setdefault(dist.name, dist.path)
     for dist in dists:
-        _put(view, record, dist, is_default=first.get(dist.name) == dist.path)
+        _record_dist(view, record, dist, is_default=first.get(dist.name) == dist.path)
     _builds(view, record)
 
 
-def _put(view: View, record: Record, dist: _Dist, *, is_default: bool) -> None:
+def _record_dist(view: View, record: Record, dist: _Dist, *, is_default: bool) -> None:
     path, _, seen_by, name, version = dist
     if not name or not version:
         record.skip(path, "it names no package and version")
@@ -116,7 +116,7 @@ def _is_gone(view: View, name: str, path: str) -> bool:
     # A wheel that carries a component is nothing without the file for which it is there.
     files = packages.of_dist(view, path)
     starts = tuple(start for pattern, *_, start in _CARRIED if re.fullmatch(pattern, name))
-    called = [one for one in files if one.rpartition("/")[2].startswith(starts)]
+    called = [file for file in files if file.rpartition("/")[2].startswith(starts)]
     return packages.are_gone(view, called or files)
 
 
@@ -126,13 +126,15 @@ def normal(name: str) -> str:
 
 
 def _builds(view: View, record: Record) -> None:
-    for found, text in view.files(_SYSCONFIG):
-        held = _variables(text)
+    for match, text in view.files(_SYSCONFIG):
+        variables = _variables(text)
         for name in _VARIABLES:
-            record.feature(f"python:{name}", str(held.get(name, "")), "sysconfig", found[0])
-    for found, text in view.files(_NUMPY):
-        for one in (*_LIBRARY.finditer(text), *_OLDER.finditer(text)):
-            record.feature(f"numpy:{one['kind']}", one["name"], "numpy.__config__", found[0])
+            record.feature(f"python:{name}", str(variables.get(name, "")), "sysconfig", match[0])
+    for match, text in view.files(_NUMPY):
+        for library in (*_LIBRARY.finditer(text), *_OLDER.finditer(text)):
+            record.feature(
+                f"numpy:{library['kind']}", library["name"], "numpy.__config__", match[0]
+            )
 
 
 def _variables(text: str) -> dict[str, object]:
@@ -140,10 +142,10 @@ def _variables(text: str) -> dict[str, object]:
         with warnings.catch_warnings():
             # Flags of compilers hold escapes that Python does not know, which is no concern of a reader.
             warnings.simplefilter("ignore")
-            held = ast.literal_eval(text.partition("build_time_vars = ")[2].strip())
+            variables = ast.literal_eval(text.partition("build_time_vars = ")[2].strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return {}
-    return held if isinstance(held, dict) else {}
+    return variables if isinstance(variables, dict) else {}
 
 
 def sites(view: View, default: Default | None) -> list[str]:
@@ -158,18 +160,18 @@ def sites(view: View, default: Default | None) -> list[str]:
     if settings:
         shared = re.search(r"^include-system-site-packages\s*=\s*true", settings, re.MULTILINE)
         own = [home, *(own if shared else ())]
-    found = view.folders("PYTHONPATH")
+    directories = view.folders("PYTHONPATH")
     for folder in own:
         debian = [
             f"{folder}/lib/python{series}/dist-packages",
             f"{folder}/lib/python3/dist-packages",
         ]
         usual = [f"{folder}/{lib}/python{series}/site-packages" for lib in ("lib", "lib64")]
-        found += [*usual, *debian]
+        directories += [*usual, *debian]
     # Debian's `site` looks in /usr/local before the packages of the distribution, whatever the order above.
     if "usr/local" in own:
-        found.sort(key=lambda path: not path.startswith("usr/local/"))
-    reals = (view.tree.real(path) for path in found)
+        directories.sort(key=lambda path: not path.startswith("usr/local/"))
+    reals = (view.tree.real(path) for path in directories)
     return list(dict.fromkeys(path for path in reals if path is not None))
 
 

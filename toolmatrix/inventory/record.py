@@ -23,7 +23,7 @@ _MOST_SIGHTINGS = 16
 
 
 class View:
-    """An image as observers see it: `env` of its configuration, `kept` files, `elves` and `databases` by path.
+    """An image as observers see it: `env` of its configuration, `contents` of files, `elves` and `databases` by path.
 
     `left_out` are the paths of files that were too large to be kept.
     `machine` is the architecture of most ELF files, `own` are those that are made for it.
@@ -32,27 +32,27 @@ class View:
     def __init__(self, image: ImageMetadata, tree: Tree) -> None:
         self.image = image
         self.tree = tree
-        held = image.config.get("config") or image.config.get("container_config")
-        self.settings = held if isinstance(held, dict) else {}
-        words = self.settings.get("Env")
-        several = words if isinstance(words, list) else []
-        pairs = [one.partition("=") for one in several if isinstance(one, str)]
+        settings = image.config.get("config") or image.config.get("container_config")
+        self.settings = settings if isinstance(settings, dict) else {}
+        variables = self.settings.get("Env")
+        several = variables if isinstance(variables, list) else []
+        pairs = [variable.partition("=") for variable in several if isinstance(variable, str)]
         self.env = {name: value for name, _, value in pairs}
-        self.kept: dict[str, bytes] = {}
+        self.contents: dict[str, bytes] = {}
         self.elves: dict[str, Elf] = {}
         self.databases: dict[str, Database] = {}
         self.layers: dict[str, str] = {}
         self.left_out: list[str] = []
         for path, entry in tree.files():
-            if entry.held is None:
+            if entry.content is None:
                 continue
-            if isinstance(entry.held, bytes):
-                self.kept[path] = entry.held
-            elif isinstance(entry.held, Elf):
-                self.elves[path] = entry.held
-            elif isinstance(entry.held, Database):
-                self.databases[path] = entry.held
-            elif entry.held == LEFT_OUT:
+            if isinstance(entry.content, bytes):
+                self.contents[path] = entry.content
+            elif isinstance(entry.content, Elf):
+                self.elves[path] = entry.content
+            elif isinstance(entry.content, Database):
+                self.databases[path] = entry.content
+            elif entry.content == LEFT_OUT:
                 self.left_out.append(path)
                 continue
             self.layers[path] = entry.layer
@@ -65,10 +65,10 @@ class View:
     def files(self, declared: FilePattern) -> Iterator[tuple[re.Match[str], str]]:
         """The kept files of a pattern: the match of it on their paths, and their contents as text."""
         fits = re.compile(declared.pattern).fullmatch
-        for path, data in self.kept.items():
-            found = fits(path)
-            if found:
-                yield found, data.decode("utf-8", "replace")
+        for path, data in self.contents.items():
+            match = fits(path)
+            if match:
+                yield match, data.decode("utf-8", "replace")
 
     def folders(self, variable: str, default: str = "") -> list[str]:
         """The absolute directories of a variable such as PATH, as paths of the tree."""
@@ -86,8 +86,8 @@ class View:
         paths = (
             (name, f"{folder}/{name}") for folder in folders for name in self.tree.names(folder)
         )
-        found = ((name, self.tree.entry(path)) for name, path in paths)
-        return frozenset(name for name, entry in found if entry is not None and entry.is_program)
+        entries = ((name, self.tree.entry(path)) for name, path in paths)
+        return frozenset(name for name, entry in entries if entry is not None and entry.is_program)
 
 
 class Record:
@@ -103,24 +103,26 @@ class Record:
         self, name: str, version: str, seen_by: str, where: str, *, default: bool = False
     ) -> None:
         """Put in a version of a component; nothing where there is none."""
-        self._put(self.components.setdefault(name, {}), version, seen_by, where, default=default)
+        self._add(self.components.setdefault(name, {}), version, seen_by, where, default=default)
 
     def feature(self, name: str, value: str, seen_by: str, where: str) -> None:
         """Put in the value of a feature; nothing where there is none."""
-        self._put(self.features.setdefault(name, {}), value, seen_by, where)
+        self._add(self.features.setdefault(name, {}), value, seen_by, where)
 
     def hide(self, names: Iterable[str], reason: str) -> None:
         """Say that nobody can tell which of the versions of some components a user gets."""
         for name in names:
-            held = self.components.get(name, {})
-            self.components[name] = dict.fromkeys(one.replace(default=False) for one in held)
+            sightings = self.components.get(name, {})
+            self.components[name] = dict.fromkeys(
+                sighting.replace(default=False) for sighting in sightings
+            )
             self.skip(f"{WHICH}{name}", reason)
 
     def skip(self, what: str, reason: str) -> None:
         """Put in what could not be seen."""
         self.skipped[Skipped(what=what, reason=reason)] = None
 
-    def _put(
+    def _add(
         self,
         several: dict[Seen, None],
         version: str,
@@ -129,17 +131,21 @@ class Record:
         *,
         default: bool = False,
     ) -> None:
-        alike = sum(one.version == version and one.seen_by == seen_by for one in several)
+        alike = sum(
+            sighting.version == version and sighting.seen_by == seen_by for sighting in several
+        )
         if version and alike < _MOST_SIGHTINGS:
             layer = self.view.layers.get(where, "")
-            seen = Seen(version=version, seen_by=seen_by, where=where, layer=layer, default=default)
-            several[seen] = None
+            sighting = Seen(
+                version=version, seen_by=seen_by, where=where, layer=layer, default=default
+            )
+            several[sighting] = None
 
 
-def sort_sightings(held: dict[str, dict[Seen, None]]) -> dict[str, tuple[Seen, ...]]:
+def sort_sightings(sightings: dict[str, dict[Seen, None]]) -> dict[str, tuple[Seen, ...]]:
     """Sightings by name, defaults first and else in the order in which they were put in."""
     return {
-        name: tuple(sorted(several, key=lambda seen: not seen.default))
-        for name, several in sorted(held.items())
+        name: tuple(sorted(several, key=lambda sighting: not sighting.default))
+        for name, several in sorted(sightings.items())
         if several
     }

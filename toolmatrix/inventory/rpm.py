@@ -64,15 +64,15 @@ def take(size: int, stream: Readable) -> Database:
 
 def read(data: bytes) -> Database:
     """The packages in the bytes of a database; what is damaged gives those before the damage, and says so."""
-    found: dict[tuple[str, str], None] = {}
+    packages: dict[tuple[str, str], None] = {}
     try:
         for blob in _bounded(_blobs(data), len(data)):
             package = header(blob)
             if package is not None:
-                found[package] = None
+                packages[package] = None
     except (DamagedDatabase, struct.error) as error:
-        return Database(packages=tuple(found), damaged=f"the database is damaged: {error}")
-    return Database(packages=tuple(found))
+        return Database(packages=tuple(packages), damaged=f"the database is damaged: {error}")
+    return Database(packages=tuple(packages))
 
 
 def _bounded(blobs: Iterator[bytes], size: int) -> Iterator[bytes]:
@@ -92,22 +92,22 @@ def header(blob: bytes) -> tuple[str, str] | None:
     start = 8 + _ENTRY.size * count
     if start + size > len(blob):
         raise DamagedDatabase(f"a header of {count} entries and {size} bytes in {len(blob)}")
-    held: dict[int, str] = {}
-    for place in range(8, start, _ENTRY.size):
-        tag, kind, offset, _ = _ENTRY.unpack_from(blob, place)
+    fields: dict[int, str] = {}
+    for position in range(8, start, _ENTRY.size):
+        tag, kind, offset, _ = _ENTRY.unpack_from(blob, position)
         if tag in (_NAME, _VERSION, _RELEASE) and kind == _STRING:
             text = blob[start + offset : start + offset + _LONGEST].partition(b"\0")[0]
-            held[tag] = text.decode("utf-8", "replace")
+            fields[tag] = text.decode("utf-8", "replace")
         elif tag == _EPOCH and kind == _INT32:
-            held[tag] = str(struct.unpack_from(">I", blob, start + offset)[0])
+            fields[tag] = str(struct.unpack_from(">I", blob, start + offset)[0])
         # rpm sorts the entries by their tags when it writes a header.
         elif tag > _EPOCH:
             break
-    if _NAME not in held or _VERSION not in held:
+    if _NAME not in fields or _VERSION not in fields:
         return None
-    epoch = f"{held[_EPOCH]}:" if _EPOCH in held else ""
-    release = f"-{held[_RELEASE]}" if _RELEASE in held else ""
-    return held[_NAME], f"{epoch}{held[_VERSION]}{release}"
+    epoch = f"{fields[_EPOCH]}:" if _EPOCH in fields else ""
+    release = f"-{fields[_RELEASE]}" if _RELEASE in fields else ""
+    return fields[_NAME], f"{epoch}{fields[_VERSION]}{release}"
 
 
 def _blobs(data: bytes) -> Iterator[bytes]:
@@ -135,14 +135,14 @@ def _sqlite(data: bytes) -> Iterator[bytes]:
         file.flush()
         try:
             # `immutable` keeps SQLite from looking for a journal beside the file, and from locking it.
-            made = sqlite3.connect(f"file:{file.name}?mode=ro&immutable=1", uri=True)
-            with closing(made):
+            connection = sqlite3.connect(f"file:{file.name}?mode=ro&immutable=1", uri=True)
+            with closing(connection):
                 allowed = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
-                made.text_factory = bytes
+                connection.text_factory = bytes
                 # `Packages` of a hostile file may be a view that calls functions, or that never ends.
-                made.set_authorizer(lambda action, *_: 0 if action in allowed else 1)
-                made.set_progress_handler(lambda: next(calls, None) is None, _SQLITE_STEPS)
-                for (blob,) in made.execute("SELECT blob FROM Packages"):
+                connection.set_authorizer(lambda action, *_: 0 if action in allowed else 1)
+                connection.set_progress_handler(lambda: next(calls, None) is None, _SQLITE_STEPS)
+                for (blob,) in connection.execute("SELECT blob FROM Packages"):
                     if isinstance(blob, bytes):
                         yield blob
         except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError) as error:
@@ -152,10 +152,10 @@ def _sqlite(data: bytes) -> Iterator[bytes]:
 def _ndb(data: bytes) -> Iterator[bytes]:
     (pages,) = struct.unpack_from("<I", data, 12)
     end = min(pages * _NDB_PAGE, len(data))
-    for place in range(_NDB_FIRST * 16, end - 15, 16):
-        magic, number, block, _ = struct.unpack_from("<4sIII", data, place)
+    for slot in range(_NDB_FIRST * 16, end - 15, 16):
+        magic, number, block, _ = struct.unpack_from("<4sIII", data, slot)
         if magic != _NDB_SLOT:
-            raise DamagedDatabase(f"no slot at {place}")
+            raise DamagedDatabase(f"no slot at {slot}")
         if not number:
             continue
         start = block * _NDB_BLOCK
@@ -185,8 +185,8 @@ def _bdb(data: bytes, order: str) -> Iterator[bytes]:
 def _items(page: bytes, order: str) -> Iterator[bytes]:
     # Items stand from the end of a page down, each value behind its key.
     (count,) = struct.unpack_from(f"{order}H", page, 20)
-    places = struct.unpack_from(f"{order}{count}H", page, _BDB_HEADER)
-    for key, value in zip(places[::2], places[1::2], strict=False):
+    offsets = struct.unpack_from(f"{order}{count}H", page, _BDB_HEADER)
+    for key, value in zip(offsets[::2], offsets[1::2], strict=False):
         if not _BDB_HEADER <= value < key <= len(page):
             raise DamagedDatabase(f"an item from {value} to {key} in a page of {len(page)} bytes")
         yield page[value:key]

@@ -48,7 +48,7 @@ class Script(Value):
 def read(head: bytes, stream: Readable, budget: Budget) -> Script | None:
     """A script that begins with `head` and goes on in `stream`; None where its line is too long to be taken whole."""
     line = (head + first(_LONGEST - len(head), stream)).partition(b"\n")[0]
-    if len(line) >= _LONGEST or not budget.can_hold(len(line)):
+    if len(line) >= _LONGEST or not budget.reserve(len(line)):
         return None
     return Script(line=line.removeprefix(MAGIC).decode("utf-8", "surrogateescape"))
 
@@ -62,29 +62,33 @@ def observe(view: View, record: Record, defaults: Mapping[str, Default]) -> None
     called = {default.called for default in defaults.values()}
     for folder in dict.fromkeys(map(view.tree.real, view.path())):
         if folder and not programs.PACKAGED.match(f"{folder}/"):
-            names = (one for one in view.tree.names(folder) if not one.endswith(_OF_GDB))
+            names = (name for name in view.tree.names(folder) if not name.endswith(_OF_GDB))
             called |= {f"{folder}/{name}" for name in names}
     several: dict[str, list[str]] = {}
     for path in sorted(called):
         entry = view.tree.entry(path)
-        if entry is not None and isinstance(entry.held, Script) and entry.is_program:
-            several.setdefault(_missing(view, entry.held), []).append(view.tree.real(path) or path)
+        if entry is not None and isinstance(entry.content, Script) and entry.is_program:
+            several.setdefault(_missing(view, entry.content), []).append(
+                view.tree.real(path) or path
+            )
     several.pop("", None)
-    for interpreter, places in several.items():
-        for where in places[:_MOST_USERS]:
+    for interpreter, paths in several.items():
+        for where in paths[:_MOST_USERS]:
             record.feature(f"{NO_INTERPRETER}:{interpreter}", where, "script", where)
 
 
 def _missing(view: View, script: Script) -> str:
     """The interpreter of a script, or what env looks for, where the image has none."""
-    found = _LINE.fullmatch(script.line.strip(" \t"))
+    match = _LINE.fullmatch(script.line.strip(" \t"))
     volumes = view.settings.get("Volumes")
     mounted = (*_MOUNTED, *(volumes if isinstance(volumes, dict) else ()))
-    if found is None or f"{found[1]}/".startswith(tuple(f"{one.rstrip('/')}/" for one in mounted)):
+    if match is None or f"{match[1]}/".startswith(
+        tuple(f"{folder.rstrip('/')}/" for folder in mounted)
+    ):
         return ""
-    interpreter, argument = found.groups("")
+    interpreter, argument = match.groups("")
     if view.tree.entry(interpreter) is None:
         return interpreter
-    named = _ENV.fullmatch(argument) if interpreter.endswith("/env") else None
-    name = (named[1] or named[2]) if named is not None else ""
+    env_match = _ENV.fullmatch(argument) if interpreter.endswith("/env") else None
+    name = (env_match[1] or env_match[2]) if env_match is not None else ""
     return f"env {name}" if name and name not in view.runnable else ""

@@ -41,71 +41,73 @@ _NO_SECRET = re.compile(
 _SHORTEST = 8
 # Secrets that are looked for in other texts than their own; no honest image holds so many.
 _MOST = 100
-_SHOWN = ("env:", "label:")
-_ALSO_SHOWN = ("entrypoint", "cmd")
+_SETTING_PREFIXES = ("env:", "label:")
+_SETTINGS = ("entrypoint", "cmd")
 
 
 def hidden(inventory: Inventory, history: Iterable[str] = ()) -> Inventory:
     """An inventory without the secrets in it, which says what holds one; `history` are instructions that it lacks."""
-    found: dict[Seen, None] = dict.fromkeys(inventory.features.get(FEATURE, ()))
+    holders: dict[Seen, None] = dict.fromkeys(inventory.features.get(FEATURE, ()))
     known: set[str] = set()
-    for name, value, seen in _texts(inventory, history):
-        for holder, secret in _in(name, value):
-            found.setdefault(seen.replace(version=holder, default=False))
+    for name, value, sighting in _texts(inventory, history):
+        for holder, secret in _secrets(name, value):
+            holders.setdefault(sighting.replace(version=holder, default=False))
             known.add(secret)
-    if not found:
+    if not holders:
         return inventory
     mask = _Mask(known)
     features = {name: mask.feature(name, several) for name, several in inventory.features.items()}
     return inventory.replace(
-        features=dict(sorted({**features, FEATURE: tuple(found)}.items())),
+        features=dict(sorted({**features, FEATURE: tuple(holders)}.items())),
         history=tuple((layer, mask.text(text)) for layer, text in inventory.history),
-        skipped=tuple(one.replace(reason=mask.text(one.reason)) for one in inventory.skipped),
+        skipped=tuple(skip.replace(reason=mask.text(skip.reason)) for skip in inventory.skipped),
     )
 
 
 def _texts(inventory: Inventory, history: Iterable[str]) -> Iterator[tuple[str, str, Seen]]:
     for name, several in inventory.features.items():
-        if name.startswith(_SHOWN) or name in _ALSO_SHOWN:
-            for seen in several:
-                yield name.partition(":")[2], seen.version, seen
+        if name.startswith(_SETTING_PREFIXES) or name in _SETTINGS:
+            for sighting in several:
+                yield name.partition(":")[2], sighting.version, sighting
     for layer, text in inventory.history:
         yield "", text, Seen(version="", seen_by="history", where="history", layer=layer)
     for text in history:
         yield "", text, Seen(version="", seen_by="history", where="history")
 
 
-def _in(name: str, text: str) -> Iterator[tuple[str, str]]:
+def _secrets(name: str, text: str) -> Iterator[tuple[str, str]]:
     if re.fullmatch(_NAME, name, re.IGNORECASE) and not _NO_SECRET.fullmatch(text):
         yield name, text
         return
-    for found in _ASSIGNED.finditer(text):
-        value = found["value"].strip("'\"")
+    for match in _ASSIGNED.finditer(text):
+        value = match["value"].strip("'\"")
         if not _NO_SECRET.fullmatch(value):
-            yield found["name"] or found["option"] or "Authorization", value
+            yield match["name"] or match["option"] or "Authorization", value
     for pattern, what in ((_IN_URL, "a password in a URL"), (_VALUE, "a token")):
-        yield from ((name or what, one[0]) for one in pattern.finditer(text) if MASK not in one[0])
+        yield from (
+            (name or what, match[0]) for match in pattern.finditer(text) if MASK not in match[0]
+        )
 
 
 class _Mask:
     def __init__(self, known: set[str]) -> None:
         self.known = known
         # The longest first: a secret that holds another is taken out whole.
-        self.searched = sorted(known, key=lambda one: (-len(one), one))[:_MOST]
+        self.searched = sorted(known, key=lambda secret: (-len(secret), secret))[:_MOST]
 
     def feature(self, name: str, several: Iterable[Seen]) -> tuple[Seen, ...]:
         # Names of files and packages are shown as they are: a secret in them is none.
-        if not name.startswith(_SHOWN) and name not in _ALSO_SHOWN:
+        if not name.startswith(_SETTING_PREFIXES) and name not in _SETTINGS:
             return tuple(several)
-        return tuple(one.replace(version=self.text(one.version)) for one in several)
+        return tuple(sighting.replace(version=self.text(sighting.version)) for sighting in several)
 
     def text(self, text: str) -> str:
         if text in self.known:
             return MASK
-        for one in self.searched:
-            if len(one) >= _SHORTEST:
-                text = text.replace(one, MASK)
+        for secret in self.searched:
+            if len(secret) >= _SHORTEST:
+                text = text.replace(secret, MASK)
             # A short one is taken out where it stands behind a sign; anywhere else it may be a part of a word.
-            elif one in text:
-                text = re.sub(rf"(?<=[=: '\"/]){re.escape(one)}(?=$|[\s'\"@])", MASK, text)
+            elif secret in text:
+                text = re.sub(rf"(?<=[=: '\"/]){re.escape(secret)}(?=$|[\s'\"@])", MASK, text)
         return text

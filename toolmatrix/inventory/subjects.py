@@ -80,18 +80,18 @@ def observe(
     SubjectError for what cannot be read, NothingMatched for another platform, and ToolMissing.
     """
     known = SCHEMES if schemes is None else schemes
-    name, place = _parted(subject, directory, known)
-    found = secrets.hidden(
+    name, place = _split(subject, directory, known)
+    inventory = secrets.hidden(
         known[name].read(SubjectRequest(subject, place, platform, directory, stdin, probes, store))
     )
     # Variants aside: few configurations tell theirs.
-    if platform and found.platform.split("/")[:2] != platform.split("/")[:2]:
+    if platform and inventory.platform.split("/")[:2] != platform.split("/")[:2]:
         raise NothingMatched(
             f"{subject} has another platform",
             expected=platform,
-            found=found.platform or "no platform",
+            found=inventory.platform or "no platform",
         )
-    return found
+    return inventory
 
 
 def identity(subject: str, directory: str = "", schemes: Mapping[str, Scheme] | None = None) -> str:
@@ -101,7 +101,7 @@ def identity(subject: str, directory: str = "", schemes: Mapping[str, Scheme] | 
     """
     known = SCHEMES if schemes is None else schemes
     try:
-        name, place = _parted(subject, directory, known)
+        name, place = _split(subject, directory, known)
         return known[name].identity(SubjectRequest(subject, place, "", directory, None, None, None))
     except ToolmatrixError:
         return ""
@@ -113,7 +113,7 @@ def is_named(subject: str, schemes: Mapping[str, Scheme]) -> bool:
     return name in schemes and bool(colon and place) != (schemes[name].form == name)
 
 
-def _parted(subject: str, directory: str, schemes: Mapping[str, Scheme]) -> tuple[str, str]:
+def _split(subject: str, directory: str, schemes: Mapping[str, Scheme]) -> tuple[str, str]:
     if is_named(subject, schemes):
         name, _, place = subject.partition(":")
         return name, place
@@ -124,7 +124,8 @@ def _parted(subject: str, directory: str, schemes: Mapping[str, Scheme]) -> tupl
             return name, subject
     raise UsageError(
         "this is not a subject",
-        expected="a path, or one of " + ", ".join(f"`{one.form}`" for one in schemes.values()),
+        expected="a path, or one of "
+        + ", ".join(f"`{scheme.form}`" for scheme in schemes.values()),
         found=f"`{subject}`",
         help="an image of Docker's engine is `docker:NAME`",
     )
@@ -139,96 +140,98 @@ _PATHS: tuple[tuple[str, Callable[[str], bool]], ...] = (
 )
 
 
-def _seen(
-    asked: SubjectRequest,
+def _observe_image(
+    request: SubjectRequest,
     read: Callable[[SubjectRequest, LayerReader], tuple[ImageMetadata, Tree]],
-    ask: Callable[[Inventory], Inventory] = lambda found: found,
+    ask: Callable[[Inventory], Inventory] = lambda inventory: inventory,
 ) -> Inventory:
     from toolmatrix.images.layers import LayerReader
     from toolmatrix.inventory.observe import Look, observe
 
-    image, tree = read(asked, LayerReader(Look, Budget(asked.subject), asked.store))
+    image, tree = read(request, LayerReader(Look, Budget(request.subject), request.store))
     return observe(image, tree, ask)
 
 
-def _file(asked: SubjectRequest) -> str:
-    return "" if asked.place == "-" else streams.file_identity(asked.path)
+def _file(request: SubjectRequest) -> str:
+    return "" if request.place == "-" else streams.file_identity(request.path)
 
 
 # Each scheme imports its reader when it is used: urllib3 takes longer to import than most of the rest runs.
-def _archive(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+def _archive(request: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import local
 
-    if asked.place == "-":
-        return local.read_archive(asked.stdin or sys.stdin.buffer, asked.platform, reader)
-    with local.opened(asked.path, "an archive of an image", reader.budget) as stream:
-        return local.read_archive(stream, asked.platform, reader)
+    if request.place == "-":
+        return local.read_archive(request.stdin or sys.stdin.buffer, request.platform, reader)
+    with local.opened(request.path, "an archive of an image", reader.budget) as stream:
+        return local.read_archive(stream, request.platform, reader)
 
 
-def _layout(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+def _layout(request: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import local
 
-    return local.read_layout(asked.path, asked.platform, reader)
+    return local.read_layout(request.path, request.platform, reader)
 
 
-def _layout_identity(asked: SubjectRequest) -> str:
+def _layout_identity(request: SubjectRequest) -> str:
     from toolmatrix.images import local
 
-    return local.layout_identity(asked.path)
+    return local.layout_identity(request.path)
 
 
-def _directory(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+def _directory(request: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import local
 
-    return local.read_directory(asked.path, asked.platform, reader)
+    return local.read_directory(request.path, request.platform, reader)
 
 
-def _directory_identity(asked: SubjectRequest) -> str:
+def _directory_identity(request: SubjectRequest) -> str:
     from toolmatrix.images import local
 
-    return local.directory_identity(asked.path)
+    return local.directory_identity(request.path)
 
 
-def _engine(scheme: str, asked: SubjectRequest) -> Inventory:
+def _engine(scheme: str, request: SubjectRequest) -> Inventory:
     from toolmatrix.images import engines
     from toolmatrix.inventory import running
 
-    image = engines.find(scheme, asked.place, Budget(asked.subject))
+    image = engines.find(scheme, request.place, Budget(request.subject))
 
     def ask(inventory: Inventory) -> Inventory:
-        probes = asked.probes(inventory) if asked.probes and image.engine.run else ()
-        return running.ask_programs(image, inventory, probes, store=asked.store)
+        probes = request.probes(inventory) if request.probes and image.engine.run else ()
+        return running.ask_programs(image, inventory, probes, store=request.store)
 
-    return _seen(asked, lambda _, reader: engines.read(image, asked.platform, reader), ask)
+    return _observe_image(
+        request, lambda _, reader: engines.read(image, request.platform, reader), ask
+    )
 
 
-def _engine_identity(scheme: str, asked: SubjectRequest) -> str:
+def _engine_identity(scheme: str, request: SubjectRequest) -> str:
     from toolmatrix.images import engines
 
-    return engines.find(scheme, asked.place, Budget(asked.subject)).identity
+    return engines.find(scheme, request.place, Budget(request.subject)).identity
 
 
-def _registry(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+def _registry(request: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import registry
 
-    return registry.read(asked.place, asked.platform, reader)
+    return registry.read(request.place, request.platform, reader)
 
 
-def _registered(asked: SubjectRequest) -> str:
+def _registry_identity(request: SubjectRequest) -> str:
     from toolmatrix.images import registry
 
-    return registry.identity(asked.place, Budget(asked.subject))
+    return registry.identity(request.place, Budget(request.subject))
 
 
-def _saved(asked: SubjectRequest) -> Inventory:
-    refusal = Budget(asked.path).refusal
+def _saved(request: SubjectRequest) -> Inventory:
+    refusal = Budget(request.path).refusal
     try:
-        with opened(asked.path) as file:
+        with opened(request.path) as file:
             data = file.read(_LARGEST_DOCUMENT + 1)
     except (OSError, ValueError) as error:
         # A path that holds a byte 0 is no error of the system.
-        found = getattr(error, "strerror", None) or str(error)
-        raise refusal("cannot read the inventory", "", found) from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise refusal("cannot read the inventory", "", reason) from None
     if len(data) > _LARGEST_DOCUMENT:
         raise refusal("the inventory is too large", f"at most {_LARGEST_DOCUMENT} bytes", "")
     import json
@@ -241,8 +244,8 @@ def _saved(asked: SubjectRequest) -> Inventory:
         raise refusal("the inventory is not JSON", f"`{SCHEMA}`", "", _HELP) from None
     schema = body.get("schema") if isinstance(body, dict) else None
     if schema != SCHEMA:
-        found = f"`{schema}`" if isinstance(schema, str) else "another document"
-        raise refusal("this is not an inventory", f"`{SCHEMA}`", found, _HELP)
+        reason = f"`{schema}`" if isinstance(schema, str) else "another document"
+        raise refusal("this is not an inventory", f"`{SCHEMA}`", reason, _HELP)
     try:
         return Inventory.from_json(body)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -254,10 +257,10 @@ def _saved(asked: SubjectRequest) -> Inventory:
         ) from None
 
 
-def _host(asked: SubjectRequest) -> Inventory:
+def _host(request: SubjectRequest) -> Inventory:
     from toolmatrix.inventory import host, system
 
-    return system.observe(host.HERE, os.path.abspath(asked.directory or "."))
+    return system.observe(host.HERE, os.path.abspath(request.directory or "."))
 
 
 SCHEMES = {
@@ -282,25 +285,25 @@ SCHEMES = {
     "registry": Scheme(
         "registry://HOST/NAME:TAG",
         "an image in a registry, read as it comes",
-        lambda asked: _seen(asked, _registry),
-        _registered,
+        lambda request: _observe_image(request, _registry),
+        _registry_identity,
     ),
     "archive": Scheme(
         "archive:FILE.tar",
         "the output of `docker save` or `podman save`; `-` is stdin",
-        lambda asked: _seen(asked, _archive),
+        lambda request: _observe_image(request, _archive),
         _file,
     ),
     "oci": Scheme(
         "oci:DIR",
         "a directory in the OCI image layout",
-        lambda asked: _seen(asked, _layout),
+        lambda request: _observe_image(request, _layout),
         _layout_identity,
     ),
     "dir": Scheme(
         "dir:ROOT",
         "a directory as the root of a system, or what `skopeo copy` wrote to `dir:`",
-        lambda asked: _seen(asked, _directory),
+        lambda request: _observe_image(request, _directory),
         _directory_identity,
     ),
     "host": Scheme("host", "this machine", _host),
@@ -342,7 +345,7 @@ def read_subjects(name: str, read: Callable[[], bytes]) -> list[str]:
     data = read()
     if name.lower().endswith(_MANIFESTS) or _MANIFEST.search(data):
         return list(_images(name, data))
-    return [word for word, _ in lines(name, data, "subjects")]
+    return [subject for subject, _ in lines(name, data, "subjects")]
 
 
 def lines(path: str, data: bytes, what: str) -> list[tuple[str, int]]:
@@ -351,11 +354,11 @@ def lines(path: str, data: bytes, what: str) -> list[tuple[str, int]]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         where = Position(path, data.count(b"\n", 0, error.start) + 1)
-        found = f"the byte 0x{data[error.start]:02x}, which is not UTF-8"
-        raise UsageError(f"cannot read {what}", where=where, found=found) from None
+        reason = f"the byte 0x{data[error.start]:02x}, which is not UTF-8"
+        raise UsageError(f"cannot read {what}", where=where, found=reason) from None
     # Only at its start is `#` a comment: it may be a part of a subject, as in `lock:A#x86`.
-    words = [(line.strip(), number) for number, line in enumerate(text.splitlines(), 1)]
-    return [(word, number) for word, number in words if word and not word.startswith("#")]
+    numbered = [(line.strip(), number) for number, line in enumerate(text.splitlines(), 1)]
+    return [(text, number) for text, number in numbered if text and not text.startswith("#")]
 
 
 def _images(path: str, data: bytes) -> Iterator[str]:
@@ -366,11 +369,11 @@ def _images(path: str, data: bytes) -> Iterator[str]:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = Position(path, mark.line + 1, mark.column + 1) if mark else Position(path)
-        found = getattr(error, "problem", None) or "no YAML"
-        raise UsageError("the list of subjects is not YAML", where=where, found=found) from None
+        problem = getattr(error, "problem", None) or "no YAML"
+        raise UsageError("the list of subjects is not YAML", where=where, found=problem) from None
     manifest = _Manifest(path)
     for document in documents:
-        yield from (manifest.subject(node) for node in manifest.named(document))
+        yield from (manifest.subject(node) for node in manifest.image_nodes(document))
 
 
 class _Manifest:
@@ -380,19 +383,19 @@ class _Manifest:
         self.path = path
         self.merged = 0
 
-    def named(self, top: Node | None) -> Iterator[Node]:
+    def image_nodes(self, top: Node | None) -> Iterator[Node]:
         """The nodes of images, each once: an alias is the node that it stands for."""
         import yaml
 
         # What a node is for depends on where it stands, and an alias stands in several places.
-        seen: set[tuple[int, str]] = set()
+        visited: set[tuple[int, str]] = set()
         images: set[int] = set()
         left = [(top, "")]
         while left:
             node, role = left.pop()
-            if node is None or (id(node), role) in seen:
+            if node is None or (id(node), role) in visited:
                 continue
-            seen.add((id(node), role))
+            visited.add((id(node), role))
             if isinstance(node, yaml.SequenceNode):
                 left += [(child, role) for child in reversed(node.value)]
             elif isinstance(node, yaml.MappingNode):
@@ -402,9 +405,9 @@ class _Manifest:
                 if role in (_CONTAINER, _SERVICE):
                     if role == _SERVICE:
                         self._check_extends(fields)
-                    found = [image for _, image in fields.get("image", ())]
-                    yield from (image for image in found if id(image) not in images)
-                    images.update(map(id, found))
+                    nodes = [image for _, image in fields.get("image", ())]
+                    yield from (image for image in nodes if id(image) not in images)
+                    images.update(map(id, nodes))
                 # Objects of one's own kind hold pods at any depth, under the same keys.
                 left += [
                     (child, _role(role, name, isinstance(child, yaml.MappingNode)))
@@ -418,14 +421,14 @@ class _Manifest:
         """
         import yaml
 
-        found: dict[str, list[tuple[Node, Node]]] = {}
-        seen: set[int] = set()
+        fields: dict[str, list[tuple[Node, Node]]] = {}
+        visited: set[int] = set()
         left: list[Node] = [top]
         while left:
             node = left.pop()
-            if not isinstance(node, yaml.MappingNode) or id(node) in seen:
+            if not isinstance(node, yaml.MappingNode) or id(node) in visited:
                 continue
-            seen.add(id(node))
+            visited.add(id(node))
             own: dict[str, list[tuple[Node, Node]]] = {}
             merged: list[Node] = []
             for key, value in node.value:
@@ -438,14 +441,14 @@ class _Manifest:
             if self.merged > _MOST_MERGED:
                 raise UsageError(
                     "the list of subjects merges too much",
-                    where=self._place(node),
+                    where=self._position(node),
                     expected=f"at most {_MOST_MERGED} merged keys",
                     found="more than that",
                 )
             for name, pairs in own.items():
-                found.setdefault(name, pairs)
+                fields.setdefault(name, pairs)
             left += reversed(merged)
-        return found
+        return fields
 
     def _check_include(self, fields: dict[str, list[tuple[Node, Node]]]) -> None:
         # Objects of Kubernetes name their kind; what else has the key is a compose file.
@@ -472,7 +475,7 @@ class _Manifest:
         # Without quotes `{{ .Values.image }}` is a mapping.
         image = ""
         if isinstance(node, yaml.ScalarNode) and node.tag == _STRING:
-            image = _VARIABLE.sub(lambda found: found["default"], node.value)
+            image = _VARIABLE.sub(lambda match: match["default"], node.value)
         if not image or "$" in image or "{{" in image:
             raise self._refusal(
                 node,
@@ -484,12 +487,12 @@ class _Manifest:
         return f"registry://{image if slash and is_host(first) else f'docker.io/{image}'}"
 
     def _refusal(self, node: Node, what: str, expected: str) -> UsageError:
-        where = self._place(node)
+        where = self._position(node)
         return UsageError(
             what, where=where, expected=expected, found=_kind_of_node(node), help=_WRITE_OUT
         )
 
-    def _place(self, node: Node) -> Position:
+    def _position(self, node: Node) -> Position:
         return Position(self.path, node.start_mark.line + 1, node.start_mark.column + 1)
 
 

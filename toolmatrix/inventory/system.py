@@ -44,7 +44,7 @@ _RPM = ("rpm", "-qa", "--qf", "%{NAME}\\t%{VERSION}-%{RELEASE}\\n")
 
 def observe(machine: Machine, directory: str = "/") -> Inventory:
     """The inventory of a machine; the disk is that of `directory`. What cannot be seen is skipped with its reason."""
-    found = host.observe(machine, directory)
+    host_inventory = host.observe(machine, directory)
     sites = [path for path in (machine.run(*_SITES) or "").splitlines() if path.startswith("/")]
     env = {
         name: value
@@ -61,18 +61,18 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     packages.observe(view, record)
     for line in (machine.run(*_RPM) or "").splitlines():
         name, _, version = line.partition("\t")
-        packages.put(record, "rpm", "rpm -qa", name, version)
+        packages.record_package(record, "rpm", "rpm -qa", name, version)
     toolkits.observe(view, record)
     python.observe(view, record, [site.strip("/") for site in sites])
     flags.settings(view, record)
     read = _readings(machine, record)
     return Inventory(
         subject=SUBJECT,
-        platform=found.platform,
-        components=_joined(found.components, sort_sightings(record.components)),
-        features=_joined(found.features, sort_sightings(record.features)),
+        platform=host_inventory.platform,
+        components=_joined(host_inventory.components, sort_sightings(record.components)),
+        features=_joined(host_inventory.features, sort_sightings(record.features)),
         skipped=(
-            *found.skipped,
+            *host_inventory.skipped,
             *record.skipped,
             *host.unseen_readings(machine, read),
             *_never(sites),
@@ -83,10 +83,10 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
 def _tree(machine: Machine, sites: Sequence[str]) -> Tree:
     patterns = [*_FILES, *(f"{site}/{record}" for site in sites for record in _RECORDS)]
     entries = []
-    for path in dict.fromkeys(path for one in patterns for _, path in machine.paths(one)):
+    for path in dict.fromkeys(path for pattern in patterns for _, path in machine.paths(pattern)):
         text = machine.text(path, _LARGEST)
         if text:
-            entries.append((path.strip("/"), Entry(FILE, held=text.encode())))
+            entries.append((path.strip("/"), Entry(FILE, content=text.encode())))
     tree = Tree()
     tree.apply(Layer(digest="", diff_id="", entries=tuple(entries)), Budget(SUBJECT))
     return tree
@@ -95,18 +95,20 @@ def _tree(machine: Machine, sites: Sequence[str]) -> Tree:
 # Returned are the names of the readings that found something.
 def _readings(machine: Machine, record: Record) -> frozenset[str]:
     read = set()
-    for reading, name, seen in host.observe_readings(machine):
-        put = record.components if reading.component else record.features
+    for reading, name, sighting in host.observe_readings(machine):
+        sightings = record.components if reading.component else record.features
         # Not by the methods of a record, which take only so many sightings of one value: a machine has more cores.
-        put.setdefault(name, {})[seen] = None
+        sightings.setdefault(name, {})[sighting] = None
         read.add(reading.name)
     return frozenset(read)
 
 
 def _joined(
-    one: Mapping[str, tuple[Seen, ...]], other: Mapping[str, tuple[Seen, ...]]
+    first: Mapping[str, tuple[Seen, ...]], second: Mapping[str, tuple[Seen, ...]]
 ) -> dict[str, tuple[Seen, ...]]:
-    return {name: (*one.get(name, ()), *other.get(name, ())) for name in sorted({*one, *other})}
+    return {
+        name: (*first.get(name, ()), *second.get(name, ())) for name in sorted({*first, *second})
+    }
 
 
 def _never(sites: Iterable[str]) -> Iterator[Skipped]:
