@@ -151,7 +151,7 @@ def test_attestations_are_no_images() -> None:
     [
         (
             "linux/s390x",
-            "there are several images in it",
+            "it contains several images",
             "2: linux/amd64, linux/arm64, linux/s390x",
         ),
         (
@@ -251,7 +251,7 @@ def test_several_images_that_docker_saved_have_no_platform_to_choose_by() -> Non
         layers = [f"{name}/0/layer.tar"]
         manifests.append({"Config": f"{name}/c.json", "RepoTags": [name], "Layers": layers})
     files["manifest.json"] = images.as_json(manifests)
-    with pytest.raises(SubjectError, match="there are several images in it"):
+    with pytest.raises(SubjectError, match="it contains several images"):
         images.from_archive(files)
 
 
@@ -303,7 +303,7 @@ def test_what_skopeo_copied_is_verified(tmp_path: Path) -> None:
         of_skopeo(
             images.put(tmp_path / "2", {**files, "version": b"Directory Transport Version: 2"})
         )
-    assert caught.value.what == "the directory is of an unknown version"
+    assert caught.value.what == "the directory has an unknown version"
     assert (caught.value.expected, caught.value.found) == (
         "`Directory Transport Version: 1.1`",
         "`2`",

@@ -48,8 +48,8 @@ _IMAGE_LINE = re.compile(r"^(\S+) +\S+ +(sha256:\S+)", re.MULTILINE)
 # Of the plugin's exports, as `ctr plugins ls --detailed` lists them.
 _ROOT = re.compile(r"^\s+root\s+(/.*?)\s*$", re.MULTILINE)
 _DISCARDED = (
-    "containerd may discard what it unpacked (`discard_unpacked_layers`), and pulls one platform alone: "
-    "`ctr content fetch --platform PLATFORM NAME` brings back what is missing"
+    "containerd may discard unpacked layers (`discard_unpacked_layers`) and pulls only one platform: "
+    "`ctr content fetch --platform PLATFORM NAME` fetches what is missing"
 )
 
 
@@ -138,7 +138,7 @@ def run(
             "no engine answers",
             where=Position(subject),
             found=f"nothing for {seconds:g} seconds",
-            help="look into its log, and start it again",
+            help="check its log, then restart it",
         ) from None
     except OSError as error:
         raise _not_run(engine, subject, error) from None
@@ -149,7 +149,7 @@ def _not_run(engine: Engine, subject: str, error: OSError) -> ToolMissing:
         f"the program `{engine.program}` cannot be run",
         where=Position(subject),
         found=str(error.strerror),
-        help=f"install {engine.package}, and have its program in PATH",
+        help=f"install {engine.package} and put its program on PATH",
     )
 
 
@@ -223,7 +223,7 @@ def _docker(name: str, budget: Budget) -> EngineImage:
     completed = run(DOCKER, budget.subject, "image", "inspect", name, seconds=_ANSWER)
     # Names that the pattern lets through may still be none to the engine.
     if "invalid reference" in completed.stderr:
-        raise budget.refusal("this is no name of an image", "", completed.stderr.strip())
+        raise budget.refusal("this is not a valid image name", "", completed.stderr.strip())
     if "no such image" in completed.stderr.lower():
         format = "--format={{.Repository}}:{{.Tag}}"
         tags = output(DOCKER, budget.subject, "images", format, seconds=_ANSWER).split()
@@ -231,7 +231,7 @@ def _docker(name: str, budget: Budget) -> EngineImage:
             "the engine has no such image",
             names.near("docker", name, tags),
             f"`{name}`",
-            "pull or build it; `docker images` lists those that are there",
+            "pull or build it; `docker images` lists what is there",
         )
     if completed.returncode:
         raise failure(DOCKER, budget.subject, completed.stderr)
@@ -319,7 +319,7 @@ def _read_content(
     root = _ROOT.search(_ctr(subject, *query, address=address))
     if root is None:
         raise ToolMissing(
-            "containerd does not say where it keeps its content", where=Position(subject)
+            "containerd does not report its content directory", where=Position(subject)
         )
     return local.read_blobs(root[1], digest, platform, reader, _DISCARDED)
 
@@ -335,7 +335,7 @@ def _ctr(subject: str, *arguments: str, address: str = "") -> str:
             "containerd does not answer",
             where=Position(subject),
             found=f"{address}: {error.strerror or error}",
-            help="start it, or name another with CONTAINERD_ADDRESS; users who may speak to it are root alone by "
+            help="start it, or set CONTAINERD_ADDRESS to another; only root may access it by "
             "default",
         ) from None
     return output(CONTAINERD, subject, "--address", address, *arguments, seconds=_ANSWER)
@@ -347,19 +347,19 @@ DOCKER = Engine(
     (
         Failure(
             "permission denied while trying to connect",
-            "this user may not speak to the engine",
-            "join the group of its socket (`docker`), or run the command as a user who may",
+            "this user may not access the engine",
+            "join the group of its socket (`docker`), or run the command as a user with access",
         ),
         Failure("Error response from daemon", "the engine refuses"),
         Failure(
             "[Cc]annot connect|[Ff]ailed to (connect|initialize)|during connect|unable to resolve",
             "no engine answers",
-            "start it, or name another with DOCKER_HOST",
+            "start it, or set DOCKER_HOST to another",
         ),
         Failure(
             "EOF|reset by peer|nothing for",
-            "the engine ended on the way",
-            "look into its log, and start it again",
+            "the engine stopped answering",
+            "check its log, then restart it",
         ),
         Failure("", "docker fails"),
     ),
@@ -372,7 +372,7 @@ DOCKER = Engine(
 PODMAN = Engine(
     "podman",
     "podman",
-    (Failure("", "podman fails", "run the command as the user whose images these are"),),
+    (Failure("", "podman fails", "run the command as the user who owns the images"),),
     _podman,
     _podman_in_place,
     save=("save", "--quiet"),
@@ -395,7 +395,7 @@ _LONGEST = 200
 _FRAMED = 16
 NOT_THERE = "is not there"
 _FORMAT = "exec format error"
-_FOREIGN = "is made for another machine than the engine's, and nothing emulates it"
+_FOREIGN = "is built for another architecture than the engine's, without an emulator for it"
 # What the engine says of a program that it cannot start begins so; what its client says for itself does not.
 _REFUSED = re.compile(r"Error response from daemon: (.*)")
 # What runc says of a program that does not start, and what that means.

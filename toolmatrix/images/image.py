@@ -104,7 +104,7 @@ def digest_hex(digest: object, budget: Budget) -> str:
     """The hexadecimal part of a digest; raises SubjectError for what is none."""
     match = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
     if match is None:
-        raise budget.refusal("a digest is not readable", "`sha256:` and 64 digits", f"{digest!r}")
+        raise budget.refusal("a digest is invalid", "`sha256:` and 64 digits", f"{digest!r}")
     return match[1]
 
 
@@ -175,7 +175,7 @@ def kind(document: object, budget: Budget) -> str:
         # Without a media type such a document was an index to one client and a manifest to another, CVE-2021-41190.
         if "manifests" in document and ("config" in document or "layers" in document):
             raise budget.refusal(
-                "a document can be read in two ways", "an index or a manifest", "the keys of both"
+                "a document is ambiguous", "an index or a manifest", "the keys of both"
             )
         if media in _INDEXES or (not media and "manifests" in document):
             return "index"
@@ -189,9 +189,9 @@ def kind(document: object, budget: Budget) -> str:
                 "push the image again with an engine from 2016 or later",
             )
         raise budget.refusal(
-            "a media type is not known", "an index or a manifest of an image", f"{media!r}"
+            "a media type is unknown", "an index or a manifest of an image", f"{media!r}"
         )
-    raise budget.refusal("a document is no manifest", "an object", type(document).__name__)
+    raise budget.refusal("a document is not a manifest", "an object", type(document).__name__)
 
 
 def _is_image(entry: object) -> bool:
@@ -206,7 +206,7 @@ def _is_image(entry: object) -> bool:
 def manifest(document: object, budget: Budget) -> Manifest | None:
     """The manifest of an image, None for one of something else; raises SubjectError for what is no sound manifest."""
     if kind(document, budget) != "manifest" or not isinstance(document, dict):
-        raise budget.refusal("a document is no manifest", "a manifest of an image", "an index")
+        raise budget.refusal("a document is not a manifest", "a manifest of an image", "an index")
     config = document.get("config")
     if not isinstance(config, dict):
         raise budget.refusal("a manifest has no configuration", "`config`", f"{config!r}"[:80])
@@ -216,7 +216,7 @@ def manifest(document: object, budget: Budget) -> Manifest | None:
     odd = next((layer.media for layer in layers if not _LAYERS.fullmatch(layer.media)), None)
     if odd is not None:
         raise budget.refusal(
-            "a media type is not known", "a layer: tar, plain or gzip or zstd", f"{odd!r}"
+            "a media type is unknown", "a layer: tar, plain or gzip or zstd", f"{odd!r}"
         )
     return Manifest(config=descriptor(config, budget), layers=tuple(layers))
 
@@ -228,7 +228,7 @@ def descriptor(entry: object, budget: Budget) -> Descriptor:
     digest_hex(digest, budget)
     # JSON's true is an int to isinstance.
     if type(size) is not int or size < 0:
-        raise budget.refusal("a descriptor does not tell a size", "`size` in bytes", f"{size!r}")
+        raise budget.refusal("a descriptor has no valid size", "`size` in bytes", f"{size!r}")
     return Descriptor(digest=str(digest), size=size, media=media if isinstance(media, str) else "")
 
 
@@ -292,7 +292,7 @@ def by_digests(
 
 
 class Cancellable:
-    """A stream that breaks off when an event says that nobody wants the rest."""
+    """A stream that breaks off when an event says that the rest is not needed."""
 
     __slots__ = ("_event", "_stream")
 
@@ -303,7 +303,7 @@ class Cancellable:
     def read(self, size: int, /) -> bytes:
         """At most so many bytes, none at the end; raises EOFError where it breaks off."""
         if self._event.is_set():
-            raise EOFError("nobody wants the rest")
+            raise EOFError("the rest is not needed")
         return self._stream.read(size)
 
 
@@ -346,12 +346,12 @@ def assemble(
     chosen = _chosen(entries, fetch, platform, budget)
     image_manifest = chosen.manifest or manifest(fetch(chosen.blob), budget)
     if image_manifest is None:
-        raise budget.refusal("there is no image in it", "a manifest of an image", "an artifact")
+        raise budget.refusal("it contains no image", "a manifest of an image", "an artifact")
     config = fetch(image_manifest.config)
     diff_ids = _diff_ids(config, budget)
     if len(diff_ids) != len(image_manifest.layers):
         raise budget.refusal(
-            "layers are missing or too many",
+            "the manifest and the configuration differ in the number of layers",
             f"{len(diff_ids)} layers",
             f"{len(image_manifest.layers)}",
         )
@@ -404,14 +404,14 @@ def _chosen(entries: Sequence[IndexEntry], fetch: Fetch, wanted: str, budget: Bu
         return fitting[0]
     platforms = ", ".join(sorted({platform or "unknown" for platform, _ in by_platform})) or "none"
     if not entries:
-        raise budget.refusal("there is no image in it", "a manifest of an image", "none")
+        raise budget.refusal("it contains no image", "a manifest of an image", "none")
     if not fitting:
         raise budget.refusal("there is no image for this platform", f"`{wanted}`", platforms)
     raise budget.refusal(
-        "there are several images in it",
+        "it contains several images",
         "one image, or one for each platform",
         f"{len(fitting)}: {platforms}",
-        "choose with `--platform`, or save one image alone",
+        "choose one with `--platform`, or save a single image",
     )
 
 

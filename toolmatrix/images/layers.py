@@ -150,10 +150,10 @@ def check_digest(expected: str, actual: str, budget: Budget) -> None:
     """Raise SubjectError where content is not what its name promises."""
     if expected != actual:
         raise budget.refusal(
-            "content has another digest than its name says",
+            "content does not match its digest",
             expected,
             actual,
-            "it was damaged or replaced on the way: save or pull the image again",
+            "it was damaged or replaced in transit: save or pull the image again",
         )
 
 
@@ -161,7 +161,7 @@ def damaged(budget: Budget, error: Exception) -> Exception:
     """The refusal of data that its reader could not make sense of."""
     message = str(error) or type(error).__name__
     return budget.refusal(
-        "the archive is damaged", "a tar archive, whole", message, "save or copy the image again"
+        "the archive is damaged", "a complete tar archive", message, "save or copy the image again"
     )
 
 
@@ -204,7 +204,7 @@ _BESIDE = 4 << 20
 class Ahead:
     """A stream that a thread reads ahead, so that hashing and unpacking go beside what is made of it.
 
-    Both leave other threads alone meanwhile. It is closed when it is read to its end or nobody wants the rest.
+    Both leave other threads alone meanwhile. It is closed when it is read to its end or the rest is not needed.
     """
 
     __slots__ = ("_closed", "_pieces", "_rest", "_room", "_stream", "_thread")
@@ -360,7 +360,7 @@ class Tree:
                 self._insert(path, entry)
         except LinkError as error:
             raise budget.refusal(
-                "a file lies below a link that goes in circles",
+                "a file lies below a circular link",
                 "directories above every file",
                 f"`{error}`",
             ) from None

@@ -74,8 +74,8 @@ class Budget:
         self._unpacked()
         if total > SUSPICIOUS_SIZE and total > SUSPICIOUS_RATIO * packed:
             raise self.refusal(
-                "a layer unpacks to too much",
-                f"at most {SUSPICIOUS_RATIO} bytes for each packed one",
+                "a layer unpacks to too many bytes",
+                f"at most {SUSPICIOUS_RATIO} unpacked bytes per packed byte",
                 f"{total} bytes from {packed}",
             )
 
@@ -99,7 +99,7 @@ class Budget:
         self._unpacked()
         if self.in_memory > MOST_IN_MEMORY:
             raise self.refusal(
-                "the files that are kept of all layers are too large",
+                "the files to keep from all layers are too large",
                 f"at most {MOST_IN_MEMORY >> 20} MiB",
                 "more than that",
             )

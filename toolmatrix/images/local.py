@@ -94,7 +94,7 @@ def read_archive(
         head = unpacked.peek()
         if not head.strip(b"\0"):
             raise budget.refusal(
-                "this is no archive", "a tar archive of an image", "nothing", _HELP
+                "this is not an archive", "a tar archive of an image", "nothing", _HELP
             )
         if whole is not None and unpacked.is_plain:
             whole.position -= len(head)
@@ -168,7 +168,7 @@ class _Archive:
         # Docker writes this list from 1.10 on.
         if "manifest.json" not in self.documents:
             raise self.budget.refusal(
-                "this is no archive of an image", "index.json or manifest.json", "neither", _HELP
+                "this is not an image archive", "index.json or manifest.json", "neither", _HELP
             )
         document = images.parse(self.documents["manifest.json"], self.budget)
         entries: list[IndexEntry] = []
@@ -308,7 +308,7 @@ def _read_copied(
     budget = reader.budget
     if version != _KNOWN:
         raise budget.refusal(
-            "the directory is of an unknown version",
+            "the directory has an unknown version",
             f"`Directory Transport Version: {_KNOWN.decode()}`",
             f"`{version.decode()}`",
             "copy it with `skopeo copy dir:... oci:...`",

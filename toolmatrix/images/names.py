@@ -24,7 +24,7 @@ def image_name(name: str, budget: Budget) -> str:
     """The name out of `NAME` or `//NAME`; raises SubjectError for what cannot be one."""
     name = name.removeprefix("//")
     if not _NAME.fullmatch(name):
-        raise budget.refusal("this is no name of an image", "", f"`{name}`")
+        raise budget.refusal("this is not a valid image name", "", f"`{name}`")
     return name
 
 
@@ -61,11 +61,9 @@ def only_image(name: str, matches: Mapping[str, Image], nearest: str, budget: Bu
     """
     images = list(matches.values())
     if not images:
-        raise budget.refusal("there is no such image", nearest, f"`{name}`", "pull or build it")
+        raise budget.refusal("no such image", nearest, f"`{name}`", "pull or build it")
     if any(image != images[0] for image in images):
-        raise budget.refusal(
-            "the name stands for several images", " or ".join(matches), f"`{name}`"
-        )
+        raise budget.refusal("the name matches several images", " or ".join(matches), f"`{name}`")
     return images[0]
 
 

@@ -115,7 +115,7 @@ def tagged(address: str, budget: Budget) -> list[str]:
     matches = [tag for tag in tags if fnmatchcase(tag, pattern)]
     if not matches:
         raise NothingMatched(
-            "no tag is left of the repository",
+            "no tag of the repository matches",
             expected=f"tags like `{pattern}`",
             found=f"{len(tags)} tags in `{repository.removeprefix('//')}`",
         )
@@ -154,7 +154,7 @@ class Registry:
             # Portals of networks answer any address with a page of their own.
             if "html" in media:
                 raise self._transport.refusal(
-                    "the registry answers with something else", "a manifest", media
+                    "the registry gives an unexpected answer", "a manifest", media
                 )
             body = Hashed(answer)
             # A manifest has no size that anybody promised, unlike a blob, whose descriptor tells it.
@@ -173,7 +173,7 @@ class Registry:
         own = document.get("mediaType", media)
         if media in images.DOCUMENTS and own != media:
             raise self._budget.refusal(
-                "the registry and the manifest tell two media types", f"`{media}`", f"`{own}`"
+                "the registry and the manifest disagree on the media type", f"`{media}`", f"`{own}`"
             )
         self._fetched[body.digest] = data
         return {"manifests": [{"mediaType": own, "digest": body.digest, "size": len(data)}]}
@@ -203,7 +203,7 @@ class Registry:
             isinstance(tag, str) and _TAG.fullmatch(tag) for tag in page
         ):
             raise self._transport.refusal(
-                "the registry answers with something else", "a list of tags", f"`{tags!r:.40}`"
+                "the registry gives an unexpected answer", "a list of tags", f"`{tags!r:.40}`"
             )
         return page
 
@@ -242,7 +242,7 @@ class Registry:
         # Credentials and what is put go to nobody else.
         if not same_host(location, answer.url):
             raise self._transport.refusal(
-                "the registry takes uploads elsewhere",
+                "the registry redirects uploads to another host",
                 self._reference.host,
                 urlsplit(location).netloc,
             )
@@ -298,7 +298,7 @@ class Registry:
             return self._denied(f"other credentials: {explanation}")
         if answer.status in (404, 410):
             return self._budget.refusal(
-                "the registry does not have it", f"`{self._reference.name}`, {path}", explanation
+                "the registry does not have this", f"`{self._reference.name}`, {path}", explanation
             )
         return self._transport.refusal(
             "the registry fails", f"an answer with status {wanted}", explanation
@@ -442,7 +442,7 @@ def parse_reference(address: str) -> Reference:
         has_user = "@" in text.partition("/")[0]
         login = "credentials come from Docker's configuration: `docker login HOST`"
         raise UsageError(
-            "this is no image of a registry",
+            "this is not an image of a registry",
             expected="`registry://HOST[:PORT]/NAME[:TAG][@sha256:DIGEST]`, a host with a dot or a port, "
             "or `localhost`, and a name in small letters",
             # What stands before the sign may be a password.

@@ -261,7 +261,7 @@ def section(stream: Readable) -> Section | None:
 def other_size(promised: int, actual: str, budget: Budget) -> SubjectError:
     """The refusal of content that is not as long as its descriptor promises."""
     return budget.refusal(
-        "content has another size than its descriptor says", f"{promised} bytes", actual
+        "content does not have the size of its descriptor", f"{promised} bytes", actual
     )
 
 
@@ -374,7 +374,7 @@ def _opened(packed: Counted, budget: Budget, *, archive: bool) -> Any:
     for mark, name in _OTHER.items():
         if head.startswith(mark):
             raise budget.refusal(
-                "a blob is packed in a way that no image uses",
+                "a blob has an unsupported compression",
                 "tar, plain or packed with gzip or zstd",
                 name,
             )

@@ -93,7 +93,7 @@ class DockerConfig:
         import subprocess
 
         if not re.fullmatch(r"[\w.-]+", helper):
-            self.note = "the name of its credential helper is none"
+            self.note = "the name of its credential helper is invalid"
             return None
         # A helper that fails is no error: it may be one of another machine, and most images need no credentials.
         try:
@@ -186,7 +186,7 @@ def _document(path: str) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise _unusable(path, "JSON", error) from None
     if not isinstance(document, dict):
-        raise _unusable(path, "an object of JSON", TypeError())
+        raise _unusable(path, "a JSON object", TypeError())
     return document
 
 
@@ -212,11 +212,11 @@ PATIENCE: float = 300
 _HELP: tuple[tuple[type[BaseException], str], ...] = (
     (
         ssl.SSLCertVerificationError,
-        "put the certificate of its authority into /etc/docker/certs.d/HOST/ca.crt, or name it by SSL_CERT_FILE",
+        "put the certificate of its authority into /etc/docker/certs.d/HOST/ca.crt, or set SSL_CERT_FILE to it",
     ),
     (
         ssl.SSLError,
-        "plain HTTP is for this machine alone, and for `insecure-registries` of /etc/docker/daemon.json",
+        "plain HTTP is only for this machine and the `insecure-registries` of /etc/docker/daemon.json",
     ),
     (exceptions.IncompleteRead, "try again"),
 )
@@ -270,7 +270,7 @@ class Transport(Client):
             helps = (
                 help for kind, help in _HELP if any(isinstance(cause, kind) for cause in chain)
             )
-            expected = f"an answer of {urlsplit(url).netloc}"
+            expected = f"an answer from {urlsplit(url).netloc}"
             raise self.refusal(
                 "the registry cannot be read", expected, reason(error), next(helps, "")
             ) from None

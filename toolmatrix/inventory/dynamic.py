@@ -121,7 +121,7 @@ class File:
         self.file.seek(offset)
         data: bytes = self.file.read(size)
         if len(data) < size and not short:
-            raise DamagedElf(f"{size} bytes at {offset} are not all there")
+            raise DamagedElf(f"{size} bytes at {offset} are cut off")
         return data
 
     def words(self, form: str, offset: int) -> tuple[int, ...]:
@@ -176,7 +176,7 @@ class File:
                 return
             yield tag, value
         if len(data) < size:
-            raise DamagedElf(f"{size} bytes at {start} are not all there")
+            raise DamagedElf(f"{size} bytes at {start} are cut off")
 
     def text(self, offset: int) -> bytes:
         """The bytes up to the next zero."""

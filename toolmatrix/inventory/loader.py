@@ -48,7 +48,7 @@ _MOST_USERS = 8
 def observe(view: View, record: Record) -> tuple[Soname, ...]:
     """Every soname that files of the image's own architecture need, with what the loader takes for it."""
     if not view.elves:
-        record.skip("sonames", "no ELF file is in it")
+        record.skip("sonames", "it has no ELF file")
         return ()
     search = LibrarySearch(view, library_path(view))
     users: dict[tuple[str, str], list[str]] = {}
@@ -65,7 +65,7 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
     for (name, library), several in sorted(users.items()):
         elsewhere = "" if library else search.anywhere.get(name, "")
         if elsewhere:
-            reason = f"/{elsewhere} is outside of what /{several[0]} searches: the process has to load it first"
+            reason = f"/{elsewhere} is not on the search path of /{several[0]}: the process has to load it first"
             record.skip(f"soname:{name}", reason)
             # Before what a program needs nothing is loaded, unless whoever starts it sees to that.
             for user in several:

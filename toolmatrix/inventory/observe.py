@@ -204,15 +204,13 @@ def _is_program(view: View, path: str, elf: Elf) -> bool:
 
 def _unread(view: View, record: Record) -> None:
     for path in view.left_out[:_MOST_SKIPS]:
-        record.skip(path, "the files that are kept would be too large together")
+        record.skip(path, "the files to keep are too large together")
     damaged = [(path, elf.damaged) for path, elf in view.elves.items() if elf.damaged]
     for path, why in damaged[:_MOST_SKIPS]:
         record.skip(path, why)
     partial = [path for path, elf in view.elves.items() if elf.partial]
     if partial:
-        reason = (
-            "too large to be kept whole, so options and debug information in them were not read"
-        )
+        reason = "too large to read whole, so their options and debug information were skipped"
         record.skip("large files", f"{len(partial)}, such as /{partial[0]}: {reason}")
     if len(damaged) > _MOST_SKIPS:
         record.skip("damaged files", f"{len(damaged) - _MOST_SKIPS} more")

@@ -94,7 +94,7 @@ def observe(view: View, record: Record, sites: Sequence[str]) -> None:
 def _record_dist(view: View, record: Record, dist: _Dist, *, is_default: bool) -> None:
     path, _, seen_by, name, version = dist
     if not name or not version:
-        record.skip(path, "it names no package and version")
+        record.skip(path, "it lacks a name or a version")
         return
     record.feature(f"dist:{name}", version, seen_by, path)
     if _is_gone(view, name, path):

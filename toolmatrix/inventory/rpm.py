@@ -57,7 +57,7 @@ class DamagedDatabase(Exception):
 def take(size: int, stream: Readable) -> Database:
     """The packages of a database that passes as a stream; raises nothing, as `read` does."""
     if size > LARGEST:
-        reason = f"{size >> 20} MiB, of which no more than {LARGEST >> 20} are read"
+        reason = f"{size >> 20} MiB, and at most {LARGEST >> 20} are read"
         return Database(damaged=f"the database is too large: {reason}")
     return read(first(size, stream))
 
@@ -118,14 +118,14 @@ def _blobs(data: bytes) -> Iterator[bytes]:
     for order in "<>":
         if data[12:16] == struct.pack(f"{order}I", _BDB_MAGIC):
             return _bdb(data, order)
-    raise DamagedDatabase("it begins as none of SQLite, ndb and Berkeley DB does")
+    raise DamagedDatabase("it is not SQLite, ndb or Berkeley DB")
 
 
 def _sqlite(data: bytes) -> Iterator[bytes]:
     try:
         import sqlite3
     except ImportError:
-        raise DamagedDatabase("it needs Python's sqlite3, which is not there") from None
+        raise DamagedDatabase("reading it needs Python's sqlite3, which is missing") from None
     import tempfile
     from contextlib import closing
 
@@ -198,7 +198,7 @@ def _chained(data: bytes, order: str, size: int, number: int, used: set[int]) ->
         start = number * size
         page = data[start : start + size]
         if number in used or len(page) < size or page[25] != _BDB_OVERFLOW:
-            raise DamagedDatabase(f"page {number} is not what follows")
+            raise DamagedDatabase(f"page {number} does not continue the chain")
         used.add(number)
         (number,) = struct.unpack_from(f"{order}I", page, 16)
         (length,) = struct.unpack_from(f"{order}H", page, 22)

@@ -251,7 +251,7 @@ def _saved(request: SubjectRequest) -> Inventory:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise refusal(
             "the inventory is incomplete or has an invalid value",
-            f"what `{SCHEMA}` describes",
+            f"a document of `{SCHEMA}`",
             f"{type(error).__name__} at {error}",
             _HELP,
         ) from None
@@ -278,13 +278,13 @@ SCHEMES = {
     ),
     "containerd": Scheme(
         "containerd:NAME",
-        "an image of containerd, such as that of a node of Kubernetes",
+        "an image of containerd, such as on a Kubernetes node",
         partial(_engine, "containerd"),
         partial(_engine_identity, "containerd"),
     ),
     "registry": Scheme(
         "registry://HOST/NAME:TAG",
-        "an image in a registry, read as it comes",
+        "an image in a registry, streamed without pulling it",
         lambda request: _observe_image(request, _registry),
         _registry_identity,
     ),
@@ -328,7 +328,7 @@ _CONTAINER, _SERVICE = "container", "service"
 _MERGE, _STRING = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:str"
 # Keys of merged mappings in a file: aliases of aliases could make more than there is memory.
 _MOST_MERGED = 1_000_000
-_WRITE_OUT = "`docker compose config` and `helm template` write what they stand for"
+_WRITE_OUT = "`docker compose config` and `helm template` fill in variables and includes"
 # `${NAME:-default}` and `${NAME-default}`, as compose interpolates (compose specification, interpolation).
 _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*:?-(?P<default>[^${}]*)\}")
 
@@ -456,14 +456,14 @@ class _Manifest:
             raise self._refusal(
                 fields["include"][0][0],
                 "the compose file uses services of other files",
-                "a file that has its services itself",
+                "a compose file without `include`",
             )
 
     def _check_extends(self, fields: dict[str, list[tuple[Node, Node]]]) -> None:
         if "extends" in fields and "image" not in fields and "build" not in fields:
             raise self._refusal(
                 fields["extends"][0][0],
-                "a service has the image of another one",
+                "a service takes its image from another service",
                 "a service with `image` or `build` of its own",
             )
 

@@ -117,4 +117,4 @@ def _never(sites: Iterable[str]) -> Iterator[Skipped]:
         what="libstdcxx", reason="it is in a library, and only the names of libraries are read"
     )
     if not any(sites):
-        yield Skipped(what="python packages", reason="no python3 shows its import path")
+        yield Skipped(what="python packages", reason="no python3 prints its import path")
