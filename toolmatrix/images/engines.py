@@ -1,4 +1,4 @@
-"""The engines of this machine, each asked by its own program: their images, and containers that ask programs of one.
+"""The engines of this machine, each through its own program: their images, and containers that run programs of one.
 
 Images are read in the storage, else as the engine saves them: reading in place takes half of the processor time that
 saving does, and a tenth where the layers are known. Docker is described at https://docs.docker.com/reference/cli/docker/,
@@ -35,13 +35,13 @@ from toolmatrix.value import Value
 
 # Seconds for the answer to a question.
 _ANSWER = 60
-# Seconds without a byte after which an engine that saves is given up: Docker before version 25 writes the whole archive
+# Seconds without a byte after which saving is given up: Docker before version 25 writes the whole archive
 # to its own disk before it sends the first.
 _PATIENCE = 600
 _LONGEST_MESSAGE = 300
 _HINTS = ("Run '", "See '")
 _INDEXED = (1, 44)
-"""The API of Docker 25, from which on a saved image has an index, whose digest is nowhere else."""
+"""The API of Docker 25: from it on, a saved image has an index, and its digest is only there."""
 _CONTAINERD = "/run/containerd/containerd.sock"
 # Of the columns REF, TYPE and DIGEST of `ctr images ls`.
 _IMAGE_LINE = re.compile(r"^(\S+) +\S+ +(sha256:\S+)", re.MULTILINE)
@@ -54,7 +54,7 @@ _DISCARDED = (
 
 
 class Failure(NamedTuple):
-    """A failure of an engine's program: a pattern of what it says, what is wrong, and what helps."""
+    """A failure of an engine's program: a pattern of its message, the problem, and the remedy."""
 
     pattern: str
     what: str
@@ -64,7 +64,7 @@ class Failure(NamedTuple):
 class Engine(NamedTuple):
     """An engine: its program, what has that, its failures, and how images are found, read in place, saved and run.
 
-    One without words to save them is read in place alone; their programs are asked where there are words to run them.
+    Without arguments for `save` images are only read in place; without arguments for `run` their programs are not run.
     """
 
     program: str
@@ -89,7 +89,7 @@ class EngineImage(NamedTuple):
 def find(scheme: str, name: str, budget: Budget) -> EngineImage:
     """The image of a name.
 
-    Raises SubjectError for what is no name, or that of no image or of several, and ToolMissing where no engine answers.
+    Raises SubjectError for an invalid name and for one of no image or of several, ToolMissing without an engine.
     """
     return ENGINES[scheme].find(names.image_name(name, budget), budget)
 
@@ -221,7 +221,7 @@ class _SaveStream:
 
 def _docker(name: str, budget: Budget) -> EngineImage:
     completed = run(DOCKER, budget.subject, "image", "inspect", name, seconds=_ANSWER)
-    # Names that the pattern lets through may still be none to the engine.
+    # The engine may reject names that match the pattern.
     if "invalid reference" in completed.stderr:
         raise budget.refusal("this is not a valid image name", "", completed.stderr.strip())
     if "no such image" in completed.stderr.lower():
@@ -264,7 +264,7 @@ def _podman(name: str, budget: Budget) -> EngineImage:
         # One configuration may be that of several manifests.
         identity = f"podman {entry['Id']} {entry['Digest']}"
         by_id[entry["Id"]] = image = EngineImage(PODMAN, budget.subject, entry["Id"], identity, {})
-        # What was pulled by its tag is asked for by its digest as well.
+        # An image that was pulled by tag can be named by digest as well.
         for reference in (*(entry.get("Names") or ()), *(entry.get("RepoDigests") or ())):
             by_name.setdefault(reference, image)
     matches = names.find(name, by_name)
@@ -434,7 +434,7 @@ def _signals() -> Iterator[list[int]]:
     caught: list[int] = []
     handlers: dict[int, Any] = {}
     for signum in _SIGNALS:
-        # nohup ignores SIGHUP, and whoever started us so wants it to stay that way.
+        # Under nohup SIGHUP is ignored and has to stay so.
         if signal.getsignal(signum) != signal.SIG_IGN:
             # Python lets only its main thread set handlers; another one leaves them as they are.
             with suppress(ValueError):
@@ -503,7 +503,7 @@ class Containers(Value):
             "--pull=never",
             # Else the client takes that of DOCKER_DEFAULT_PLATFORM.
             "--platform=",
-            # A health check of the image would run other programs beside the one that is asked.
+            # A health check of the image would run other programs beside this one.
             "--no-healthcheck",
             "--network=none",
             "--read-only",
@@ -595,7 +595,7 @@ def _owner(process: int) -> str:
     with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
         # Field 22 of proc(5), counted from behind the name, which may hold blanks and parentheses.
         fields = file.read().rpartition(")")[2].split()
-    # One that nobody has waited for has ended as well.
+    # A zombie has ended as well.
     if fields[0] in "ZX":
         raise ProcessLookupError(process)
     return f"{boot} {os.readlink('/proc/self/ns/pid')} {process} {fields[19]}"

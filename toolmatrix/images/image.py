@@ -93,7 +93,7 @@ class Manifest(Value):
 
 
 class IndexEntry(Value):
-    """One image of an index: its platform, if the index tells it, and its manifest, where it had to be read to tell."""
+    """One image of an index: its platform if the index has it, else its manifest, which had to be read for that."""
 
     blob: Descriptor
     platform: str = ""
@@ -101,7 +101,7 @@ class IndexEntry(Value):
 
 
 def digest_hex(digest: object, budget: Budget) -> str:
-    """The hexadecimal part of a digest; raises SubjectError for what is none."""
+    """The hexadecimal part of a digest; raises SubjectError for an invalid one."""
     match = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
     if match is None:
         raise budget.refusal("a digest is invalid", "`sha256:` and 64 digits", f"{digest!r}")
@@ -136,7 +136,7 @@ def parse(data: bytes, budget: Budget) -> Any:
 def images_of_index(index: object, fetch: Fetch, budget: Budget) -> list[IndexEntry]:
     """The images of an index, nested ones too; attestations and other artifacts are none.
 
-    `fetch` gives the document of a blob; a manifest whose platform the index tells is not asked for, as an index may
+    `fetch` gives the document of a blob; a manifest whose platform is in the index is not fetched, as an index may
     name images that were not copied with it. Raises SubjectError for entries that are not what they should be.
     """
     by_digest: dict[str, IndexEntry] = {}
@@ -204,7 +204,7 @@ def _is_image(entry: object) -> bool:
 
 
 def manifest(document: object, budget: Budget) -> Manifest | None:
-    """The manifest of an image, None for one of something else; raises SubjectError for what is no sound manifest."""
+    """The manifest of an image, None for one of something else; raises SubjectError for an invalid manifest."""
     if kind(document, budget) != "manifest" or not isinstance(document, dict):
         raise budget.refusal("a document is not a manifest", "a manifest of an image", "an index")
     config = document.get("config")
@@ -222,7 +222,7 @@ def manifest(document: object, budget: Budget) -> Manifest | None:
 
 
 def descriptor(entry: object, budget: Budget) -> Descriptor:
-    """The descriptor of a blob; raises SubjectError for what is none."""
+    """The descriptor of a blob; raises SubjectError for an invalid one."""
     fields = entry if isinstance(entry, dict) else {}
     digest, size, media = (fields.get(key) for key in ("digest", "size", "mediaType"))
     digest_hex(digest, budget)
@@ -253,7 +253,7 @@ def by_digests(
     """An image whose blobs can be opened by digest; all that are opened are verified.
 
     A layer that is known already is not read. Where blobs come `by_name` from elsewhere it need not even be there, and
-    the others are read side by side. Of several images that of this machine is taken where no platform is asked for.
+    the others are read side by side. Without a platform, the image for this machine is taken of several.
     """
     budget = reader.budget
 
@@ -308,7 +308,7 @@ class Cancellable:
 
 
 def side_by_side(call: Callable[..., Layer], *arguments: Sequence[object]) -> Iterator[Layer]:
-    """What `map` gives, with some calls at a time; none begins after one that failed."""
+    """The results of `map`, with some calls at a time; none begins after one that failed."""
     from concurrent.futures import ThreadPoolExecutor
 
     waiting = deque(zip(*arguments, strict=True))
@@ -320,7 +320,7 @@ def side_by_side(call: Callable[..., Layer], *arguments: Sequence[object]) -> It
                 running.append(pool.submit(call, *waiting.popleft()))
             yield running.popleft().result()
     finally:
-        # What still runs ends by itself, and nobody waits for it here.
+        # Do not wait for running calls: they end by themselves.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -362,7 +362,7 @@ def assemble(
         # Before the layer is applied, so that nothing is made of what was replaced.
         check_digest(diff_id, reading.diff_id, budget)
         tree.apply(reading, budget)
-    # Builders may leave the history out, or squash layers and keep it: then nobody knows what belongs to what.
+    # Builders may leave the history out, or squash layers and keep it: then steps and layers cannot be matched.
     steps = instructions(config, with_layer=True)
     image = ImageMetadata(
         subject=budget.subject,
@@ -416,7 +416,7 @@ def _chosen(entries: Sequence[IndexEntry], fetch: Fetch, wanted: str, budget: Bu
 
 
 def _fits(platform: str, wanted: str) -> bool:
-    # Who asks for no variant takes any.
+    # Without a variant any will do.
     mine, theirs = platform.split("/"), wanted.split("/")
     if mine[1:2] == theirs[1:2] == ["arm64"]:  # v8 is what arm64 means
         mine, theirs = ([field for field in fields if field != "v8"] for fields in (mine, theirs))

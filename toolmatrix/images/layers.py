@@ -28,28 +28,28 @@ if TYPE_CHECKING:
     Names = dict[str, "TreeNode"]
 
     class Layers(Protocol):
-        """What keeps the readings of layers."""
+        """A store for the readings of layers."""
 
         def layer(self, digest: str) -> Layer | None:
-            """The layer that is of this digest, packed or unpacked; None where nothing is kept of it."""
+            """The layer of this digest, packed or unpacked; None where it is not stored."""
 
         def keep(self, layer: Layer) -> None:
             """Keep the reading of a layer, under both of its digests."""
 
         def image(self, name: str) -> ImageMetadata | None:
-            """What an image says of itself; None where it is not known."""
+            """The metadata of an image; None where it is not stored."""
 
         def keep_image(self, name: str, image: ImageMetadata) -> None:
-            """Keep what an image says of itself under a name that no other image will have."""
+            """Store the metadata of an image under a name that no other image will have."""
 
 
 WHITEOUT = ".wh."
 OPAQUE = ".wh..wh..opq"
-# How names begin that mean something to AUFS alone; https://github.com/opencontainers/image-spec/blob/main/layer.md
+# The prefix of names with a meaning for AUFS alone; https://github.com/opencontainers/image-spec/blob/main/layer.md
 _OWN = ".wh..wh."
 DIRECTORY, FILE, LINK, HARD_LINK = "directory", "file", "link", "hard link"
 LEFT_OUT = "left out"
-"""What is kept of a file that would be too large together with the others of its layer."""
+"""The content of a file that would be too large together with the others of its layer."""
 
 
 class Entry:
@@ -69,7 +69,7 @@ class Entry:
 
     @property
     def is_program(self) -> bool:
-        """True for a file that somebody may run."""
+        """True for an executable file."""
         return self.kind == FILE and bool(self.mode & 0o111)
 
 
@@ -93,7 +93,7 @@ class Layer(Value):
 
 
 def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
-    """A layer out of its blob, which is read to its end; raises SubjectError for what is no sound layer.
+    """A layer out of its blob, which is read to its end; raises SubjectError for a damaged one.
 
     `budget` is for this layer alone. `look` is given the path, size and contents of each regular file and returns what
     to keep of it, or None.
@@ -116,7 +116,7 @@ def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
                         gone.append(f"{folder}/{name[4:]}".lstrip("/"))
                 elif (entry := _entry(path, member, budget, look)) is not None:
                     entries.append((path, entry))
-            # The diff id is that of all bytes, whatever stands behind the last file.
+            # The diff id covers all bytes, also those behind the last file.
             _finish(file, packed, budget)
     except streams.errors() as error:
         raise damaged(budget, error) from None
@@ -195,9 +195,9 @@ def _finish(file: streams.Forward, packed: Hashed, budget: Budget) -> None:
     streams.exhaust(packed)
 
 
-# Blocks that a thread reads before anybody takes them.
+# Blocks that a thread reads ahead.
 _PIECES = 8
-# Bytes that it reads at once where nobody waits for them: after each it waits for the interpreter.
+# Bytes that it reads at once where no reader waits for them: after each it waits for the interpreter.
 _BESIDE = 4 << 20
 
 
@@ -238,7 +238,7 @@ class Ahead:
                 raise piece
             data = piece
             if not data:
-                # What is asked for behind the end has none either.
+                # Reads behind the end get the same.
                 self._pieces.put(data)
         if len(data) > size:
             data, self._rest = data[:size], data[size:]
@@ -446,7 +446,7 @@ class Tree:
         node = self._lookup(path, follow=follow)[1]
         return node.entry if node is not None else None
 
-    # To who looks, links in circles lead nowhere; only a layer that writes through them is refused.
+    # A lookup through circular links finds nothing; only a layer that writes through them is refused.
     def _lookup(self, path: str, *, follow: bool = True) -> tuple[str, TreeNode | None]:
         try:
             return self._walk(path, follow=follow)
@@ -500,7 +500,7 @@ class Tree:
 
 
 class LayerReader:
-    """Reads layers within the budget of one subject; `look` makes what looks at the files of one of them."""
+    """Reads layers within the budget of one subject; `look` makes the reader of the files of one of them."""
 
     def __init__(
         self, look: Callable[[Budget], Look], budget: Budget, store: Layers | None = None
@@ -511,16 +511,16 @@ class LayerReader:
         self.lock = Lock()
 
     def trying(self) -> LayerReader:
-        """A reader for what may come to nothing: what that counts does not count here."""
+        """A reader for an attempt that may fail, with a budget of its own."""
         return LayerReader(self.look, Budget(self.budget.subject), self.store)
 
     def known(
         self, digest: str, size: int = -1, blob: Callable[[], Readable] | None = None
     ) -> Layer | None:
-        """The layer of a digest, of so many bytes if they are promised, that the store has.
+        """The stored layer of a digest, with this size unless that is unknown (-1).
 
-        Whoever loads or pulls an image compares its layers with their digests, so one that is known need not be opened;
-        a small `blob` is compared all the same, as that costs nothing.
+        Engines verify the digests of layers when they load or pull an image, so a known one need not be opened; a small
+        `blob` is verified all the same, as that costs nothing.
         """
         layer = self._stored(digest)
         if layer is None or size not in (-1, layer.packed):
@@ -539,7 +539,7 @@ class LayerReader:
         return stream.digest
 
     def passing(self, digest: str, blob: Hashed) -> Layer:
-        """The layer in a blob that will not come again, of a digest if that is promised; raises SubjectError."""
+        """The layer in a blob that can be read only once, verified if it has a digest; raises SubjectError."""
         layer = self._stored(digest) if digest else None
         if layer is None:
             return self.read(blob)
@@ -563,7 +563,7 @@ class LayerReader:
         return metadata.replace(subject=self.budget.subject), tree
 
     def keep_image(self, name: str, image: ImageMetadata) -> None:
-        """Keep what an image says of itself under a name that no other image will have."""
+        """Store the metadata of an image under a name that no other image will have."""
         if self.store is not None:
             self.store.keep_image(name, image)
 
@@ -576,7 +576,7 @@ class LayerReader:
         return self.store.layer(digest) if self.store is not None else None
 
     def read(self, packed: Hashed) -> Layer:
-        """The layer in a blob; raises SubjectError for what is no sound layer."""
+        """The layer in a blob; raises SubjectError for a damaged one."""
         budget = self.budget.layer()
         layer = read_layer(packed, budget, self.look(budget))
         if self.store is not None:

@@ -28,7 +28,7 @@ MOST_PADDING = 16 << 20
 """Bytes of zeros after the end of an archive; tar pads to a record, 10 KiB by default."""
 # Deflate packs 1032 bytes into one at most and zstd many more; a small layer of zeros is honest at any ratio.
 SUSPICIOUS_RATIO = 400
-"""Bytes unpacked per packed one, of which a layer of this size is no more a layer but a bomb."""
+"""Unpacked bytes per packed byte, from which on a layer of this size is a bomb."""
 SUSPICIOUS_SIZE = 1 << 30
 
 
@@ -80,7 +80,7 @@ class Budget:
             )
 
     def reserve(self, size: int) -> bool:
-        """Check whether so many bytes more may be kept in memory; they are counted if so."""
+        """Check whether so many more bytes fit in memory, and count them if so."""
         if self.in_memory + size > MOST_IN_MEMORY:
             return False
         self.in_memory += size
@@ -91,7 +91,7 @@ class Budget:
         return Budget(self.subject)
 
     def take(self, layer: Layer) -> None:
-        """Count what a layer is and what is kept of it."""
+        """Count a layer and what is kept of it."""
         self.entries += layer.count
         self.in_memory += layer.held
         self.unpacked += layer.size
@@ -105,7 +105,7 @@ class Budget:
             )
 
     def refusal(self, what: str, expected: str, found: str, help: str = "") -> SubjectError:
-        """The error for what was found in this subject."""
+        """The error for a problem in this subject."""
         return SubjectError(
             what, where=Position(self.subject), expected=expected, found=found, help=help
         )

@@ -86,7 +86,7 @@ def read_archive(
     try:
         packed.peek()
     except (OSError, ValueError) as error:
-        # A stdin that is closed holds nothing that could be damaged.
+        # A closed stdin is not a damaged archive.
         reason = getattr(error, "strerror", None) or str(error)
         raise budget.refusal("cannot read the image", "an archive of an image", reason) from None
     try:
@@ -115,7 +115,7 @@ class _Archive:
     def __init__(self, reader: LayerReader, whole: Section | None, file: Forward) -> None:
         self.reader = reader
         self.budget = reader.budget
-        # Where parts of the archive can be read by their places, layers are read when they are asked for.
+        # Where parts of the archive can be read by their offsets, layers are read on demand.
         self.whole = whole
         self.start = whole.position if whole is not None else 0
         self.file = file
@@ -127,7 +127,7 @@ class _Archive:
 
     def add(self, member: Member) -> None:
         path = inner_path(member.name, self.budget)
-        # Docker before version 25 writes a layer that stands in several images once, and links to it from the others.
+        # Docker before version 25 writes a layer of several images once, and links to it from the others.
         if member.is_link:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(path), member.link))
             self.links[path] = target
@@ -155,7 +155,7 @@ class _Archive:
         self.sizes[path] = size
 
     def image(self, platform: str) -> tuple[ImageMetadata, Tree]:
-        # Docker writes both documents from version 25 on; the index alone tells digests and platforms.
+        # Docker writes both documents from version 25 on; only the index has digests and platforms.
         if "index.json" in self.documents:
             index = images.parse(self.documents["index.json"], self.budget)
             entries = images.images_of_index(index, self._document, self.budget)
@@ -259,7 +259,7 @@ def read_blobs(
     with closing(blob(Descriptor(digest=digest))) as stream:
         size = os.fstat(stream.fileno()).st_size
     index = {"manifests": [{"digest": digest, "size": size}]}
-    # Whoever keeps such a directory has compared what it holds, as a registry has.
+    # The owner of such a directory has verified its blobs, as a registry has.
     return images.by_digests(index, blob, platform, reader, by_name=True)
 
 
@@ -285,13 +285,13 @@ def read_directory(path: str, platform: str, reader: LayerReader) -> tuple[Image
 
 
 def directory_identity(path: str) -> str:
-    """The identity of a marked directory's contents at this moment; empty for a root, which only reading tells."""
+    """The identity of a marked directory's contents at this moment; empty for a root, which has to be read for that."""
     return blobs_identity(os.path.join(path, _MANIFEST), path) if _version(path) else ""
 
 
 def _version(path: str) -> bytes:
     marker = os.path.join(path, "version")
-    # Any root may hold something of this name, and opening a pipe would wait for who writes to it.
+    # Any root may have an entry of this name, and opening a pipe would wait for a writer.
     if not os.path.isfile(marker):
         return b""
     try:
@@ -375,7 +375,7 @@ def _entry(path: str, full: str, status: os.stat_result, look: Look) -> Entry | 
         return Entry(LINK, link=os.readlink(full))
     if not stat.S_ISREG(mode):
         return None
-    # Since it was looked at the file may have become a link out of the root, or a pipe that nobody writes to.
+    # Since it was looked at the file may have become a link out of the root, or a pipe without a writer.
     with open(os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
         content = look(path, status.st_size, stream)
     return Entry(FILE, size=status.st_size, mode=mode & 0o7777, content=content)
@@ -400,7 +400,7 @@ _LONGEST = 64 << 20
 def read_storage(
     description: Mapping[str, Any], platform: str, reader: LayerReader
 ) -> tuple[ImageMetadata, Tree] | None:
-    """An image as its engine describes it; None where the storage does not hold it whole, or not for this user."""
+    """An image as its engine describes it; None where the storage lacks parts of it, or this user may not read them."""
     try:
         driver, directories = description["GraphDriver"]["Name"], description["GraphDriver"]["Data"]
         lower = directories.get("LowerDir")
@@ -421,7 +421,7 @@ def read_storage(
         entries = [IndexEntry(blob=Descriptor(digest=digest), manifest=manifest)]
         return images.assemble(entries, lambda _: config, layer, platform, reader.budget)
     except _damage():
-        # What the engine saves tells whether the image is at fault, and how.
+        # Reading what the engine saves shows whether the image is at fault, and how.
         return None
 
 
@@ -492,7 +492,7 @@ def _pieces(path: str, folder: str) -> Generator[bytes, None, None]:
 
 
 def _name(entry: dict[str, Any]) -> str:
-    # Names that are no UTF-8 stand there as bytes.
+    # Names that are not UTF-8 are stored as bytes.
     raw = entry.get("name_raw")
     return os.fsdecode(base64.b64decode(raw)) if raw else str(entry["name"])
 

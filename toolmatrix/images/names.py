@@ -1,4 +1,4 @@
-"""Names of images and of platforms: what a user may write, and what engines and indexes hold under names in full."""
+"""Names of images and of platforms: what a user may write, and the full names in engines and indexes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEAREST = 3
 
 
 def image_name(name: str, budget: Budget) -> str:
-    """The name out of `NAME` or `//NAME`; raises SubjectError for what cannot be one."""
+    """The name out of `NAME` or `//NAME`; raises SubjectError for an invalid one."""
     name = name.removeprefix("//")
     if not _NAME.fullmatch(name):
         raise budget.refusal("this is not a valid image name", "", f"`{name}`")
@@ -35,7 +35,7 @@ def near(scheme: str, name: str, names: Iterable[str]) -> str:
 
 
 def find(name: str, images: Mapping[str, Image]) -> dict[str, Image]:
-    """What is held under a name: as it is, as one of this machine, else under all that end with it.
+    """The images that match a name: as it is, as one of this machine, else all whose names end with it.
 
     Without a tag or digest it is `latest`. Podman takes `localhost/` first as well (containers-registries.conf, "Short
     name"), and asks its configuration where this leaves several.
@@ -55,7 +55,7 @@ def find(name: str, images: Mapping[str, Image]) -> dict[str, Image]:
 
 
 def only_image(name: str, matches: Mapping[str, Image], nearest: str, budget: Budget) -> Image:
-    """The one thing that was found under a name, by how else it may be called.
+    """The one image among the matches of a name, by what else it may be called.
 
     Raises SubjectError for none, with the nearest, and for several.
     """
@@ -71,7 +71,7 @@ class Processor(NamedTuple):
     """One architecture as OCI calls it (Go's GOARCH), and what others call it.
 
     `kernel` is the name of uname(2); `multiarch` Debian's directory of libraries, https://wiki.debian.org/Multiarch/Tuples;
-    `at_platform` what `$PLATFORM` stands for in ld.so(8), AT_PLATFORM of getauxval(3). `also_runs` is the architecture
+    `at_platform` the value of `$PLATFORM` in ld.so(8), AT_PLATFORM of getauxval(3). `also_runs` is the architecture
     of programs that run on it beside its own: compatibility mode of the AMD64 manual, volume 2, AArch32 at EL0 of the
     Arm ARM. `char` is the sign of plain `char`: System V ABI for AMD64, Arm's procedure call standard. `crc` is the
     word for its CRC32 instructions in /proc/cpuinfo.
@@ -105,7 +105,7 @@ def processor(architecture: str) -> Processor:
 
 
 def architecture(name: str) -> str:
-    """The architecture that `linux/arm64/v8`, `aarch64`, `x86-64` and `arm64` stand for."""
+    """The architecture named by `linux/arm64/v8`, `aarch64`, `x86-64` or `arm64`."""
     arch = name.lower().removeprefix("linux/").partition("/")[0]
     spelled = {"x86-64": "x86_64", "x64": "x86_64"}.get(arch, arch)
     return MACHINES.get(spelled, arch)

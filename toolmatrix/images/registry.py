@@ -79,11 +79,11 @@ _CLIENT = "toolmatrix"
 
 
 def read(address: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    """The image that a registry names; of several that of this machine where no platform is asked for.
+    """The image of an address in a registry; without a platform, of several the one for this machine.
 
     Layers that are known already are not fetched.
 
-    Raises UsageError for what is no name, SubjectError for an image that is not there or damaged, AccessDenied, and
+    Raises UsageError for an invalid address, SubjectError for a missing or damaged image, AccessDenied, and
     RegistryFailed.
     """
     with opened(address, reader.budget) as registry:
@@ -92,7 +92,7 @@ def read(address: str, platform: str, reader: LayerReader) -> tuple[ImageMetadat
 
 
 def identity(address: str, budget: Budget) -> str:
-    """The digest of what a name stands for at this moment. Raises what `read` raises."""
+    """The digest that a name has at this moment. Raises what `read` raises."""
     with opened(address, budget) as registry:
         return str(registry.index()["manifests"][0]["digest"])
 
@@ -102,7 +102,7 @@ def tagged(address: str, budget: Budget) -> list[str]:
 
     Tags of artifacts about images are left out, unless the pattern begins as they do.
 
-    Raises UsageError for what is no name, NothingMatched where no tag is left, and what `read` raises.
+    Raises UsageError for an invalid address, NothingMatched where no tag matches, and what `read` raises.
     """
     repository, colon, pattern = address.rpartition(":")
     if not colon or "/" in pattern:
@@ -132,7 +132,7 @@ def opened(address: str, budget: Budget) -> Iterator[Registry]:
 
 
 class Registry:
-    """A registry that is asked about one image."""
+    """A client of a registry for one image."""
 
     def __init__(
         self, reference: Reference, docker: DockerConfig, transport: Transport, budget: Budget
@@ -148,7 +148,7 @@ class Registry:
         self._fetched: dict[str, bytes] = {}
 
     def index(self) -> dict[str, Any]:
-        """The image that the name stands for, as the index of a layout would list it."""
+        """The image of the name, as the index of a layout would list it."""
         with closing(self._get(f"manifests/{self._reference.version}", _ACCEPT)) as answer:
             media = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
             # Portals of networks answer any address with a page of their own.
@@ -157,7 +157,7 @@ class Registry:
                     "the registry gives an unexpected answer", "a manifest", media
                 )
             body = Hashed(answer)
-            # A manifest has no size that anybody promised, unlike a blob, whose descriptor tells it.
+            # The size of a manifest is unknown here, unlike that of a blob, which is in its descriptor.
             data = first(LARGEST_MANIFEST + 1, body)
         if len(data) > LARGEST_MANIFEST:
             raise self._too_large()
@@ -179,7 +179,7 @@ class Registry:
         return {"manifests": [{"mediaType": own, "digest": body.digest, "size": len(data)}]}
 
     def tags(self) -> list[str]:
-        """The tags of the repository, whatever is asked for of it (distribution specification, Listing Tags)."""
+        """All tags of the repository (distribution specification, Listing Tags)."""
         collected: list[str] = []
         query = {"n": str(_PAGE)}
         while len(collected) < _MOST_TAGS:
@@ -209,7 +209,7 @@ class Registry:
 
     def blob(self, descriptor: Descriptor) -> Closable:
         """The blob that a descriptor names; raises SubjectError where the registry does not have it."""
-        # It was fetched already, to learn the digest that the tag stands for.
+        # It was fetched already, for the digest of the tag.
         if descriptor.digest in self._fetched:
             return io.BytesIO(self._fetched[descriptor.digest])
         if descriptor.media not in images.DOCUMENTS:
@@ -239,7 +239,7 @@ class Registry:
         path = "blobs/uploads/"
         with closing(self._put("POST", path, b"", "", 202)) as answer:
             location = urljoin(answer.url, answer.headers.get("Location", ""))
-        # Credentials and what is put go to nobody else.
+        # Credentials and uploads must not go to another host.
         if not same_host(location, answer.url):
             raise self._transport.refusal(
                 "the registry redirects uploads to another host",
@@ -333,7 +333,7 @@ class Registry:
             where=Position(self._budget.subject),
             expected=f"{'other' if known else 'any'} credentials in {self._docker.path}",
             found=f"it wants {wanted}{note}",
-            # Registries answer so for names that they do not have, not to tell who has which.
+            # Registries answer so for missing names too, to conceal which exist.
             help=f"`docker login {self._reference.server}`, if the image exists",
         )
 
@@ -380,7 +380,7 @@ def challenges(values: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
     return schemes
 
 
-# A blob that goes on where its connection broke, as long as each one brings it further.
+# A blob that resumes where its connection broke, as long as each connection makes progress.
 class _Blob:
     def __init__(self, ask: Callable[[int], Answer]) -> None:
         self._ask = ask
@@ -419,14 +419,14 @@ class Reference(Value):
 
     @property
     def version(self) -> str:
-        """The digest, or else the tag: what the manifest is asked for by."""
+        """The digest, else the tag, by which to request the manifest."""
         return self.digest or self.tag
 
 
 def is_host(component: str) -> bool:
-    """Check whether a name of an image begins with a host, by its word before the first slash.
+    """Check whether the first component of an image name is a host.
 
-    Only by these signs it can be told from the first word of a name in a repository (distribution/reference,
+    Only these signs distinguish it from the first component of a repository (distribution/reference,
     normalize.go).
     """
     return component == "localhost" or any(sign in component for sign in ".:")
@@ -445,7 +445,7 @@ def parse_reference(address: str) -> Reference:
             "this is not an image of a registry",
             expected="`registry://HOST[:PORT]/NAME[:TAG][@sha256:DIGEST]`, a host with a dot or a port, "
             "or `localhost`, and a name in small letters",
-            # What stands before the sign may be a password.
+            # The text before the sign may be a password.
             found="a user's name or password" if has_user else f"`{text}`",
             help=login if has_user else "",
         )
@@ -471,7 +471,7 @@ UNREADABLE = (SubjectError, ToolMissing)
 """What a registry that does not have, or does not give or take, a document ends with."""
 # Documents with the same annotations that are read until one is whole.
 _MOST_READ = 8
-# What comes of reading a document of another shape.
+# The errors of reading a document of another shape.
 _ODD = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 _EMPTY, _NOTHING = "application/vnd.oci.empty.v1+json", b"{}"
 
@@ -491,7 +491,7 @@ class Referrers:
         return str(self._subject["digest"])
 
     def documents(self, notes: Mapping[str, str]) -> Iterator[Any]:
-        """The documents with these annotations; what is damaged, or listed and gone, counts as not there."""
+        """The documents with these annotations; damaged ones and listed ones that are gone are left out."""
         try:
             entries = self._list_entries()
         except UNREADABLE:
@@ -531,7 +531,7 @@ class Referrers:
         )
         entry = _descriptor(MANIFEST, manifest)
         headers = self._registry.put_manifest(entry["digest"], manifest, MANIFEST)
-        # So a registry tells that it lists referrers itself.
+        # With this header a registry says that it lists referrers itself.
         if not headers.get("OCI-Subject"):
             entry |= {"artifactType": self._media, "annotations": dict(notes)}
             entries = [other for other in self._tagged() if other.get("digest") != entry["digest"]]
@@ -554,7 +554,7 @@ class Referrers:
             images.digest_hex(digest, self._budget)
             return self._registry.document(f"manifests/{digest}") is None
         except UNREADABLE:
-            # Nobody knows, and others may find it.
+            # It is not known, and others may find it.
             return False
 
     def _list_entries(self) -> list[dict[str, Any]]:
@@ -588,7 +588,7 @@ class Referrers:
 
 @contextmanager
 def opened_referrers(address: str, media: str, budget: Budget) -> Iterator[Referrers]:
-    """What is attached to the image `//HOST/NAME:TAG`. Raises what reading the image raises."""
+    """The documents attached to the image `//HOST/NAME:TAG`. Raises what reading the image raises."""
     with opened(address, budget) as registry:
         yield Referrers(registry, media, budget)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
             """At most so many bytes, none at the end."""
 
     class Closable(Readable, Protocol):
-        """A stream that holds something until it is closed."""
+        """A stream that keeps a resource until it is closed."""
 
         def close(self) -> None:
             """Give it up."""
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20
 _LONGEST_HEAD = 512
-# Bytes that are read at once where fewer are asked for.
+# Bytes to read at once where fewer are requested.
 _AHEAD = 64 << 10
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BZIP2 = b"BZh"
 _XZ = b"\xfd7zXZ\0"
-# Marks of what a blob may be by mistake, so that its name is told instead of a damaged archive.
+# Marks of what a blob may be by mistake, so that the error can name it.
 _OTHER = {
     _BZIP2: "bzip2",
     _XZ: "xz",
@@ -109,7 +109,7 @@ class Counted:
 
     @property
     def section(self) -> Section | None:
-        """What is left of it, if that lies in a file as it is."""
+        """The rest of it, if that lies in a file as it is."""
         source = self._stream
         return (
             source.part(source.position - len(self._head)) if isinstance(source, Section) else None
@@ -117,7 +117,7 @@ class Counted:
 
     @property
     def digest(self) -> str:
-        """Nothing: what is read is not hashed."""
+        """Empty: the bytes are not hashed."""
         return ""
 
 
@@ -143,7 +143,7 @@ class Hashed(Counted):
 
 
 class Forward:
-    """A stream as a file that is read from its start to its end; what is passed over is read all the same."""
+    """A stream as a file that is read from its start to its end; skipped bytes are read all the same."""
 
     __slots__ = ("_ahead", "_buffer", "_consumed", "_position", "_stream")
 
@@ -244,7 +244,7 @@ class Section:
 
 
 def section(stream: Readable) -> Section | None:
-    """What is left of a stream that is a regular file or lies in one as it is, None of any other."""
+    """The rest of a stream that is a regular file or lies in one as it is, None for any other."""
     if hasattr(stream, "section"):
         rest: Section | None = stream.section
         return rest
@@ -314,7 +314,7 @@ class Unpacked:
 
     @property
     def section(self) -> Section | None:
-        """What is left of it, if that lies in a file as it is."""
+        """The rest of it, if that lies in a file as it is."""
         return self._inside.section
 
     @property
@@ -323,7 +323,7 @@ class Unpacked:
         return self._inside.digest
 
 
-# Contents of packed streams, one after another. A decompressor of bz2 or lzma makes no more than is asked; their file
+# Contents of packed streams, one after another. A decompressor of bz2 or lzma makes no more than requested; their file
 # objects would do, but for the bound on the memory of xz, which they do not take.
 class _Stepwise:
     def __init__(self, packed: Counted, make: Callable[[], Any]) -> None:
@@ -355,7 +355,7 @@ class _Stepwise:
 def _opened(packed: Counted, budget: Budget, *, archive: bool) -> Any:
     head = packed.peek()
     if head.startswith(_GZIP):
-        # It goes on over members, of which eStargz and pigz write many.
+        # It continues over members: eStargz and pigz write many.
         return _gzip()(fileobj=packed, mode="rb")
     if head.startswith(_ZSTD):
         import zstandard
@@ -418,9 +418,9 @@ def errors() -> tuple[type[Exception], ...]:
 
 
 def file_identity(path: str) -> str:
-    """Size, times of the last changes of contents and of anything, and number; empty for what is no file.
+    """Size, times of the last changes of contents and of anything, and inode; empty where there is no file.
 
-    A file that is written or replaced gets another time of the latter kind, which nobody can set (stat(2), `st_ctim`).
+    A file that is written or replaced gets another time of the latter kind, which cannot be set (stat(2), `st_ctim`).
     """
     try:
         status = os.stat(path)
@@ -460,7 +460,7 @@ _PLAIN = re.compile(
     rb".{64}(?:\0{8}|%b){2}(.{155}).{12}" % (_NUMBER, _NUMBER, _LARGE, _LARGE, _NUMBER),
     re.DOTALL,
 )
-# Where the checksum stands, which counts as blanks in it.
+# The position of the checksum, which counts as blanks in it.
 _SUM = slice(148, 156)
 _BLANKS = 8 * 0x20
 _NOTHING = bytes(155)
@@ -468,7 +468,7 @@ _FOLDER, _LINK, _HARD_LINK = tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
 
 
 class Member:
-    """One entry: its name as it stands there, its type as of `tarfile`, and what is in it where it is a file."""
+    """One entry: its name as stored, its type as in `tarfile`, and the contents of a file."""
 
     __slots__ = ("contents", "link", "mode", "name", "size", "type")
 
@@ -484,7 +484,7 @@ class Member:
 
     @property
     def plain(self) -> bool:
-        """True for contents that stand behind the header as they are."""
+        """True for contents that follow the header as they are."""
         return isinstance(self.contents, _Contents)
 
     @property
@@ -527,7 +527,7 @@ class _Contents:
 
     @property
     def section(self) -> Section | None:
-        """What is left of it, if that lies in a file as it is."""
+        """The rest of it, if that lies in a file as it is."""
         return self._file.next_section(self._left)
 
 
@@ -596,7 +596,7 @@ def _odd(file: Forward) -> Generator[Member, None, bool]:
         encoding="utf-8",
         errors="surrogateescape",
     ) as tar:
-        # Asked again behind the end, tarfile would look for its beginning.
+        # Called again behind the end, tarfile would look for its beginning.
         while tar.firstmember is not None or tar.offset > start:
             member = tar.next()
             if member is None:

@@ -1,6 +1,6 @@
 """HTTP to a registry and to where it sends on, as the files of Docker say, and within one measure of patience.
 
-These say credentials, certificates, and registries that may be asked without encryption:
+These hold credentials, certificates, and registries that may be used without encryption:
 https://docs.docker.com/reference/cli/docker/ (config.json), https://docs.docker.com/engine/security/certificates/
 (certs.d), https://docs.docker.com/reference/cli/dockerd/#insecure-registries (daemon.json), and for helpers
 https://github.com/docker/docker-credential-helpers.
@@ -66,7 +66,7 @@ class Credential(NamedTuple):
 
 
 class DockerConfig:
-    """The files of Docker's client and engine, read when they are asked for."""
+    """The files of Docker's client and engine, read on demand."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         home = os.path.join(env.get("HOME", ""), ".docker")
@@ -74,7 +74,7 @@ class DockerConfig:
         self.note = ""
 
     def credential(self, server: str) -> Credential:
-        """The credential for a registry, empty if there is none; `note` then says what went wrong on the way.
+        """The credential for a registry, empty if there is none; `note` then says what went wrong.
 
         Raises ConfigError for a file that is damaged.
         """
@@ -116,7 +116,7 @@ class DockerConfig:
         return Credential(identity=secret) if user == _NO_USER else Credential(user, secret)
 
     def may_be_plain(self, host: str) -> bool:
-        """Check whether a host may be asked without encryption: this machine, and what the engine's file allows."""
+        """Check whether a host may be used without encryption: this machine, and what the engine's file allows."""
         hosts = _document(os.path.join(ETC, "daemon.json")).get("insecure-registries")
         allowed = hosts if isinstance(hosts, list) else []
         name = bare_host(host)
@@ -133,7 +133,7 @@ class DockerConfig:
         import ssl
 
         context = ssl.create_default_context()
-        # The name of a host may hold brackets, which are a pattern to glob.
+        # The name of a host may have brackets, which are a pattern to glob.
         folder = glob.escape(os.path.join(ETC, "certs.d", host))
         for path in sorted(glob.glob(os.path.join(folder, "*.c*rt"))):
             _add(context, path)
@@ -142,7 +142,7 @@ class DockerConfig:
 
 def _add(context: ssl.SSLContext, path: str) -> None:
     try:
-        # Docker tells this client from an authority by `cert` and `crt`.
+        # Docker distinguishes this client from an authority by `cert` and `crt`.
         if path.endswith(".cert"):
             # Without a password OpenSSL asks for one on the terminal, and waits.
             context.load_cert_chain(path, f"{path.removesuffix('.cert')}.key", password="")
@@ -196,7 +196,7 @@ def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _unusable(path: str, expected: str, error: Exception) -> ConfigError:
-    # What stands in the file is not quoted, as it may be secret.
+    # The content is not quoted, as it may be secret.
     problem = getattr(error, "strerror", None) or type(error).__name__
     return ConfigError(
         "a file of Docker's configuration cannot be used",
@@ -236,7 +236,7 @@ class Transport(Client):
         self._subject = subject
 
     def base(self) -> str:
-        """The address of the registry, with HTTPS unless it may be asked without and does not speak it.
+        """The address of the registry, with HTTPS unless it may be used without and does not speak it.
 
         Docker's engine does the same. A certificate that is not trusted is an error all the same.
         """
@@ -276,6 +276,6 @@ class Transport(Client):
             ) from None
 
     def refusal(self, what: str, expected: str, found: str, help: str = "") -> RegistryFailed:
-        """The error for what a registry does."""
+        """The error for a failure of the registry."""
         where = Position(self._subject)
         return RegistryFailed(what, where=where, expected=expected, found=found, help=help)

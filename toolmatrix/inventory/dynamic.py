@@ -71,7 +71,7 @@ class Dynamic(Value):
 
 
 class DamagedElf(Exception):
-    """A file that ends before what it says it holds, or holds what cannot be."""
+    """A file that is cut off or has impossible values."""
 
 
 def machine(head: bytes) -> str:
@@ -93,7 +93,7 @@ def _bits(head: bytes) -> int:
 
 
 class File:
-    """A file with the sizes and order of its words; `code` are the ranges of it that hold code and nothing else.
+    """A file with the sizes and order of its words; `code` are its ranges of nothing but code.
 
     Raises DamagedElf, and OutsideWindow where only parts of it are known.
     """
@@ -317,7 +317,7 @@ _CBZ_X0, _MOV_X1_X0, _MOVZ_W2, _MOVZ_W0_0, _STR_W2_X1, _RET, _BL = (
 
 
 def library_version(file: File, soname: str) -> tuple[str, str] | None:
-    """The component that a library is, and its version as far as it tells; raises OutsideWindow and DamagedElf."""
+    """The component that a library is, and its version as far as it has one; raises OutsideWindow and DamagedElf."""
     match = _CUDA_SONAME.fullmatch(soname)
     if match is None:
         return None

@@ -6,11 +6,11 @@ is that of DWARF 5: section 3.1.1, the producer of a compilation unit, and 5.1, 
 
 Device code is read from the headers in front of it, without any GPU, for its archs and gfx.
 CUDA: a fat binary begins with a magic number; each image in it has a header with its kind (PTX or cubin), the number
-of its arch and flags, of which two tell arch-specific (`a`) and family-specific (`f`) code. Its layout is not
+of its arch and flags, of which two mark arch-specific (`a`) and family-specific (`f`) code. Its layout is not
 published; it was read out of what nvcc writes and is tested against that. A cubin by itself is an ELF file: the flags
 in its header are those of LLVM's BinaryFormat/ELF.h (EF_CUDA_*), and a note holds the command line of ptxas.
 HIP: https://clang.llvm.org/docs/ClangOffloadBundler.html, sections "Bundled Binary File Layout" and "Compression and
-Decompression"; code objects by themselves tell their target in a note, https://llvm.org/docs/AMDGPUUsage.html.
+Decompression"; code objects by themselves name their target in a note, https://llvm.org/docs/AMDGPUUsage.html.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ COMPRESSED = b"CCOB"
 # Bytes of the header of a compressed bundle by its version, a number after the magic.
 _COMPRESSED_HEADERS = {1: 20, 2: 24, 3: 32}
 _ZLIB, _ZSTD = 0, 1
-# Bytes of an unpacked bundle in which its names stand.
+# Bytes of an unpacked bundle that hold its names.
 _NAMES = 32 << 10
 
 _PTXAS = re.compile(rb"-arch (sm_\d+[af]?)\b")
@@ -173,7 +173,7 @@ class Scan:
             self.archs |= set(_bundle_targets(self._data, start))
 
     def _compressed(self, start: int) -> None:
-        # The names stand at the beginning of a bundle, so no more of it is unpacked.
+        # The names are at the beginning of a bundle, so no more of it is unpacked.
         version, method = struct.unpack_from(
             "<HH", self._data[start : start + 8].ljust(8, b"\0"), 4
         )
@@ -222,7 +222,7 @@ def _unpacked(packed: bytes, method: int) -> bytes:
 
 
 def archs_alone(device: str, data: bytes) -> set[str]:
-    """The arch of an ELF file for a device, CUDA or AMDGPU: as its notes tell, else the flags in its header."""
+    """The arch of an ELF file for a device, CUDA or AMDGPU: from its notes, else from the flags in its header."""
     archs = {match[1].decode() for match in (_PTXAS if device == CUDA else _TARGET).finditer(data)}
     if archs or device != CUDA or len(data) < _FLAGS + 4:
         return archs
@@ -241,7 +241,7 @@ _DYNAMIC = 1 << 20
 _MOST_VERSIONS = 16
 # Bytes that are searched again with the next, so that no text is cut in two.
 _OVERLAP = 256
-# Bytes at the beginning of a file in which its segments are told.
+# Bytes at the beginning of a file that describe its segments.
 _HEAD = 64 << 10
 
 _COMMAND_LINE = ".GCC.command.line"
@@ -260,8 +260,8 @@ _CHAR = {6: "signed", 8: "unsigned"}
 class Elf(Value):
     """The contents of an ELF file that matter here.
 
-    `options` are compiler options that were recorded, each with the section that tells. `char` is `signed` or
-    `unsigned` where debug information tells. `versions` are texts that match what was looked for, `version` is a
+    `options` are compiler options that were recorded, each with its section. `char` is `signed` or
+    `unsigned` where debug information says so. `versions` are texts that match what was looked for, `version` is a
     component and the version of it that a library has of itself. `device` are codegen archs of device code in it,
     `unread` why some are not known. `damaged` says why no more could be read.
     """
@@ -452,8 +452,8 @@ class _Large:
         while self.behind - len(self.tail[0]) >= _TAIL:
             self.behind -= len(self.tail.popleft())
 
-    # What of the bytes that came last is no code of the processor, as far as segments tell: those with sections of
-    # both kinds tell nothing.
+    # What of the bytes that came last is no code of the processor, as far as segments say: those with sections of
+    # both kinds say nothing.
     def data_of(self, data: bytes) -> Iterator[bytes]:
         if self.code is None and self.count >= _HEAD:
             try:
@@ -474,7 +474,7 @@ class _Large:
 
 def _recorded(file: IO[bytes] | Section) -> dict[str, Any]:
     names = _section_names(file)
-    # pyelftools takes milliseconds for a file; most have neither, which their section names tell.
+    # pyelftools takes milliseconds for a file; most have neither, as their section names show.
     if _COMMAND_LINE.encode() not in names and not any(name in names for name in _DEBUG):
         return {}
     try:

@@ -10,7 +10,7 @@ from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.model import UNKEPT, FilePattern
 from toolmatrix.inventory.record import Record, View
 
-# Options of files that tell what they run on or go with; the rest would only fill pages.
+# Options that decide what a file runs on or goes with; the rest would only fill pages.
 _TELLING = re.compile(
     r"-f(un)?signed-char|-m(arch|cpu|tune|abi|fpu|float-abi)=.*|-m(crc32|sse4.*|avx.*|fma|f16c)"
     r"|-f(no-)?(fast-math|lto.*|PIC|pic|pie|PIE|openmp)|-O.+|-g(\d|dwarf.*|gdb\d?)?|-frecord-gcc-switches|-std=.*|-D_GLIBCXX_USE_CXX11_ABI=.*"
@@ -29,14 +29,14 @@ _CHAR = {"-fsigned-char": "unsigned", "-funsigned-char": "signed"}
 _MARCH = re.compile(r"-m(?:arch|cpu)=.*")
 # What GCC for x86 records where it was given none (its configuration, --with-arch).
 _UNASKED = "-march=x86-64"
-# Architectures with CRC32 whether it is named or not, and processors that nobody here knows.
+# Architectures with CRC32 whether it is named or not, and processors that are not known here.
 _CRC_OF_ITS_OWN = re.compile(r"-march=armv(8\.[1-9]|9).*|-mcpu=.*")
 # Options with which GCC may use CRC32 instructions, by its manual for AArch64 and for x86.
 _CRC = re.compile(r"-m(?:arch|cpu)=.*\+crc\b.*|-mcrc32|-msse4(?:\.2)?")
 
 
 def observe(view: View, record: Record) -> None:
-    """Put in options, the sign of char, and the codegen archs of device code."""
+    """Record options, the sign of char, and the codegen archs of device code."""
     settings(view, record)
     for path, elf in view.own.items():
         record.feature("char", elf.char, "DWARF", path)
@@ -74,7 +74,7 @@ def _unkept(view: View, record: Record) -> None:
 
 
 def _lacks_char(flag: str, options: set[str], elf: Elf) -> bool:
-    # Debug information tells the sign itself; options tell it where plain char has another one without the flag.
+    # Debug information has the sign itself; options imply it where plain char has another one without the flag.
     if elf.char or flag in options or not options:
         return elf.char == _CHAR[flag]
     return processor(elf.machine).char == _CHAR[flag]
@@ -90,7 +90,7 @@ def _lacks_arch(flag: str, options: set[str], _: Elf) -> bool:
 
 
 def settings(view: View, record: Record) -> None:
-    """Put in the options that variables and bazelrc files give to whatever is compiled."""
+    """Record the options that variables and bazelrc files give to whatever is compiled."""
     for name, value in view.env.items():
         for option in _options(value) if _VARIABLE.fullmatch(name) else ():
             _record_option(record, option, "configuration", f"Env {name}")
@@ -108,7 +108,7 @@ def _record_option(record: Record, option: str, seen_by: str, where: str) -> Non
 
 def _options(text: str) -> list[str]:
     try:
-        # A variable may hold a quote without its other half, as nobody has run it.
+        # A variable may have an unbalanced quote, as it was never run.
         words = shlex.split(text)
     except ValueError:
         words = text.split()

@@ -1,8 +1,8 @@
 """The machine that this runs on: engine, compilers, driver and GPUs, disk and memory, and the readings of it.
 
-Everything is read through a `Machine`, so that a captured one can stand in for the real. Programs are asked for their
+Everything is read through a `Machine`, so that a captured one can stand in for the real. Programs are run for their
 version alone, without a shell, for a bounded time, and none that would download something to answer. Readings are what
-matrix/machine.yaml says is worth knowing, each value with where it was read; what no place tells is a skip with the
+matrix/machine.yaml says is worth knowing, each value with where it was read; what no origin has is a skip with the
 reason of each.
 """
 
@@ -24,10 +24,10 @@ from toolmatrix.value import Value
 _LARGEST = 1 << 20
 _PATIENCE = 20
 
-# Where programs lie that tell everybody and are on the PATH of root alone, such as ldconfig.
+# Directories of programs that any user may run and that are on the PATH of root alone, such as ldconfig.
 _ROOTS_OWN = "/usr/local/sbin:/usr/sbin:/sbin"
 
-# Components, the program that tells of each, and how the version stands in what it prints.
+# Components, the program to run for each, and the pattern of the version in its output.
 _PROGRAMS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "gcc": (("gcc", "-dumpfullversion", "-dumpversion"), r"(\d[\d.]*)"),
     "clang": (("clang", "--version"), r"version (\d[\d.]*)"),
@@ -71,7 +71,7 @@ class Machine:
             return []
 
     def paths(self, pattern: str) -> Iterator[tuple[str, str]]:
-        """The paths that a pattern with at most one `*` may name, each behind what that stands for."""
+        """The paths that a pattern with at most one `*` may name, each behind the text that it matches."""
         before, star, after = pattern.partition("*")
         if not star:
             yield "", pattern
@@ -113,7 +113,7 @@ class Machine:
         return completed.stdout.decode("utf-8", "replace") if completed.returncode == 0 else None
 
     def free(self, path: str) -> int:
-        """Bytes free for users where a path lies, -1 where that cannot be asked."""
+        """Bytes free for users where a path lies, -1 where that is not known."""
         try:
             status = os.statvfs(path)
         except (OSError, AttributeError):
@@ -179,7 +179,7 @@ def _engine(machine: Machine, arch: str) -> Iterator[tuple[str, Seen]]:
 
 def _processor(machine: Machine, kernel: str) -> Iterator[tuple[str, Seen]]:
     path = "/proc/cpuinfo"
-    # Cores of one machine may differ, as in big.LITTLE; the first speaks for all.
+    # Cores of one machine may differ, as in big.LITTLE; the first counts for all.
     first, *_ = machine.text(path).partition("\n\n")
     pairs = (line.partition(":")[::2] for line in first.splitlines())
     fields = {name.strip(): value.strip() for name, value in pairs}
@@ -242,7 +242,7 @@ def _nvidia(machine: Machine) -> Iterator[tuple[str, Seen]]:
     for number, line in enumerate((capabilities or "").splitlines()):
         if re.fullmatch(r"\d+\.\d+", line.strip()):
             yield "device", Seen(version=line.strip(), seen_by="nvidia-smi", where=f"GPU {number}")
-    # Of an older driver nvidia-smi fails when it is asked for a field that it does not know.
+    # nvidia-smi of an older driver fails for a field that it does not know.
     if capabilities is None:
         names = machine.run(*_SMI, "--query-gpu=name") or ""
         for number, line in enumerate(names.splitlines()):
@@ -275,14 +275,14 @@ def _resources(machine: Machine, directory: str) -> Iterator[tuple[str, Seen]]:
         yield "disk", Seen(version=str(free), seen_by="statvfs", where=directory)
 
 
-# The whole of a place that has no form of its own, over all its lines.
+# The whole text of an origin that has no form of its own, over all its lines.
 _WHOLE = r"(?s)\A\s*(\S.*?)\s*\Z"
 # Values of one reading, such as processors and libraries.
 _MOST = 4096
 
 
 class Origin(Value):
-    """The place of a value: a program with its arguments or a file, and its form there; see the data file."""
+    """The origin of a value: a program with its arguments or a file, and its form there; see the data file."""
 
     find: re.Pattern[str]
     run: tuple[str, ...] = ()
@@ -301,7 +301,7 @@ class Origin(Value):
 
 
 class Reading(Value):
-    """A feature or a component, why it matters, and the places that tell it, the first that does deciding."""
+    """A feature or a component, why it matters, and its origins, of which the first with a value counts."""
 
     name: str
     component: bool
@@ -362,14 +362,14 @@ def _origin(fields: Mapping[str, Any]) -> Origin:
 
 
 def observe_readings(machine: Machine) -> Iterator[tuple[Reading, str, Seen]]:
-    """Findings of the readings: the reading, the name of the feature or component, and the sighting."""
+    """The results of the readings: the reading, the name of the feature or component, and the sighting."""
     for reading in load_readings().readings:
         for name, sighting in _read_places(machine, reading):
             yield reading, name, sighting
 
 
 def unseen_readings(machine: Machine, observed: frozenset[str]) -> Iterator[Skipped]:
-    """The readings that are not among those that found something, each with why."""
+    """The readings that are not among those with a result, each with the reason."""
     for reading in load_readings().readings:
         if reading.name not in observed:
             reasons = dict.fromkeys(_lack(machine, origin) for origin in reading.origins)
@@ -410,7 +410,7 @@ def _values(origin: Origin, star: str, text: str) -> Iterator[tuple[str, str]]:
     for match in matches:
         groups = match.groupdict()
         value = groups["value"] if "value" in groups else match[1]
-        # A flag has no value: that it stands there is all.
+        # A flag has no value: its presence is all.
         yield groups.get("name") or star, "yes" if value is None else value.strip()
     if not matches and origin.absent:
         yield star, origin.absent

@@ -1,4 +1,4 @@
-"""Readings of layers as documents, answers of programs and what images say of themselves: what a store keeps of images.
+"""Readings of layers as documents, answers of programs and metadata of images: what a store keeps of images.
 
 A reading is what the code here makes of the bytes of a layer, so it is kept under the layer's diff id and the digest of
 that code, of which the interpreter and pyelftools are parts. Whatever is not as it would have been written counts as
@@ -27,13 +27,13 @@ from toolmatrix.value import Value
 LAYER, BLOB, IMAGE, ANSWER = (
     f"toolmatrix.{kind}/1" for kind in ("layer-reading", "layer-blob", "image-reading", "answer")
 )
-"""The schemas of what is kept."""
+"""The schemas of the stored documents."""
 _KINDS = {DIRECTORY: "d", LINK: "l", HARD_LINK: "h", FILE: "f"}
 _LINKS = {"l": LINK, "h": HARD_LINK}
-# What comes of reading a document of another shape.
+# The errors of reading a document of another shape.
 _ODD = (LookupError, TypeError, ValueError, AttributeError)
 _COUNTS = ("count", "size", "held")
-# What a reading makes of files besides bytes, by the word for it.
+# The kinds of content of files besides bytes, by their names in documents.
 _CONTENT_KINDS: dict[str, type[Value]] = {"elf": Elf, "rpm": Database, "script": Script}
 
 
@@ -76,14 +76,14 @@ class ImageReadingDocument(KeptDocument):
 
 
 class LayerStore:
-    """What is known of layers and images, out of a store of documents."""
+    """The known layers and images, in a store of documents."""
 
     def __init__(self, documents: DocumentStore) -> None:
         self.documents = documents
         self.code = code()
 
     def layer(self, digest: str) -> Layer | None:
-        """The layer that is of this digest, packed or unpacked; None where nothing is kept of it."""
+        """The layer of this digest, packed or unpacked; None where it is not stored."""
         blob = self._get(BLOB, digest)
         diff_id = blob.get("diff_id") if blob is not None else digest
         body = self._get(LAYER, str(diff_id))
@@ -106,7 +106,7 @@ class LayerStore:
             self._put(BLOB, layer.digest, layer.as_dict("diff_id", "packed"))
 
     def image(self, name: str) -> ImageMetadata | None:
-        """What an image says of itself; None where it is not known."""
+        """The metadata of an image; None where it is not stored."""
         body = self._get(IMAGE, name)
         try:
             return _metadata(body) if body is not None else None
@@ -114,7 +114,7 @@ class LayerStore:
             return None
 
     def keep_image(self, name: str, image: ImageMetadata) -> None:
-        """Keep what an image says of itself under a name that no other image will have."""
+        """Store the metadata of an image under a name that no other image will have."""
         self._put(IMAGE, name, image.as_dict(*_METADATA_TEXTS, "layers", "config", "history"))
 
     def answer(self, name: str) -> tuple[str, str] | None:
@@ -145,7 +145,7 @@ def _folder(schema: str) -> str:
 
 @lru_cache(maxsize=1)
 def code() -> str:
-    """The digest of all that decides what a reading holds; empty where the code cannot be read."""
+    """The digest of all that decides the content of a reading; empty where the code cannot be read."""
     import elftools
 
     digest = sha256(repr((__version__, sys.version_info[:3], elftools.__version__)).encode())

@@ -1,6 +1,6 @@
 """The file that the dynamic loader takes for each library that a file needs, by ld.so(8) of glibc, and of musl.
 
-Directories are those of ldconfig(8) and of musl's ldso/dynlink.c. The cache of ldconfig is not believed: layers may
+Directories are those of ldconfig(8) and of musl's ldso/dynlink.c. The cache of ldconfig is not used: layers may
 have changed what it lists. Libraries that a process has loaded before count as found, which reading cannot know; so
 what lies in the image, but where no search reaches it, is a skip.
 """
@@ -67,7 +67,7 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
         if elsewhere:
             reason = f"/{elsewhere} is not on the search path of /{several[0]}: the process has to load it first"
             record.skip(f"soname:{name}", reason)
-            # Before what a program needs nothing is loaded, unless whoever starts it sees to that.
+            # Nothing is loaded before what a program needs, unless its caller arranges for that.
             for user in several:
                 if search.files.get(user, Dynamic()).interpreter:
                     record.feature(f"{UNREACHED}:{name}", user, "loader", elsewhere)
@@ -99,7 +99,7 @@ def _by_variable(
 ) -> None:
     if not search.path.variable:
         return
-    # Made anew and not copied: what is preloaded may itself be found by the variable alone.
+    # A new search, not a copy: preloaded libraries may themselves be found by the variable alone.
     bare = LibrarySearch(search.view, search.path.replace(variable=()))
     for (name, library), several in sorted(users.items()):
         dynamic = search.files.get(several[0], Dynamic())
@@ -197,7 +197,7 @@ class LibrarySearch:
 
     @cached_property
     def inherited(self) -> dict[str, list[str]]:
-        """The directories that a file gets by RPATH from files which need it, by its path; asked where it is needed."""
+        """The directories that a file gets by RPATH from files which need it, by its path; computed on first use."""
         directories: dict[str, list[str]] = {}
         for path, dynamic in self.files.items():
             folders = () if dynamic.runpath else self.path.expanded(dynamic.rpath, path)
@@ -227,7 +227,7 @@ class LibrarySearch:
 
     @cached_property
     def stems(self) -> dict[str, list[str]]:
-        """Sonames with a number, sorted, by what stands before `.so`."""
+        """Sonames with a number, sorted, by the part before `.so`."""
         by_stem: dict[str, list[str]] = {}
         for name in sorted({dynamic.soname for dynamic in self.files.values()}):
             stem, so, _ = name.partition(".so.")
@@ -249,8 +249,8 @@ def _preloaded(view: View) -> Iterator[tuple[str, str]]:
 class LibraryPath(Value):
     """The directories of an image in the order of its loader, after those that a file names itself.
 
-    `variable` is LD_LIBRARY_PATH, whose words stand for those of the program that looks; `configured` is what ldconfig
-    lists, and only files that are called like libraries; `system` is always searched. `lib` is what `$LIB` stands for.
+    `variable` is LD_LIBRARY_PATH, whose tokens are those of the program that looks; `configured` is what ldconfig
+    lists, and only files that are called like libraries; `system` is always searched. `lib` is the value of `$LIB`.
     musl has no list of ldconfig.
     """
 
@@ -268,7 +268,7 @@ class LibraryPath(Value):
         return (*fixed, *self.configured, *self.system)
 
     def expanded(self, folders: Collection[str], path: str) -> list[str]:
-        """Directories that a file names, with the words that the loader puts in; relative ones never match."""
+        """Directories that a file names, with the tokens of the loader replaced; relative ones never match."""
         if not folders:
             return []
         tokens = {

@@ -23,7 +23,7 @@ GONE = "missing-files"
 UNKEPT = "unkept-flag"
 """The beginning of features for flags that a variable promises and a file was compiled without."""
 FOREIGN_PROGRAM = "foreign-program"
-"""The feature of a program for another processor that lies where nobody takes it unasked."""
+"""The feature of a program for another processor that no default search finds."""
 NO_INTERPRETER = "missing-interpreter"
 """The beginning of features for interpreters that scripts on PATH ask for, and that are gone."""
 BY_VARIABLE = "by-variable"
@@ -35,14 +35,14 @@ OLDER = "older-library"
 DRIVER = ("libcuda.so.", "libnvidia-", "libnvcuvid.so.")
 """Libraries that the NVIDIA container toolkit mounts from the host, by the component table of libnvidia-container."""
 REST = "anything else"
-"""The skip of a subject that says nothing of what it does not hold, such as a lock."""
+"""The skip of a subject whose content is not complete, such as a lock."""
 RAN = "ran"
 """The witness of what a program answered when it was run."""
 RUNNING = "running "
 """The beginning of `Skipped.what` for a program that was read, and did not answer when it was run."""
 
 WHICH = "which "
-"""The beginning of `Skipped.what` for a component of which reading cannot tell the one that a user gets."""
+"""The beginning of `Skipped.what` for a component where reading cannot decide which one a user gets."""
 EXPECTED, SUSPICIOUS = "expected", "suspicious"
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 
@@ -209,7 +209,7 @@ class Difference(Value):
 
 
 class Unseen(Value):
-    """Things of a kind that were not compared, because one side (0 or 1) cannot tell of them."""
+    """Things of a kind that were not compared, because one side (0 or 1) does not know them."""
 
     group: str
     kind: str
@@ -242,7 +242,7 @@ def _read_sightings(body: Mapping[str, Any]) -> dict[str, tuple[Seen, ...]]:
 
 
 # Fields of later versions are passed over: within /1 fields are added. Those of this one have to be there, as the
-# schema says, or a library that nobody looked for would read as one that was not found.
+# schema says, or a library that was not looked up would read as one that was not found.
 def _parse(kind: type[_DocumentType], body: Mapping[str, Any]) -> _DocumentType:
     fields: dict[str, Any] = {}
     for field, form in kind.__annotations__.items():

@@ -1,7 +1,7 @@
-"""An inventory out of an image's files: what is kept of them as they pass, and every observer asked in turn.
+"""An inventory out of an image's files: what is kept of them as they pass, and every observer in turn.
 
 A file for another processor is nothing wrong in itself: cross compilers, emulators, firmware and test data are such.
-It is wrong where a program or library is taken without anybody asking which it is: on PATH, where the loader looks,
+It is wrong where a program or library is taken by default: on PATH, where the loader looks,
 and among the extension modules of the default Python. There its witness is `DEFAULT_PLACE`, elsewhere `elf`.
 """
 
@@ -59,7 +59,7 @@ _SETTINGS = {
     "WorkingDir": "workdir",
     "StopSignal": "stop-signal",
 }
-# An image may hold a thousand damaged files, which nobody reads one by one.
+# An image may have a thousand damaged files, too many to list.
 _MOST_SKIPS = 20
 # Archives of objects (ar), and what compilers keep beside them: device code is found in files that are not ELF as well.
 _CODE = (b"!<arch>\n", FATBIN, BUNDLE, COMPRESSED)
@@ -80,7 +80,7 @@ _TELL = _either(name for name, _ in programs.VERSION_TEXTS)
 
 
 class Look:
-    """Looks at the files of one layer, whatever others hold; see `layer.read_layer`."""
+    """Looks at the files of one layer, independent of others; see `layer.read_layer`."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -118,7 +118,7 @@ def observe(
     tree: Tree,
     ask: Callable[[Inventory], Inventory] = lambda inventory: inventory,
 ) -> Inventory:
-    """Everything that the files and the configuration of an image tell, with what its programs answer to `ask`."""
+    """Everything in the files and the configuration of an image, with the answers of its programs to `ask`."""
     view = View(image, tree)
     record = Record(view)
     _configuration(view, record)
@@ -152,7 +152,7 @@ def observe(
         skipped=tuple(record.skipped),
         lock=tree.text(LOCK),
     )
-    # A program may print what a variable holds, so secrets are taken out of its answers as well.
+    # A program may print the value of a variable, so secrets are taken out of its answers as well.
     return secrets.hidden(ask(inventory), instructions(image.config, with_layer=False))
 
 

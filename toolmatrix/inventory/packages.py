@@ -1,6 +1,6 @@
 """Records of package managers: dpkg (whole and split), apk, rpm and conda, and the files that they list.
 
-A record whose files are gone is no witness of what they were. Lists are those of dpkg(1), /var/lib/dpkg/info, and
+A record whose files are gone is no witness of them. Lists are those of dpkg(1), /var/lib/dpkg/info, and
 `RECORD` of PyPA's "Recording installed projects".
 """
 
@@ -25,10 +25,10 @@ _STANZAS = (
     ),
     ("apk", FilePattern(r"(usr/)?lib/apk/db/installed", 32 << 20), "P", "V"),
 )
-# The name says enough, and such a file has megabytes of paths.
+# The name is enough, and such a file has megabytes of paths.
 _CONDA = FilePattern(r"(?:.*/)?conda-meta/([^/]+)-([^-/]+)-[^-/]+\.json", 0)
 _RPM = ("var/lib/rpm", "usr/lib/sysimage/rpm", "usr/share/rpm")
-# Databases of rpm, of which the first is in use where an upgrade has left another.
+# Databases of rpm; the first is in use where an upgrade has left another.
 _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
 _RPM_FILES = FilePattern(
     rf"({'|'.join(_RPM)})/({'|'.join(map(re.escape, _DATABASES))})", rpm.LARGEST, rpm.take
@@ -39,7 +39,7 @@ MANAGERS = ("dpkg", "apk", "rpm")
 """Managers of distributions."""
 
 _UPSTREAM = re.compile(r"(?:\d+:)?(\d+(?:\.\d+)*)")
-# Packages of which the version is that of a component, and how many of its numbers are.
+# Packages that have the version of a component, and how many of its numbers are shared.
 _COMPONENTS = (
     (r"cuda-toolkit-\d+-\d+|cuda-toolkit|cuda", "cuda", 3),
     (r"cuda-(cudart|nvcc|compiler|libraries|runtime)-\d+-\d+|cuda-version|cudatoolkit", "cuda", 2),
@@ -65,14 +65,14 @@ READS = (
     *(_CONDA, _RPM_FILES, FilePattern(rf"{_LISTS}/({_WITH_FILE_LIST})(:[^/]+)?\.list", 256 << 10)),
 )
 _LIBRARY = re.compile(r".*\.so(\.[\d.]+)?")
-# The record itself, what images are made without (documentation, licences), and what is made anew.
+# The record itself, what images are made without (documentation, licences), and what is regenerated.
 _SAYING_NOTHING = re.compile(r".*\.(dist|egg)-info/.*|usr/share/.*|.*\.pyc")
 # Files of a record that are looked for; it is no witness where none of the first ones is there.
 _MOST_FILES = 2000
 
 
 def observe(view: View, record: Record) -> None:
-    """Put in every package as a feature such as `dpkg:libc6`, and components that packages name."""
+    """Record every package as a feature such as `dpkg:libc6`, and components that packages name."""
     for manager, path, name, version in _packages(view):
         # Images are made smaller by removing files behind the back of the manager, whose record stays.
         lists = _dpkg(view, name) if manager == "dpkg" else ()
@@ -104,7 +104,7 @@ def _databases(view: View) -> Iterator[tuple[str, str]]:
 def record_package(
     record: Record, manager: str, where: str, name: str, version: str, *, gone: bool = False
 ) -> None:
-    """Put in one package, and the component whose version is that of it, unless its files are gone."""
+    """Record one package, and the component whose version is that of it, unless its files are gone."""
     record.feature(f"{manager}:{name}", version, manager, where)
     if gone:
         record.feature(GONE, f"{name} {version}", manager, where)
@@ -156,7 +156,7 @@ def _is_installed(fields: dict[str, str]) -> bool:
 
 
 def owners(view: View, path: str, package: str) -> tuple[str, ...]:
-    """The managers that list a file under a package, which nobody has put another file in the place of since."""
+    """The managers that list a file under a package, unless it was replaced since."""
     entry = view.tree.entry(path)
     lists = [listing for listing in _dpkg(view, package) if path in _of_list(view, listing)]
     # A file that a later layer has replaced is not the package's, though its list still names it.

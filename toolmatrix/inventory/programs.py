@@ -1,8 +1,8 @@
 """Compilers and interpreters: which one a user gets by its bare name, which others are there, and their versions.
 
-The version of a program stands in its own file, in what lies beside it, or in the record of its package. What a bare
+The version of a program is in its own file, in files beside it, or in the record of its package. What a bare
 name starts may be something else, though: a script, or a program under another name, such as the shims of pyenv, mise
-and ccache. It tells its version only when it is run, and what lies behind it on PATH says nothing of it.
+and ccache. It shows its version only when it is run, and later directories of PATH say nothing of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PACKAGED = re.compile(r"(usr/)?(s?bin|lib\d*|libexec)/|opt/rocm")
 """Where packages of distributions put programs; what lies elsewhere came another way, whatever is recorded."""
 # Directories of one LLVM among several, as Debian and Fedora call them.
 _LLVM = re.compile(r"/llvm-?(\d+)/")
-# The variable and the file that tell Bazelisk which Bazel to fetch, https://github.com/bazelbuild/bazelisk
+# The variable and the file with the version that Bazelisk has to fetch, https://github.com/bazelbuild/bazelisk
 _WANTED_BAZEL = "USE_BAZEL_VERSION"
 _BAZELVERSION = FilePattern(r"(?:.*/)?(\.bazelversion)", 64)
 READS = (
@@ -44,12 +44,12 @@ _SCRIPT = "its version shows only when it is run"
 
 
 class Program(Value):
-    """The names of a program and of its own files, and the other places where its version stands.
+    """The names of a program and of its own files, and the other sources of its version.
 
     `beside` are shell patterns below the directory that holds bin, `{}` being the number in the name of the file, each
     with a pattern for the version: in the contents of what matches where they were kept, else in its path. `tools` are
-    programs that come with it, by their names and what their files are called, and `speaks_for` the components whose
-    version it tells as well. `is_script`: its makers ship it as one, so what lies beside the script is its own.
+    programs that come with it, by their names and the patterns of their files, and `speaks_for` the components whose
+    version it has as well. `is_script`: its makers ship it as one, so what lies beside the script is its own.
     """
 
     component: str
@@ -132,7 +132,7 @@ class Default(Value):
 
 
 def observe(view: View, record: Record) -> dict[str, Default]:
-    """Put in the programs; returned are those whose versions are known, by component."""
+    """Record the programs; returned are those whose versions are known, by component."""
     defaults: dict[str, Default] = {}
     for program in _PROGRAMS:
         default = _default(view, program.names)
@@ -231,7 +231,7 @@ def _versions(
 
 
 def _own(elf: Elf | None, number: str) -> str:
-    # A file may hold texts that only look like versions; the number in its name tells them apart.
+    # A file may hold texts that only look like versions; the number in its name distinguishes them.
     versions = elf.versions if elf is not None else ()
     return next((version for version in versions if _is_of(version, number)), "")
 

@@ -29,7 +29,7 @@ _SYSCONFIG = FilePattern(r".*/python\d[^/]*/_sysconfigdata[^/]*\.py", 256 << 10)
 _NUMPY = FilePattern(r".*/numpy/__config__\.py", 64 << 10)
 READS = (_METADATA, packages.RECORD, _VENV, _SYSCONFIG, _NUMPY)
 RECORDS = ("dist-info", "egg-info")
-"""The witnesses of Python packages, of which a user gets what the interpreter imports that is called."""
+"""The witnesses of Python packages, of which a user gets those that the default interpreter imports."""
 _FIELD = re.compile(r"^(Name|Version):\s*(\S+)\s*$", re.MULTILINE)
 # Names that differ in these alone are the same, PEP 503.
 _SAME = re.compile(r"[-_.]+")
@@ -74,7 +74,7 @@ class _Dist(NamedTuple):
 
 
 def observe(view: View, record: Record, sites: Sequence[str]) -> None:
-    """Put in every package as a component, and toolkits that packages carry; `sites` in the order of imports."""
+    """Record every package as a component, and toolkits that packages carry; `sites` in the order of imports."""
     dists: list[_Dist] = []
     for match, text in view.files(_METADATA):
         fields = dict(_FIELD.findall(text))
@@ -140,7 +140,7 @@ def _builds(view: View, record: Record) -> None:
 def _variables(text: str) -> dict[str, object]:
     try:
         with warnings.catch_warnings():
-            # Flags of compilers hold escapes that Python does not know, which is no concern of a reader.
+            # Flags of compilers have escapes that are invalid in Python and harmless here.
             warnings.simplefilter("ignore")
             variables = ast.literal_eval(text.partition("build_time_vars = ")[2].strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -18,7 +18,7 @@ from toolmatrix.inventory.rpm import Database
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NO_PROCESSORS = frozenset(("", *DEVICES.values()))
 """The architectures of files of device code."""
-# Sightings of one value that are kept; a thousand files that say the same say it once.
+# Sightings of one value that are kept; a thousand files with the same value count as few.
 _MOST_SIGHTINGS = 16
 
 
@@ -102,15 +102,15 @@ class Record:
     def component(
         self, name: str, version: str, seen_by: str, where: str, *, default: bool = False
     ) -> None:
-        """Put in a version of a component; nothing where there is none."""
+        """Record a version of a component; nothing where there is none."""
         self._add(self.components.setdefault(name, {}), version, seen_by, where, default=default)
 
     def feature(self, name: str, value: str, seen_by: str, where: str) -> None:
-        """Put in the value of a feature; nothing where there is none."""
+        """Record the value of a feature; nothing where there is none."""
         self._add(self.features.setdefault(name, {}), value, seen_by, where)
 
     def hide(self, names: Iterable[str], reason: str) -> None:
-        """Say that nobody can tell which of the versions of some components a user gets."""
+        """Record that it is not known which version of some components a user gets."""
         for name in names:
             sightings = self.components.get(name, {})
             self.components[name] = dict.fromkeys(
@@ -119,7 +119,7 @@ class Record:
             self.skip(f"{WHICH}{name}", reason)
 
     def skip(self, what: str, reason: str) -> None:
-        """Put in what could not be seen."""
+        """Record what could not be seen."""
         self.skipped[Skipped(what=what, reason=reason)] = None
 
     def _add(

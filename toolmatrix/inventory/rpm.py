@@ -2,7 +2,7 @@
 
 A database maps numbers to headers: SQLite (rpm 4.16 and later: Fedora, RHEL 9), rpm's own "ndb" (SUSE), and Berkeley
 DB's hash (RHEL 8 and before). Headers are laid out as in https://rpm-software-management.github.io/rpm/manual/hregions.html
-and format_header.html, ndb as lib/backend/ndb/rpmpkg.c of rpm tells, Berkeley DB as src/dbinc/db_page.h of it. PyPI has
+and format_header.html, ndb as in lib/backend/ndb/rpmpkg.c of rpm, Berkeley DB as src/dbinc/db_page.h of it. PyPI has
 readers of .rpm files and bindings of librpm, which are not for databases of other machines.
 """
 
@@ -51,7 +51,7 @@ class Database(Value):
 
 
 class DamagedDatabase(Exception):
-    """A database that holds what rpm does not write."""
+    """A database with content that rpm does not write."""
 
 
 def take(size: int, stream: Readable) -> Database:
@@ -63,7 +63,7 @@ def take(size: int, stream: Readable) -> Database:
 
 
 def read(data: bytes) -> Database:
-    """The packages in the bytes of a database; what is damaged gives those before the damage, and says so."""
+    """The packages in the bytes of a database; a damaged one gives those before the damage, and says so."""
     packages: dict[tuple[str, str], None] = {}
     try:
         for blob in _bounded(_blobs(data), len(data)):

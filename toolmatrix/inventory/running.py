@@ -1,9 +1,9 @@
-"""Programs of an image asked by running them, each in a container of its own, for what reading cannot show.
+"""Runs programs of an image, each in a container of its own, for what reading cannot show.
 
 A container has no network, no capability, no new privileges and nothing to write to but a little memory; its memory,
-processes, time and output are bounded, its entry point is the program that is asked, and it is removed whatever
+processes, time and output are bounded, its entry point is that program, and it is removed whatever
 happens. The user is that of the image: to another one other directories of PATH are closed, and other programs answer.
-A program is started by its arguments alone, so an image needs no shell, and what it prints speaks for nothing else.
+A program is started by its arguments alone, so an image needs no shell, and its output counts for nothing else.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ProgramProbe(Value):
         return shlex.join(self.run)
 
     def answer(self, output: str) -> str:
-        """The value in what was printed; empty where it has none."""
+        """The value in an output; empty where it has none."""
         if self.holds:
             return self.values[self.holds not in output]
         output = without_colours(output)
@@ -86,7 +86,7 @@ def ask_programs(
         return inventory
     answers: dict[str, list[Seen]] = {}
     silent: dict[str, Skipped] = {}
-    # A signal ends the asking without an error here; it is sent again when no container is left.
+    # A signal ends the runs without an error here; it is sent again when no container is left.
     with ExitStack() as stack:
         runner = ProgramRunner(image, bounds, store, stack)
         gone = tuple(sighting.version for sighting in inventory.features.get(GONE, ()))
@@ -110,7 +110,7 @@ def ask_programs(
 
 
 class ProgramRunner:
-    """Asks programs of one image, in containers that are opened when the first one has to be run.
+    """Runs programs of one image, in containers that are opened when the first one has to be run.
 
     What a program answered, or that it is not there, holds for the image on this kind of machine and is kept; why one
     was silent, such as for want of time, may be another thing the next time.

@@ -1,7 +1,7 @@
 """Scripts whose interpreter is gone: the first line of each as the layers are read, and what it leads to in the image.
 
 The kernel takes the line by execve(2), env(1) the name behind it by PATH. A virtual environment that was copied without
-its Python, or to another directory, holds such scripts, while the records of its packages tell their versions.
+its Python, or to another directory, holds such scripts, while the records of its packages still have their versions.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from toolmatrix.images.streams import Readable
 
 MAGIC = b"#!"
-# Bytes of a script that Linux looks at, execve(2): of a longer line it cannot be told what is run.
+# Bytes of a script that Linux looks at, execve(2): of a longer line the interpreter is not known.
 _LONGEST = 256
-# The interpreter and all that stands behind it, which is one argument. One that is no absolute path depends on where
+# The interpreter and the rest of the line, which is one argument. One that is no absolute path depends on where
 # the script is started.
 _LINE = re.compile(r"(/[^ \t\0]*)(?:[ \t]+([^ \t\0][^\0]*))?")
 # The name that env looks for on PATH: that of a line to be split, or all of another. Of options, variables and quotes
@@ -34,13 +34,13 @@ _ENV = re.compile(
 )
 # What GDB reads itself beside a program, "The objfile-gdb.ext file" of its manual; pyenv puts such a file into bin.
 _OF_GDB = ("-gdb.py", "-gdb.gdb", "-gdb.scm")
-# What is there only once a container runs.
+# Directories that exist only once a container runs.
 _MOUNTED = ("/dev", "/proc", "/run", "/sys")
 _MOST_USERS = 8
 
 
 class Script(Value):
-    """A file that another program reads; `line` is what stands behind `#!`."""
+    """A file that another program reads; `line` is the text behind `#!`."""
 
     line: str
 
@@ -54,10 +54,10 @@ def read(head: bytes, stream: Readable, budget: Budget) -> Script | None:
 
 
 def observe(view: View, record: Record, defaults: Mapping[str, Default]) -> None:
-    """Put in the interpreters that are gone, each with the scripts on PATH that ask for it.
+    """Record the interpreters that are gone, each with the scripts on PATH that ask for it.
 
-    Packages of a distribution bring or need what their scripts are run by: who takes that out, as images without a
-    shell do, means it. So of those directories only the programs whose versions are known, `defaults`, count.
+    Packages of a distribution bring or need what their scripts are run by: an image without it, such as one without a
+    shell, lacks it on purpose. So of those directories only the programs whose versions are known, `defaults`, count.
     """
     called = {default.called for default in defaults.values()}
     for folder in dict.fromkeys(map(view.tree.real, view.path())):

@@ -1,4 +1,4 @@
-"""Secrets that were baked into an image: found by the names and the forms of values, and shown nowhere.
+"""Secrets that were baked into an image: found by the names and the forms of values, and never shown.
 
 Forms are those that the issuers print: GitHub ("About authentication to GitHub", token formats), GitLab (token
 prefixes), AWS (IAM identifiers), Slack, Google, Hugging Face, PyPI, PEM (RFC 7468), JWT (RFC 7519), and user
@@ -15,7 +15,7 @@ from toolmatrix.inventory.model import Inventory, Seen
 MASK = "***"
 """The text in the place of a secret."""
 FEATURE = "secret"
-"""The feature that names what holds one."""
+"""The feature that names what contains one."""
 _NAME = (
     r"(?:\w{0,60}_)?(?:PASS(?:WORD|WD|PHRASE)?|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)"
     r"(?:_(?:ID|KEY|VALUE))?"
@@ -33,20 +33,20 @@ _ASSIGNED = re.compile(
     r"|(?P<scheme>authorization:\s*\w+)\s)"
     r"(?P<value>'[^']*'|\"[^\"]*\"|[^\s\"';|&]+)"
 )
-# What settings of such names hold without being a secret: nothing, a path or a reference, a number, a word.
+# Values of such settings that are not secret: nothing, a path or a reference, a number, a word.
 _NO_SECRET = re.compile(
     r"['\"]?(?:|[/$.<].*|\*+|\d{1,9}|true|false|yes|no|none|null|https?://.*)['\"]?", re.IGNORECASE
 )
 # Letters of a secret that is looked for in other texts; a shorter one would be found in words.
 _SHORTEST = 8
-# Secrets that are looked for in other texts than their own; no honest image holds so many.
+# Secrets that are looked for in other texts than their own; no honest image has so many.
 _MOST = 100
 _SETTING_PREFIXES = ("env:", "label:")
 _SETTINGS = ("entrypoint", "cmd")
 
 
 def hidden(inventory: Inventory, history: Iterable[str] = ()) -> Inventory:
-    """An inventory without the secrets in it, which says what holds one; `history` are instructions that it lacks."""
+    """An inventory without the secrets in it, naming what contains one; `history` are instructions that it lacks."""
     holders: dict[Seen, None] = dict.fromkeys(inventory.features.get(FEATURE, ()))
     known: set[str] = set()
     for name, value, sighting in _texts(inventory, history):
@@ -107,7 +107,7 @@ class _Mask:
         for secret in self.searched:
             if len(secret) >= _SHORTEST:
                 text = text.replace(secret, MASK)
-            # A short one is taken out where it stands behind a sign; anywhere else it may be a part of a word.
+            # A short one is taken out only behind a sign; anywhere else it may be a part of a word.
             elif secret in text:
                 text = re.sub(rf"(?<=[=: '\"/]){re.escape(secret)}(?=$|[\s'\"@])", MASK, text)
         return text

@@ -38,7 +38,7 @@ _HELP = "`toolmatrix inventory SUBJECT --json` writes one"
 
 
 class SubjectRequest(NamedTuple):
-    """A subject that is asked for: its address, its place within the scheme, and how it is to be read."""
+    """A requested subject: its address, its place within the scheme, and how it is to be read."""
 
     subject: str
     place: str
@@ -50,12 +50,12 @@ class SubjectRequest(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The place as a path, relative to the directory asked for."""
+        """The place as a path, relative to the directory of the request."""
         return os.path.join(self.directory, self.place)
 
 
 class Scheme(NamedTuple):
-    """A kind of subject: how it is written, what it is, what reads it, and what tells two of one name apart."""
+    """A kind of subject: how it is written, what it is, what reads it, and its identity at a moment."""
 
     form: str
     what: str
@@ -76,7 +76,7 @@ def observe(
 
     `platform` picks from an index, paths are relative to `directory`, and `archive:-` reads `stdin`, by default that of
     this process; `schemes` are those of SCHEMES unless given. Programs of what can be run are asked what `probes` makes
-    of what was read, and what `store` has is neither read nor asked again. Raises UsageError for what is no address,
+    of what was read, and what `store` has is neither read nor asked again. Raises UsageError for an invalid address,
     SubjectError for what cannot be read, NothingMatched for another platform, and ToolMissing.
     """
     known = SCHEMES if schemes is None else schemes
@@ -84,7 +84,7 @@ def observe(
     inventory = secrets.hidden(
         known[name].read(SubjectRequest(subject, place, platform, directory, stdin, probes, store))
     )
-    # Variants aside: few configurations tell theirs.
+    # Variants aside: few configurations have theirs.
     if platform and inventory.platform.split("/")[:2] != platform.split("/")[:2]:
         raise NothingMatched(
             f"{subject} has another platform",
@@ -97,7 +97,7 @@ def observe(
 def identity(subject: str, directory: str = "", schemes: Mapping[str, Scheme] | None = None) -> str:
     """The identity of a subject at this moment, without reading it: two that have the same hold the same.
 
-    Empty for what only reading could tell, such as a directory or a machine, and for what cannot be reached.
+    Empty where that takes reading, such as for a directory or a machine, and for what cannot be reached.
     """
     known = SCHEMES if schemes is None else schemes
     try:
@@ -117,7 +117,7 @@ def _split(subject: str, directory: str, schemes: Mapping[str, Scheme]) -> tuple
     if is_named(subject, schemes):
         name, _, place = subject.partition(":")
         return name, place
-    # What is there as a path needs no scheme.
+    # An existing path needs no scheme.
     path = os.path.join(directory, subject)
     for name, fits in _PATHS:
         if subject and fits(path):
@@ -229,7 +229,7 @@ def _saved(request: SubjectRequest) -> Inventory:
         with opened(request.path) as file:
             data = file.read(_LARGEST_DOCUMENT + 1)
     except (OSError, ValueError) as error:
-        # A path that holds a byte 0 is no error of the system.
+        # A null byte in a path raises ValueError.
         reason = getattr(error, "strerror", None) or str(error)
         raise refusal("cannot read the inventory", "", reason) from None
     if len(data) > _LARGEST_DOCUMENT:
@@ -311,7 +311,7 @@ SCHEMES = {
         "inventory:FILE.json", "the output of `toolmatrix inventory --json`", _saved, _file
     ),
 }
-"""The kinds of subjects, by what stands in front of the first colon."""
+"""The kinds of subjects, by their names in front of the first colon."""
 
 
 _REGISTRY = "registry:"
@@ -323,7 +323,7 @@ _MANIFEST = re.compile(
 # Where a pod names images (Kubernetes API reference, PodSpec), and where a compose file does (compose specification).
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _SERVICES = "services"
-# What a mapping under these keys is for.
+# The roles of mappings under these keys.
 _CONTAINER, _SERVICE = "container", "service"
 _MERGE, _STRING = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:str"
 # Keys of merged mappings in a file: aliases of aliases could make more than there is memory.
@@ -336,7 +336,7 @@ _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*:?-(?P<default>[^${}]*)\}")
 def read_subjects(name: str, read: Callable[[], bytes]) -> list[str]:
     """The subjects that a list names: `registry://HOST/REPOSITORY[:PATTERN]`, or what `read` gives of a file.
 
-    Raises UsageError for what is no list, and what reading a registry raises.
+    Raises UsageError for an invalid list, and what reading a registry raises.
     """
     if name.startswith(_REGISTRY):
         from toolmatrix.images import registry
@@ -349,7 +349,7 @@ def read_subjects(name: str, read: Callable[[], bytes]) -> list[str]:
 
 
 def lines(path: str, data: bytes, what: str) -> list[tuple[str, int]]:
-    """The words of a file, one a line, with the numbers of their lines; raises UsageError for what is no text."""
+    """The entries of a file, one a line, with their line numbers; raises UsageError where it is not text."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -384,10 +384,10 @@ class _Manifest:
         self.merged = 0
 
     def image_nodes(self, top: Node | None) -> Iterator[Node]:
-        """The nodes of images, each once: an alias is the node that it stands for."""
+        """The nodes of images, each once: an alias is the node that it refers to."""
         import yaml
 
-        # What a node is for depends on where it stands, and an alias stands in several places.
+        # The role of a node depends on its position, and an alias has several.
         visited: set[tuple[int, str]] = set()
         images: set[int] = set()
         left = [(top, "")]
@@ -408,7 +408,7 @@ class _Manifest:
                     nodes = [image for _, image in fields.get("image", ())]
                     yield from (image for image in nodes if id(image) not in images)
                     images.update(map(id, nodes))
-                # Objects of one's own kind hold pods at any depth, under the same keys.
+                # Custom objects have pods at any depth, under the same keys.
                 left += [
                     (child, _role(role, name, isinstance(child, yaml.MappingNode)))
                     for name in reversed(fields)
@@ -497,7 +497,7 @@ class _Manifest:
 
 
 def _role(role: str, name: str, mapping: bool) -> str:
-    """What a value under a name is for, in a mapping that is for `role` itself."""
+    """The role of a value under a name, in a mapping with `role` itself."""
     if role == _SERVICES and mapping:
         return _SERVICE
     if name in _CONTAINERS:

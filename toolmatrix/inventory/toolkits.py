@@ -1,6 +1,6 @@
-"""CUDA, cuDNN, NCCL, TensorRT, ROCm and the distribution, by the files that tell their versions.
+"""CUDA, cuDNN, NCCL, TensorRT, ROCm and the distribution, by the files that have their versions.
 
-A row names a component, the witness, the files, and patterns in their contents. What several patterns find is joined
+A row names a component, the witness, the files, and patterns in their contents. Matches of several patterns are joined
 with dots.
 """
 
@@ -76,7 +76,7 @@ READS = (
 
 
 def observe(view: View, record: Record) -> None:
-    """Put in the toolkits and libraries that files tell, the distribution, and numpy's C-API."""
+    """Record the toolkits and libraries, the distribution, and numpy's C-API."""
     homes = {name: view.tree.real(path) for name, path in _HOMES.items()}
     for component, seen_by, files, texts in _WITNESSES:
         home = homes.get(component)
@@ -101,7 +101,7 @@ def _links(view: View, record: Record) -> None:
 
 
 def linked(record: Record, sonames: Iterable[Soname]) -> None:
-    """Put in the libraries that a file reaches under a name that tells what they do not tell themselves."""
+    """Record the libraries whose versions only the name shows by which a file needs them."""
     known = {sighting.where for several in record.components.values() for sighting in several}
     for soname in sonames:
         if soname.found and soname.found not in known:
