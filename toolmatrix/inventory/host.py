@@ -281,7 +281,7 @@ _WHOLE = r"(?s)\A\s*(\S.*?)\s*\Z"
 _MOST = 4096
 
 
-class Origin(Value):
+class ValueOrigin(Value):
     """The origin of a value: a program with its arguments or a file, and its form there; see the data file."""
 
     find: re.Pattern[str]
@@ -307,7 +307,7 @@ class Reading(Value):
     component: bool
     why: str
     source: str
-    origins: tuple[Origin, ...]
+    origins: tuple[ValueOrigin, ...]
 
 
 class ReadingCatalog(Value):
@@ -356,9 +356,9 @@ def _reading(fields: Mapping[str, Any]) -> Reading:
     )
 
 
-def _origin(fields: Mapping[str, Any]) -> Origin:
+def _origin(fields: Mapping[str, Any]) -> ValueOrigin:
     form = re.compile(fields.get("find", _WHOLE), re.MULTILINE)
-    return Origin(**{**fields, "run": tuple(fields.get("run", ())), "find": form})
+    return ValueOrigin(**{**fields, "run": tuple(fields.get("run", ())), "find": form})
 
 
 def observe_readings(machine: Machine) -> Iterator[tuple[Reading, str, Seen]]:
@@ -377,7 +377,7 @@ def unseen_readings(machine: Machine, observed: frozenset[str]) -> Iterator[Skip
             yield Skipped(what=what, reason=", ".join(reasons))
 
 
-def _lack(machine: Machine, origin: Origin) -> str:
+def _lack(machine: Machine, origin: ValueOrigin) -> str:
     if origin.run:
         there = machine.where(origin.run[0])
         return f"`{origin}` does not show it" if there else f"no {origin.run[0]}"
@@ -405,7 +405,7 @@ def _read_places(machine: Machine, reading: Reading) -> list[tuple[str, Seen]]:
     return []
 
 
-def _values(origin: Origin, star: str, text: str) -> Iterator[tuple[str, str]]:
+def _values(origin: ValueOrigin, star: str, text: str) -> Iterator[tuple[str, str]]:
     matches = list(origin.find.finditer(text))
     for match in matches:
         groups = match.groupdict()
@@ -416,7 +416,7 @@ def _values(origin: Origin, star: str, text: str) -> Iterator[tuple[str, str]]:
         yield star, origin.absent
 
 
-def _texts(machine: Machine, origin: Origin) -> Iterator[tuple[str, str, str]]:
+def _texts(machine: Machine, origin: ValueOrigin) -> Iterator[tuple[str, str, str]]:
     if origin.run:
         text = machine.run(*origin.run)
         if text is not None:
