@@ -305,12 +305,6 @@ def _containerd(name: str, budget: Budget) -> EngineImage:
     return EngineImage(CONTAINERD, budget.subject, id, id, {})
 
 
-def _containerd_in_place(
-    image: EngineImage, platform: str, reader: LayerReader
-) -> tuple[ImageMetadata, Tree]:
-    return _read_content(image.id, platform, reader)
-
-
 def _read_content(
     digest: str, platform: str, reader: LayerReader, address: str = ""
 ) -> tuple[ImageMetadata, Tree]:
@@ -379,7 +373,11 @@ PODMAN = Engine(
 )
 """Podman, with the images of Buildah and CRI-O, which keep theirs in the same storage."""
 CONTAINERD = Engine(
-    "ctr", "containerd", (Failure("", "containerd refuses"),), _containerd, _containerd_in_place
+    "ctr",
+    "containerd",
+    (Failure("", "containerd refuses"),),
+    _containerd,
+    lambda image, platform, reader: _read_content(image.id, platform, reader),
 )
 """containerd, such as that of a node of Kubernetes."""
 ENGINES = {"docker": DOCKER, "podman": PODMAN, "containerd": CONTAINERD}

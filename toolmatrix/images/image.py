@@ -113,11 +113,7 @@ def read_document(stream: Readable, budget: Budget, *, digest: str = "") -> Any:
     hashed = Hashed(stream)
     data = first(LARGEST_DOCUMENT + 1, hashed)
     if hashed.count > LARGEST_DOCUMENT:
-        raise budget.refusal(
-            "a document of the image is too large",
-            f"at most {LARGEST_DOCUMENT >> 20} MiB",
-            "more than that",
-        )
+        raise budget.excess("a document of the image is too large", f"{LARGEST_DOCUMENT >> 20} MiB")
     if digest:
         check_digest(digest, hashed.digest, budget)
     return parse(data, budget)
@@ -155,17 +151,14 @@ def images_of_index(index: object, fetch: Fetch, budget: Budget) -> list[IndexEn
                 by_digest.setdefault(entry.blob.digest, entry.replace(manifest=image_manifest))
             continue
         if depth > _DEEPEST_INDEX:
-            raise budget.refusal(
-                "the index is nested too deeply", f"at most {_DEEPEST_INDEX} levels", "more"
-            )
+            raise budget.excess("the index is nested too deeply", f"{_DEEPEST_INDEX} levels")
         # The stack is emptied from its end, so that images come in the order of the index.
         for child in reversed(_list(document, "manifests", budget)):
             if _is_image(child):
                 platform = platform_of(child.get("platform")) or entry.platform
-                todo.append(
-                    (IndexEntry(blob=descriptor(child, budget), platform=platform), depth + 1)
-                )
-    raise budget.refusal("the index is too long", f"at most {_MOST_MANIFESTS} entries", "more")
+                blob = descriptor(child, budget)
+                todo.append((IndexEntry(blob=blob, platform=platform), depth + 1))
+    raise budget.excess("the index is too long", f"{_MOST_MANIFESTS} entries")
 
 
 def kind(document: object, budget: Budget) -> str:
@@ -356,9 +349,8 @@ def assemble(
             f"{len(image_manifest.layers)}",
         )
     tree = Tree()
-    for diff_id, reading in zip(
-        diff_ids, each(layer, image_manifest.layers, diff_ids), strict=True
-    ):
+    layers = each(layer, image_manifest.layers, diff_ids)
+    for diff_id, reading in zip(diff_ids, layers, strict=True):
         # Before the layer is applied, so that nothing is made of what was replaced.
         check_digest(diff_id, reading.diff_id, budget)
         tree.apply(reading, budget)
@@ -392,13 +384,7 @@ def _diff_ids(config: object, budget: Budget) -> list[str]:
 
 def _chosen(entries: Sequence[IndexEntry], fetch: Fetch, wanted: str, budget: Budget) -> IndexEntry:
     # An image that the index gives no platform has that of its configuration.
-    by_platform = [
-        (
-            entry.platform or (platform_of(fetch(entry.manifest.config)) if entry.manifest else ""),
-            entry,
-        )
-        for entry in entries
-    ]
+    by_platform = [(entry.platform or _own_platform(entry, fetch), entry) for entry in entries]
     fitting = [entry for platform, entry in by_platform if not wanted or _fits(platform, wanted)]
     if len(fitting) == 1:
         return fitting[0]
@@ -415,6 +401,10 @@ def _chosen(entries: Sequence[IndexEntry], fetch: Fetch, wanted: str, budget: Bu
     )
 
 
+def _own_platform(entry: IndexEntry, fetch: Fetch) -> str:
+    return platform_of(fetch(entry.manifest.config)) if entry.manifest else ""
+
+
 def _fits(platform: str, wanted: str) -> bool:
     # Without a variant any will do.
     mine, theirs = platform.split("/"), wanted.split("/")
@@ -425,12 +415,13 @@ def _fits(platform: str, wanted: str) -> bool:
 
 def instructions(config: Document, *, with_layer: bool) -> list[str]:
     """The instructions in the history of a configuration: those that made a layer, or those such as ARG and ENV."""
-    steps = config.get("history")
-    entries = (
-        [entry for entry in steps if isinstance(entry, dict)] if isinstance(steps, list) else []
-    )
     return [
-        str(entry.get("created_by", ""))
-        for entry in entries
-        if bool(entry.get("empty_layer")) is not with_layer
+        str(step.get("created_by", ""))
+        for step in objects(config.get("history"))
+        if bool(step.get("empty_layer")) is not with_layer
     ]
+
+
+def objects(value: object) -> list[dict[str, Any]]:
+    """The objects in a list of a document; none where it is no list."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

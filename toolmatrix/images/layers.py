@@ -577,7 +577,7 @@ class LayerReader:
 
     def read(self, packed: Hashed) -> Layer:
         """The layer in a blob; raises SubjectError for a damaged one."""
-        budget = self.budget.layer()
+        budget = Budget(self.budget.subject)
         layer = read_layer(packed, budget, self.look(budget))
         if self.store is not None:
             self.store.keep(layer)

@@ -46,7 +46,7 @@ class Budget:
     def enter(self, name: str) -> None:
         """Count one entry of an archive or directory."""
         self.entries += 1
-        self._entries()
+        self._check()
         if len(name) > LONGEST_NAME or name.count("/") > DEEPEST:
             raise self.refusal(
                 "a file name is too long or too deep",
@@ -54,24 +54,19 @@ class Budget:
                 f"{len(name)} bytes, {name.count('/')} directories: `{name[:60]}...`",
             )
 
-    def _entries(self) -> None:
+    def _check(self) -> None:
         if self.entries > MOST_ENTRIES:
-            raise self.refusal(
-                "too many files", f"at most {MOST_ENTRIES} entries in all layers", "more than that"
-            )
-
-    def _unpacked(self) -> None:
+            raise self.excess("too many files", f"{MOST_ENTRIES} entries in all layers")
         if self.unpacked > MOST_BYTES:
-            raise self.refusal(
-                "the layers are too large",
-                f"at most {MOST_BYTES >> 30} GiB unpacked",
-                "more than that",
-            )
+            raise self.excess("the layers are too large", f"{MOST_BYTES >> 30} GiB unpacked")
+        if self.in_memory > MOST_IN_MEMORY:
+            limit = f"{MOST_IN_MEMORY >> 20} MiB"
+            raise self.excess("the files to keep from all layers are too large", limit)
 
     def unpack(self, count: int, total: int, packed: int) -> None:
         """Count bytes that came out of a layer, of which `total` did so far, from `packed` bytes."""
         self.unpacked += count
-        self._unpacked()
+        self._check()
         if total > SUSPICIOUS_SIZE and total > SUSPICIOUS_RATIO * packed:
             raise self.refusal(
                 "a layer unpacks to too many bytes",
@@ -86,23 +81,16 @@ class Budget:
         self.in_memory += size
         return True
 
-    def layer(self) -> Budget:
-        """The budget of one layer by itself, whatever others used."""
-        return Budget(self.subject)
-
     def take(self, layer: Layer) -> None:
         """Count a layer and what is kept of it."""
         self.entries += layer.count
         self.in_memory += layer.held
         self.unpacked += layer.size
-        self._entries()
-        self._unpacked()
-        if self.in_memory > MOST_IN_MEMORY:
-            raise self.refusal(
-                "the files to keep from all layers are too large",
-                f"at most {MOST_IN_MEMORY >> 20} MiB",
-                "more than that",
-            )
+        self._check()
+
+    def excess(self, what: str, limit: str) -> SubjectError:
+        """The error for more than a limit."""
+        return self.refusal(what, f"at most {limit}", "more than that")
 
     def refusal(self, what: str, expected: str, found: str, help: str = "") -> SubjectError:
         """The error for a problem in this subject."""

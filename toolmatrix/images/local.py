@@ -30,6 +30,8 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from hashlib import sha256
+from itertools import accumulate
+from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from toolmatrix import opener
@@ -98,9 +100,8 @@ def read_archive(
             )
         if whole is not None and unpacked.is_plain:
             whole.position -= len(head)
-            archive = _Archive(
-                reader, whole, streams.Forward(whole.part(whole.position, whole.left))
-            )
+            file = streams.Forward(whole.part(whole.position, whole.left))
+            archive = _Archive(reader, whole, file)
         else:
             archive = _Archive(reader, None, streams.Forward(unpacked))
         for member in streams.members(archive.file):
@@ -321,14 +322,13 @@ def _read_copied(
 
     def blob(descriptor: Descriptor) -> IO[bytes]:
         # Manifests of a list carry a suffix; the top one has a name of its own.
-        name = os.path.join(path, images.digest_hex(descriptor.digest, budget))
-        manifest_path = f"{name}.{_MANIFEST}"
-        blob_path = manifest_path if os.path.isfile(manifest_path) else name
-        return opened(
-            whole if descriptor.digest == top else blob_path,
-            f"the blob {descriptor.digest}",
-            budget,
-        )
+        file = os.path.join(path, images.digest_hex(descriptor.digest, budget))
+        manifest = f"{file}.{_MANIFEST}"
+        if descriptor.digest == top:
+            file = whole
+        elif os.path.isfile(manifest):
+            file = manifest
+        return opened(file, f"the blob {descriptor.digest}", budget)
 
     index = {"manifests": [{"digest": top, "size": stream.count}]}
     return images.by_digests(index, blob, platform, reader)
@@ -431,7 +431,7 @@ def _damage() -> tuple[type[Exception], ...]:
 
 # Of both drivers the files of a layer lie at DRIVER/NAME/diff below the root of the storage.
 def _docker(description: Mapping[str, Any], files: list[str]) -> _Stored:
-    root = os.path.join(_above(files[-1], 3), "image", "overlay2")
+    root = os.path.join(PurePath(files[-1]).parents[2], "image", "overlay2")
     config = os.path.join(root, "imagedb", "content", *description["Id"].split(":"))
     lines = [
         os.path.join(root, "layerdb", *chain.split(":"), "tar-split.json.gz")
@@ -441,29 +441,21 @@ def _docker(description: Mapping[str, Any], files: list[str]) -> _Stored:
 
 
 def _podman(description: Mapping[str, Any], files: list[str]) -> _Stored:
-    root = os.path.join(_above(files[-1], 3), "overlay-images", description["Id"])
+    root = os.path.join(PurePath(files[-1]).parents[2], "overlay-images", description["Id"])
     digest = description["Digest"]
     config = _document(os.path.join(root, "manifest"), digest)["config"]["digest"]
     # Files that are not of letters, digits and dots alone are called by this.
     coded = "=" + base64.b64encode(config.encode()).decode()
     # A layer of an additional store has its lines there as well.
-    folders = [_above(file, 1) for file in files]
+    folders = [PurePath(file).parent for file in files]
     lines = [
-        os.path.join(
-            _above(folder, 2), "overlay-layers", f"{os.path.basename(folder)}.tar-split.gz"
-        )
+        os.path.join(folder.parents[1], "overlay-layers", f"{folder.name}.tar-split.gz")
         for folder in folders
     ]
     return _document(os.path.join(root, coded), config), digest, lines
 
 
 _DRIVERS = {"overlay2": _docker, "overlay": _podman}
-
-
-def _above(path: str, count: int) -> str:
-    for _ in range(count):
-        path = os.path.dirname(path)
-    return path
 
 
 def _document(path: str, digest: str) -> Any:
@@ -475,10 +467,10 @@ def _document(path: str, digest: str) -> Any:
 
 
 def _chains(diff_ids: list[str]) -> Iterator[str]:
-    chain = ""
-    for diff_id in diff_ids:
-        chain = f"sha256:{sha256(f'{chain} {diff_id}'.encode()).hexdigest()}" if chain else diff_id
-        yield chain
+    return accumulate(
+        diff_ids,
+        lambda chain, diff_id: f"sha256:{sha256(f'{chain} {diff_id}'.encode()).hexdigest()}",
+    )
 
 
 def _pieces(path: str, folder: str) -> Generator[bytes, None, None]:

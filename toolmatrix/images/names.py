@@ -41,17 +41,11 @@ def find(name: str, images: Mapping[str, Image]) -> dict[str, Image]:
     name"), and asks its configuration where this leaves several.
     """
     tagged = name if _VERSION.search(name) else f"{name}:latest"
-    for candidate in (
-        name,
-        tagged,
-        f"localhost/{tagged}",
-        _SHORT.sub(r"docker.io/library/\1", tagged),
-    ):
+    library = _SHORT.sub(r"docker.io/library/\1", tagged)
+    for candidate in (name, tagged, f"localhost/{tagged}", library):
         if candidate in images:
             return {candidate: images[candidate]}
-    return {
-        reference: image for reference, image in images.items() if reference.endswith(f"/{tagged}")
-    }
+    return {key: image for key, image in images.items() if key.endswith(f"/{tagged}")}
 
 
 def only_image(name: str, matches: Mapping[str, Image], nearest: str, budget: Budget) -> Image:

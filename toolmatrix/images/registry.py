@@ -137,9 +137,9 @@ class Registry:
     def __init__(
         self, reference: Reference, docker: DockerConfig, transport: Transport, budget: Budget
     ) -> None:
-        self._reference = reference
+        self._image = reference
         self._docker = docker
-        self._transport = transport
+        self._http = transport
         self._budget = budget
         self._base = ""
         self._authorization = ""
@@ -149,11 +149,11 @@ class Registry:
 
     def index(self) -> dict[str, Any]:
         """The image of the name, as the index of a layout would list it."""
-        with closing(self._get(f"manifests/{self._reference.version}", _ACCEPT)) as answer:
+        with closing(self._get(f"manifests/{self._image.version}", _ACCEPT)) as answer:
             media = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
             # Portals of networks answer any address with a page of their own.
             if "html" in media:
-                raise self._transport.refusal(
+                raise self._http.refusal(
                     "the registry gives an unexpected answer", "a manifest", media
                 )
             body = Hashed(answer)
@@ -164,10 +164,7 @@ class Registry:
         document = images.parse(data, self._budget)
         images.kind(document, self._budget)
         promised = answer.headers.get("Docker-Content-Digest", "")
-        for expected in (
-            self._reference.digest,
-            promised if promised.startswith("sha256:") else "",
-        ):
+        for expected in (self._image.digest, promised if promised.startswith("sha256:") else ""):
             if expected:
                 check_digest(expected, body.digest, self._budget)
         own = document.get("mediaType", media)
@@ -185,27 +182,22 @@ class Registry:
         while len(collected) < _MOST_TAGS:
             with closing(self._get(f"tags/list?{urlencode(query)}", "*/*")) as answer:
                 data = first(LARGEST_MANIFEST + 1, answer)
-            page = self._page(images.parse(data, self._budget))
+            document = images.parse(data, self._budget)
+            tags = document.get("tags") if isinstance(document, dict) else ""
+            # A repository whose last tag was removed has none.
+            page = [] if tags is None else tags
+            if not isinstance(page, list) or not all(
+                isinstance(tag, str) and _TAG.fullmatch(tag) for tag in page
+            ):
+                raise self._http.refusal(
+                    "the registry gives an unexpected answer", "a list of tags", f"`{tags!r:.40}`"
+                )
             collected += page
             # That there is a next page a link says; it begins behind the last tag of this one.
             if not page or 'rel="next"' not in answer.headers.get("Link", ""):
                 return collected
             query["last"] = page[-1]
-        raise self._budget.refusal(
-            "the repository has too many tags", f"at most {_MOST_TAGS}", "more than that"
-        )
-
-    def _page(self, document: Any) -> list[str]:
-        tags = document.get("tags") if isinstance(document, dict) else ""
-        # A repository whose last tag was removed has none.
-        page = [] if tags is None else tags
-        if not isinstance(page, list) or not all(
-            isinstance(tag, str) and _TAG.fullmatch(tag) for tag in page
-        ):
-            raise self._transport.refusal(
-                "the registry gives an unexpected answer", "a list of tags", f"`{tags!r:.40}`"
-            )
-        return page
+        raise self._budget.excess("the repository has too many tags", f"{_MOST_TAGS}")
 
     def blob(self, descriptor: Descriptor) -> Closable:
         """The blob that a descriptor names; raises SubjectError where the registry does not have it."""
@@ -219,14 +211,12 @@ class Registry:
         return self._get(f"manifests/{descriptor.digest}", _ACCEPT)
 
     def _too_large(self) -> SubjectError:
-        return self._budget.refusal(
-            "a manifest is too large", f"at most {LARGEST_MANIFEST >> 20} MiB", "more than that"
-        )
+        return self._budget.excess("a manifest is too large", f"{LARGEST_MANIFEST >> 20} MiB")
 
     def document(self, path: str) -> Any:
         """A document of the repository, None where the registry does not have it."""
         with closing(
-            self._answer(path, partial(self._transport.get, headers={"Accept": _ACCEPT}))
+            self._answer(path, partial(self._http.get, headers={"Accept": _ACCEPT}))
         ) as answer:
             if answer.status in (404, 410):
                 return None
@@ -241,21 +231,15 @@ class Registry:
             location = urljoin(answer.url, answer.headers.get("Location", ""))
         # Credentials and uploads must not go to another host.
         if not same_host(location, answer.url):
-            raise self._transport.refusal(
+            raise self._http.refusal(
                 "the registry redirects uploads to another host",
-                self._reference.host,
+                self._image.host,
                 urlsplit(location).netloc,
             )
-        separator = "&" if urlsplit(location).query else "?"
-        upload = partial(
-            self._transport.send,
-            "PUT",
-            headers={"Content-Type": "application/octet-stream"},
-            body=data,
-        )
-        self._done(
-            f"{location}{separator}{urlencode({'digest': digest})}", path, upload, 201
-        ).close()
+        url = f"{location}{'&' if urlsplit(location).query else '?'}{urlencode({'digest': digest})}"
+        headers = {"Content-Type": "application/octet-stream"}
+        upload = partial(self._http.send, "PUT", headers=headers, body=data)
+        self._done(url, path, upload, 201).close()
 
     def put_manifest(self, version: str, data: bytes, media: str) -> Mapping[str, str]:
         """Put a manifest under a digest or a tag, and return the headers of the answer."""
@@ -265,14 +249,12 @@ class Registry:
     def _put(self, method: str, path: str, data: bytes, media: str, wanted: int) -> Answer:
         headers = {"Content-Type": media} if media else {}
         return self._done(
-            "", path, partial(self._transport.send, method, headers=headers, body=data), wanted
+            "", path, partial(self._http.send, method, headers=headers, body=data), wanted
         )
 
     def _get(self, path: str, accept: str, start: int = 0) -> Answer:
         headers = {"Accept": accept, **({"Range": f"bytes={start}-"} if start else {})}
-        return self._done(
-            "", path, partial(self._transport.get, headers=headers), 206 if start else 200
-        )
+        return self._done("", path, partial(self._http.get, headers=headers), 206 if start else 200)
 
     def _done(self, url: str, path: str, send: Callable[..., Answer], wanted: int) -> Answer:
         answer = self._answer(path, send, url)
@@ -282,8 +264,8 @@ class Registry:
         return answer
 
     def _answer(self, path: str, send: Callable[..., Answer], url: str = "") -> Answer:
-        self._base = self._base or self._transport.base()
-        url = url or f"{self._base}/v2/{self._reference.name}/{path}"
+        self._base = self._base or self._http.base()
+        url = url or f"{self._base}/v2/{self._image.name}/{path}"
         answer = send(url=url, authorization=self._authorization)
         # Storage behind a redirect that asks for credentials does not get those of the registry.
         if answer.status == 401 and same_host(answer.url, url):
@@ -298,11 +280,9 @@ class Registry:
             return self._denied(f"other credentials: {explanation}")
         if answer.status in (404, 410):
             return self._budget.refusal(
-                "the registry does not have this", f"`{self._reference.name}`, {path}", explanation
+                "the registry does not have this", f"`{self._image.name}`, {path}", explanation
             )
-        return self._transport.refusal(
-            "the registry fails", f"an answer with status {wanted}", explanation
-        )
+        return self._http.refusal("the registry fails", f"status {wanted}", explanation)
 
     def _explanation(self, answer: Answer) -> str:
         # Registries explain an error as the distribution specification says, or not at all.
@@ -316,7 +296,7 @@ class Registry:
     def _authorized(self, refused: Answer) -> str:
         schemes = challenges(refused.headers.getlist("WWW-Authenticate"))
         if self._credential is None:
-            self._credential = self._docker.credential(self._reference.server)
+            self._credential = self._docker.credential(self._image.server)
         credential = self._credential
         if "bearer" in schemes:
             token = credential.bearer or self._token(schemes["bearer"], credential, refused.url)
@@ -334,25 +314,23 @@ class Registry:
             expected=f"{'other' if known else 'any'} credentials in {self._docker.path}",
             found=f"it wants {wanted}{note}",
             # Registries answer so for missing names too, to conceal which exist.
-            help=f"`docker login {self._reference.server}`, if the image exists",
+            help=f"`docker login {self._image.server}`, if the image exists",
         )
 
     def _token(self, challenge: Mapping[str, str], credential: Credential, by: str) -> str:
-        realm = self._transport.check_address(challenge.get("realm", ""), by=by)
+        realm = self._http.check_address(challenge.get("realm", ""), by=by)
         service = urlsplit(realm).netloc
-        scope = challenge.get("scope") or f"repository:{self._reference.name}:pull"
+        scope = challenge.get("scope") or f"repository:{self._image.name}:pull"
         fields = {"service": challenge.get("service", ""), "client_id": _CLIENT}
         # Identity tokens are exchanged by the OAuth form alone, which older services do not know; all else goes by GET.
         if credential.identity:
             grant = {"grant_type": "refresh_token", "refresh_token": credential.identity}
-            answer = self._transport.post(realm, {**fields, **grant, "scope": scope})
+            answer = self._http.post(realm, {**fields, **grant, "scope": scope})
         else:
             # Each scope is a parameter of its own; in a challenge blanks part them.
             pairs = [*fields.items(), *(("scope", resource) for resource in scope.split())]
             separator = "&" if urlsplit(realm).query else "?"
-            answer = self._transport.get(
-                f"{realm}{separator}{urlencode(pairs)}", {}, credential.basic
-            )
+            answer = self._http.get(f"{realm}{separator}{urlencode(pairs)}", {}, credential.basic)
         with closing(answer):
             if answer.status != 200:
                 raise self._denied(f"a token, which {service} does not give: {answer.status}")
@@ -570,12 +548,7 @@ class Referrers:
         return self.digest.replace(":", "-")
 
     def _entries(self, index: Any) -> list[dict[str, Any]]:
-        entries = index.get("manifests") if isinstance(index, dict) else None
-        return (
-            [entry for entry in entries if isinstance(entry, dict)]
-            if isinstance(entries, list)
-            else []
-        )
+        return images.objects(index.get("manifests") if isinstance(index, dict) else None)
 
     def _read(self, entry: Mapping[str, Any]) -> Any:
         images.digest_hex(entry["digest"], self._budget)

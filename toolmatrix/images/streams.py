@@ -15,7 +15,7 @@ import sys
 import tarfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from toolmatrix.errors import SubjectError
 from toolmatrix.images.limits import Budget
@@ -110,10 +110,8 @@ class Counted:
     @property
     def section(self) -> Section | None:
         """The rest of it, if that lies in a file as it is."""
-        source = self._stream
-        return (
-            source.part(source.position - len(self._head)) if isinstance(source, Section) else None
-        )
+        file = self._stream
+        return file.part(file.position - len(self._head)) if isinstance(file, Section) else None
 
     @property
     def digest(self) -> str:
@@ -253,9 +251,8 @@ def section(stream: Readable) -> Section | None:
         status = os.fstat(fd)
     except (AttributeError, OSError, ValueError):
         return None
-    return (
-        Section(fd, position, status.st_size - position) if stat.S_ISREG(status.st_mode) else None
-    )
+    size = status.st_size - position
+    return Section(fd, position, size) if stat.S_ISREG(status.st_mode) else None
 
 
 def other_size(promised: int, actual: str, budget: Budget) -> SubjectError:
@@ -404,8 +401,6 @@ def _errors_of_isal() -> tuple[type[Exception], ...]:
 def errors() -> tuple[type[Exception], ...]:
     """The exceptions of the unpackers for damaged data."""
     import lzma
-    import tarfile
-    import zlib
 
     import zstandard
 
@@ -467,20 +462,15 @@ _NOTHING = bytes(155)
 _FOLDER, _LINK, _HARD_LINK = tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
 
 
-class Member:
+class Member(NamedTuple):
     """One entry: its name as stored, its type as in `tarfile`, and the contents of a file."""
 
-    __slots__ = ("contents", "link", "mode", "name", "size", "type")
-
-    def __init__(
-        self, name: str, type: bytes, size: int, mode: int, link: str, contents: Readable | None
-    ) -> None:
-        self.name = name
-        self.type = type
-        self.size = size
-        self.mode = mode
-        self.link = link
-        self.contents = contents
+    name: str
+    type: bytes
+    size: int
+    mode: int
+    link: str
+    contents: Readable | None
 
     @property
     def plain(self) -> bool:

@@ -267,9 +267,7 @@ class Transport(Client):
             raise self.refusal(f"the registry {error.what}", error.expected, error.found) from None
         except BROKEN as error:
             chain = causes(error)
-            helps = (
-                help for kind, help in _HELP if any(isinstance(cause, kind) for cause in chain)
-            )
+            helps = (help for kind, help in _HELP if any(isinstance(e, kind) for e in chain))
             expected = f"an answer from {urlsplit(url).netloc}"
             raise self.refusal(
                 "the registry cannot be read", expected, reason(error), next(helps, "")

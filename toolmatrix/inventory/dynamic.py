@@ -296,9 +296,7 @@ def newest(names: Iterable[bytes]) -> tuple[tuple[str, str], ...]:
             number = tuple(map(int, match[2].split(b".")))
             family = match[1].decode("ascii")
             families[family] = max(families.get(family, ()), number)
-    return tuple(
-        (family, ".".join(map(str, number))) for family, number in sorted(families.items())
-    )
+    return tuple((name, ".".join(map(str, number))) for name, number in sorted(families.items()))
 
 
 _CUDA_SONAME = re.compile(r"lib(cudart|nccl|cudnn)(_\w+)?\.so\.\d.*")
@@ -380,10 +378,7 @@ def _stored(code: bytes, machine: str) -> int | None:
     if machine != "arm64" or len(code) < 24:
         return None
     *begin, load, zero, store, back = struct.unpack_from("<6I", code)
-    tests = [
-        instruction & 0xFF00001F if instruction != _MOV_X1_X0 else instruction
-        for instruction in begin
-    ]
+    tests = [code if code == _MOV_X1_X0 else code & 0xFF00001F for code in begin]
     fits = (
         sorted(tests) == sorted((_CBZ_X0, _MOV_X1_X0))
         and load & 0xFFE0001F == _MOVZ_W2

@@ -112,9 +112,8 @@ class Scan:
             return
         position = self._images(max(self._done, self._next))
         while position < end:
-            start = self._data.find(
-                FATBIN, position - self._base, end - self._base + len(FATBIN) - 1
-            )
+            last = end - self._base + len(FATBIN) - 1
+            start = self._data.find(FATBIN, position - self._base, last)
             until = self._base + start if start >= 0 else end
             for magic, read in ((BUNDLE, self._bundle), (COMPRESSED, self._compressed)):
                 self._each(magic, read, position, until)
@@ -207,7 +206,6 @@ def _bundle_targets(data: bytes, start: int) -> Iterator[str]:
 
 
 def _unpacked(packed: bytes, method: int) -> bytes:
-    import io
     import zlib
 
     import zstandard
@@ -388,17 +386,22 @@ def _piece(file: IO[bytes] | Section, offset: int = 0, size: int = _WHOLE) -> by
     return file.read(min(size, _WHOLE))
 
 
-# The sections in which device code and texts may stand: those that are loaded and no code of the processor, and what
+# Byte order and width of a file; offset, entry size and length of its table of sections, and the index of their names.
+def _section_table(file: IO[bytes] | Section) -> tuple[str, bool, int, int, int, int]:
+    head = _piece(file, 0, 64)
+    order, wide = "<>"[head[5] == 2], head[4] == 2
+    (start,) = struct.unpack_from(order + "IQ"[wide], head, 40 if wide else 32)
+    size, count, index = struct.unpack_from(order + "HHH", head, 58 if wide else 46)
+    return order, wide, start, size, count, index
+
+
+# The sections that may contain device code and texts: those that are loaded and no code of the processor, and what
 # was put behind the last of them; all of a file that has no table of them, or one whose sections overlap, so that each
 # byte is looked at once.
 def _data_of(file: IO[bytes] | Section, whole: int) -> Iterator[bytes]:
-    head = _piece(file, 0, 64)
-    order = "<>"[head[5] == 2]
-    wide = head[4] == 2
-    form = struct.Struct(order + ("4xIQ8xQQ" if wide else "4xII4xII"))
     try:
-        (start,) = struct.unpack_from(order + "IQ"[wide], head, 40 if wide else 32)
-        size, count = struct.unpack_from(order + "HH", head, 58 if wide else 46)
+        order, wide, start, size, count, _ = _section_table(file)
+        form = struct.Struct(order + ("4xIQ8xQQ" if wide else "4xII4xII"))
         table = _piece(file, start, count * size + form.size)
         tables = [form.unpack_from(table, index * size) for index in range(count)]
         end = start + count * size if tables else 0
@@ -487,12 +490,8 @@ def _recorded(file: IO[bytes] | Section) -> dict[str, Any]:
 
 # The names of the sections, as one table; all of a file that has none, or more than its header can count.
 def _section_names(file: IO[bytes] | Section) -> bytes:
-    head = _piece(file, 0, 64)
-    order = "<>"[head[5] == 2]
-    wide = head[4] == 2
     try:
-        (start,) = struct.unpack_from(order + "IQ"[wide], head, 40 if wide else 32)
-        size, count, index = struct.unpack_from(order + "HHH", head, 58 if wide else 46)
+        order, wide, start, size, count, index = _section_table(file)
         entry = _piece(file, start + index * size, 64)
         offset, length = struct.unpack_from(order + "IQ"[wide] * 2, entry, 24 if wide else 16)
     except struct.error:

@@ -213,9 +213,7 @@ def _microarchitecture(kernel: str, fields: Mapping[str, str], flags: frozenset[
     ]
     # The most specific of those all of whose features are there.
     best = max(
-        fitting,
-        key=lambda target: (len(target.ancestors), len(target.features), target.name),
-        default=None,
+        fitting, key=lambda cpu: (len(cpu.ancestors), len(cpu.features), cpu.name), default=None
     )
     return str(best.name) if best else ""
 
@@ -340,8 +338,7 @@ def load_readings() -> ReadingCatalog:
             name: several["why"] for several in document["environment"] for name in several["names"]
         },
         sources={
-            name: f"{source['title']}, {source['at']}"
-            for name, source in document["sources"].items()
+            key: f"{page['title']}, {page['at']}" for key, page in document["sources"].items()
         },
     )
 
@@ -381,9 +378,7 @@ def _lack(machine: Machine, origin: ValueOrigin) -> str:
     if origin.run:
         there = machine.where(origin.run[0])
         return f"`{origin}` does not show it" if there else f"no {origin.run[0]}"
-    return (
-        f"{origin.file} does not show it" if any(_texts(machine, origin)) else f"no {origin.file}"
-    )
+    return f"{origin} does not show it" if any(_texts(machine, origin)) else f"no {origin}"
 
 
 def _read_places(machine: Machine, reading: Reading) -> list[tuple[str, Seen]]:
@@ -397,9 +392,8 @@ def _read_places(machine: Machine, reading: Reading) -> list[tuple[str, Seen]]:
                     where=where,
                     default=reading.component,
                 )
-                sightings.setdefault(
-                    (reading.name.replace("{name}", name), sighting.version), sighting
-                )
+                key = (reading.name.replace("{name}", name), sighting.version)
+                sightings.setdefault(key, sighting)
         if sightings:
             return [(name, sighting) for (name, _), sighting in sightings.items()][:_MOST]
     return []

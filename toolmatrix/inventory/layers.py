@@ -20,6 +20,7 @@ from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layers import DIRECTORY, FILE, HARD_LINK, LEFT_OUT, LINK, Entry, Layer
 from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.inventory.elf import Elf
+from toolmatrix.inventory.model import text, texts
 from toolmatrix.inventory.rpm import Database
 from toolmatrix.inventory.scripts import Script
 from toolmatrix.value import Value
@@ -121,7 +122,7 @@ class LayerStore:
         """The answer of a program, and why there is none."""
         body = self._get(ANSWER, name)
         try:
-            return None if body is None else (_text(body["value"]), _text(body["reason"]))
+            return None if body is None else (text(body["value"]), text(body["reason"]))
         except _ODD:
             return None
 
@@ -171,8 +172,8 @@ def _metadata(body: dict[str, Any]) -> ImageMetadata:
         subject="",
         config=body["config"],
         history=_pairs(body["history"]),
-        layers=_texts(body["layers"]),
-        **{name: _text(body[name]) for name in _METADATA_TEXTS},
+        layers=texts(body["layers"]),
+        **{name: text(body[name]) for name in _METADATA_TEXTS},
     )
 
 
@@ -190,24 +191,17 @@ def _entry(path: str, entry: Entry) -> list[Any]:
     elif content == LEFT_OUT:
         more = [True]
     elif content is not None:
-        more = [
-            {
-                name: _plain(content)
-                for name, cls in _CONTENT_KINDS.items()
-                if isinstance(content, cls)
-            }
-        ]
+        (name,) = (name for name, cls in _CONTENT_KINDS.items() if isinstance(content, cls))
+        more = [{name: _plain(content)}]
     return [path, kind, entry.mode, entry.size, *more]
 
 
 def _plain(reading: Any) -> Any:
     defaults = reading._defaults
-    fields = {
-        name: value for name, value in reading.as_dict().items() if value != defaults.get(name)
-    }
     return {
         name: _plain(value) if isinstance(value, Dynamic) else value
-        for name, value in fields.items()
+        for name, value in reading.as_dict().items()
+        if value != defaults.get(name)
     }
 
 
@@ -216,21 +210,21 @@ def _layer(diff_id: str, body: dict[str, Any]) -> Layer:
     return Layer(
         digest=diff_id,
         diff_id=diff_id,
-        entries=tuple(_read_entry(*entry) for entry in body["entries"]),
-        gone=_texts(body["gone"]),
-        opaque=_texts(body["opaque"]),
+        entries=tuple(_parse(*entry) for entry in body["entries"]),
+        gone=texts(body["gone"]),
+        opaque=texts(body["opaque"]),
         packed=counts["size"],
         **counts,
     )
 
 
-def _read_entry(
+def _parse(
     path: str, kind: str, what: Any, size: int = 0, content: Any = None
 ) -> tuple[str, Entry]:
     if kind in _LINKS:
-        return _text(path), Entry(_LINKS[kind], link=_text(what))
+        return text(path), Entry(_LINKS[kind], link=text(what))
     if kind == "d":
-        return _text(path), Entry(DIRECTORY, mode=_count(what))
+        return text(path), Entry(DIRECTORY, mode=_count(what))
     if kind != "f":
         raise ValueError(kind)
     entry = Entry(FILE, mode=_count(what), size=_count(size))
@@ -241,7 +235,7 @@ def _read_entry(
     elif content is not None:
         ((name, fields),) = content.items()
         entry.content = _value(_CONTENT_KINDS[name], fields)
-    return _text(path), entry
+    return text(path), entry
 
 
 def _value(kind: type[Value], fields: dict[str, Any]) -> Value:
@@ -249,20 +243,8 @@ def _value(kind: type[Value], fields: dict[str, Any]) -> Value:
     return kind(**{name: _FORMS[forms[name]](value) for name, value in fields.items()})
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(value)
-    return value
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise TypeError(value)
-    return tuple(map(_text, value))
-
-
 def _pair(value: object) -> tuple[str, str]:
-    first, second = _texts(value)
+    first, second = texts(value)
     return first, second
 
 
@@ -286,9 +268,9 @@ def _truth(value: object) -> bool:
 
 # How fields are read, by their annotations.
 _FORMS: dict[str, Callable[[Any], Any]] = {
-    "str": _text,
+    "str": text,
     "bool": _truth,
-    "tuple[str, ...]": _texts,
+    "tuple[str, ...]": texts,
     "tuple[str, str] | None": _pair,
     "tuple[tuple[str, str], ...]": _pairs,
     "Dynamic": lambda fields: _value(Dynamic, fields),

@@ -276,9 +276,7 @@ class LibraryPath(Value):
             "LIB": self.lib,
             "PLATFORM": processor(self.machine).at_platform,
         }
-        paths = [
-            _TOKENS.sub(lambda token: tokens[token[1] or token[2]], folder) for folder in folders
-        ]
+        paths = (_TOKENS.sub(lambda match: tokens[match[1] or match[2]], raw) for raw in folders)
         return [posixpath.normpath(path).strip("/") for path in paths if path.startswith("/")]
 
 
@@ -323,10 +321,9 @@ def _configured(view: View) -> Iterator[str]:
             continue
         visited.add(step)
         if len(visited) > MOST_SEARCHED:
-            raise budget.refusal(
+            raise budget.excess(
                 "the loader has too many search paths",
-                f"at most {MOST_SEARCHED} directories and files below ld.so.conf",
-                "more than that",
+                f"{MOST_SEARCHED} directories and files below ld.so.conf",
             )
         if kind == _FOLDER:
             yield target

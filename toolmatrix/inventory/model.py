@@ -146,8 +146,8 @@ class Inventory(Value):
             "subject": self.subject,
             "platform": self.platform or None,
             "digest": self.digest or None,
-            "components": _sightings_json(self.components),
-            "features": _sightings_json(self.features),
+            "components": _to_json(self.components),
+            "features": _to_json(self.features),
             "sonames": [soname.to_json() for soname in self.sonames],
             "history": [
                 {"layer": layer, "instruction": instruction} for layer, instruction in self.history
@@ -160,18 +160,17 @@ class Inventory(Value):
     def from_json(cls, body: Mapping[str, Any]) -> Inventory:
         """An inventory out of its document; raises KeyError, TypeError or AttributeError for another one."""
         return cls(
-            subject=_text(body["subject"]),
-            platform=_text(body.get("platform") or ""),
-            digest=_text(body.get("digest") or ""),
+            subject=text(body["subject"]),
+            platform=text(body.get("platform") or ""),
+            digest=text(body.get("digest") or ""),
             components=_read_sightings(body["components"]),
             features=_read_sightings(body["features"]),
             sonames=tuple(_parse(Soname, entry) for entry in body["sonames"]),
             history=tuple(
-                (_text(entry["layer"]), _text(entry["instruction"]))
-                for entry in body.get("history", ())
+                (text(step["layer"]), text(step["instruction"])) for step in body.get("history", ())
             ),
             skipped=tuple(_parse(Skipped, entry) for entry in body["skipped"]),
-            lock=_text(body.get("lock") or ""),
+            lock=text(body.get("lock") or ""),
         )
 
 
@@ -231,10 +230,8 @@ class Comparison(Value):
         return sum(difference.verdict == verdict for difference in self.differences)
 
 
-def _sightings_json(sightings: Mapping[str, tuple[Seen, ...]]) -> dict[str, list[dict[str, Any]]]:
-    return {
-        name: [sighting.to_json() for sighting in several] for name, several in sightings.items()
-    }
+def _to_json(sightings: Mapping[str, tuple[Seen, ...]]) -> dict[str, list[dict[str, Any]]]:
+    return {name: [seen.to_json() for seen in several] for name, several in sightings.items()}
 
 
 def _read_sightings(body: Mapping[str, Any]) -> dict[str, tuple[Seen, ...]]:
@@ -244,22 +241,28 @@ def _read_sightings(body: Mapping[str, Any]) -> dict[str, tuple[Seen, ...]]:
 # Fields of later versions are passed over: within /1 fields are added. Those of this one have to be there, as the
 # schema says, or a library that was not looked up would read as one that was not found.
 def _parse(kind: type[_DocumentType], body: Mapping[str, Any]) -> _DocumentType:
-    fields: dict[str, Any] = {}
-    for field, form in kind.__annotations__.items():
-        value = body[field]
-        if form == "bool":
-            fields[field] = value is True
-        elif form == "str":
-            fields[field] = _text(value)
-        else:
-            # A text is a sequence of texts as well.
-            if not isinstance(value, list):
-                raise TypeError(f"`{value}`, which is not a list"[:200])
-            fields[field] = tuple(map(_text, value))
-    return kind(**fields)
+    forms = kind.__annotations__.items()
+    return kind(**{field: _FORMS[form](body[field]) for field, form in forms})
 
 
-def _text(value: object) -> str:
+def text(value: object) -> str:
+    """A text out of JSON; raises TypeError for anything else."""
     if not isinstance(value, str):
         raise TypeError(f"`{value}`, which is not text"[:200])
     return value
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """Texts out of JSON; raises TypeError for anything but a list of them."""
+    # A text is a sequence of texts as well.
+    if not isinstance(value, list):
+        raise TypeError(f"`{value}`, which is not a list"[:200])
+    return tuple(map(text, value))
+
+
+# How fields are read, by their annotations.
+_FORMS: dict[str, Callable[[Any], Any]] = {
+    "bool": lambda value: value is True,
+    "str": text,
+    "tuple[str, ...]": texts,
+}

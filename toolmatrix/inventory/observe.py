@@ -174,9 +174,7 @@ def _architecture(view: View, record: Record, sites: Iterable[str]) -> None:
         record.feature("arch", "/".join(platform.split("/")[1:2]), seen_by, platform)
     counted = f"{len(view.own)} of {len(view.elves)} ELF files"
     record.feature("arch", view.machine, "elf", counted)
-    folders = {
-        view.tree.real(folder) for folder in (*view.path(), *loader.library_path(view).folders)
-    }
+    folders = {*map(view.tree.real, (*view.path(), *loader.library_path(view).folders))}
     below = tuple(f"{site}/" for site in sites)
     for path, elf in view.elves.items():
         if path in view.own or elf.machine in NO_PROCESSORS:

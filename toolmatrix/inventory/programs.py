@@ -137,12 +137,12 @@ def observe(view: View, record: Record) -> dict[str, Default]:
     for program in _PROGRAMS:
         default = _default(view, program.names)
         if default is not None:
-            default = default.replace(version=_record_version(view, record, program, default.real))
+            default = default.replace(version=_add(view, record, program, default.real))
             defaults[program.component] = default
         for path in view.elves:
             is_other = default is None or path != default.real
             if is_other and re.fullmatch(r"(?:.*/)?s?bin/" + program.files, path):
-                _record_version(view, record, program, path, default=False)
+                _add(view, record, program, path, default=False)
     nvcc = defaults.get("nvcc")
     if nvcc is not None:
         # A toolkit has the first two numbers of its compiler.
@@ -198,9 +198,7 @@ def _default(view: View, names: tuple[str, ...]) -> Default | None:
     return None
 
 
-def _record_version(
-    view: View, record: Record, program: Program, path: str, *, default: bool = True
-) -> str:
+def _add(view: View, record: Record, program: Program, path: str, *, default: bool = True) -> str:
     for version, seen_by, where in _versions(view, record, program, path):
         record.component(program.component, version, seen_by, where, default=default)
         return version

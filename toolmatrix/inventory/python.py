@@ -131,10 +131,8 @@ def _builds(view: View, record: Record) -> None:
         for name in _VARIABLES:
             record.feature(f"python:{name}", str(variables.get(name, "")), "sysconfig", match[0])
     for match, text in view.files(_NUMPY):
-        for library in (*_LIBRARY.finditer(text), *_OLDER.finditer(text)):
-            record.feature(
-                f"numpy:{library['kind']}", library["name"], "numpy.__config__", match[0]
-            )
+        for use in (*_LIBRARY.finditer(text), *_OLDER.finditer(text)):
+            record.feature(f"numpy:{use['kind']}", use["name"], "numpy.__config__", match[0])
 
 
 def _variables(text: str) -> dict[str, object]:

@@ -103,43 +103,31 @@ class Record:
         self, name: str, version: str, seen_by: str, where: str, *, default: bool = False
     ) -> None:
         """Record a version of a component; nothing where there is none."""
-        self._add(self.components.setdefault(name, {}), version, seen_by, where, default=default)
+        seen = Seen(version=version, seen_by=seen_by, where=where, default=default)
+        self._add(self.components.setdefault(name, {}), seen)
 
     def feature(self, name: str, value: str, seen_by: str, where: str) -> None:
         """Record the value of a feature; nothing where there is none."""
-        self._add(self.features.setdefault(name, {}), value, seen_by, where)
+        seen = Seen(version=value, seen_by=seen_by, where=where)
+        self._add(self.features.setdefault(name, {}), seen)
 
     def hide(self, names: Iterable[str], reason: str) -> None:
         """Record that it is not known which version of some components a user gets."""
         for name in names:
             sightings = self.components.get(name, {})
-            self.components[name] = dict.fromkeys(
-                sighting.replace(default=False) for sighting in sightings
-            )
+            self.components[name] = {each.replace(default=False): None for each in sightings}
             self.skip(f"{WHICH}{name}", reason)
 
     def skip(self, what: str, reason: str) -> None:
         """Record what could not be seen."""
         self.skipped[Skipped(what=what, reason=reason)] = None
 
-    def _add(
-        self,
-        several: dict[Seen, None],
-        version: str,
-        seen_by: str,
-        where: str,
-        *,
-        default: bool = False,
-    ) -> None:
+    def _add(self, several: dict[Seen, None], seen: Seen) -> None:
         alike = sum(
-            sighting.version == version and sighting.seen_by == seen_by for sighting in several
+            (each.version, each.seen_by) == (seen.version, seen.seen_by) for each in several
         )
-        if version and alike < _MOST_SIGHTINGS:
-            layer = self.view.layers.get(where, "")
-            sighting = Seen(
-                version=version, seen_by=seen_by, where=where, layer=layer, default=default
-            )
-            several[sighting] = None
+        if seen.version and alike < _MOST_SIGHTINGS:
+            several[seen.replace(layer=self.view.layers.get(seen.where, ""))] = None
 
 
 def sort_sightings(sightings: dict[str, dict[Seen, None]]) -> dict[str, tuple[Seen, ...]]:

@@ -135,19 +135,17 @@ class ProgramRunner:
 
     def answers(self, probes: Sequence[ProgramProbe]) -> Iterator[tuple[ProgramProbe, str, str]]:
         """Each probe with its answer and the reason why there is none."""
-        known = {probe: self._known(probe) for probe in probes}
+        store = self.store
+        known = {probe: store.answer(self._name(probe)) if store else None for probe in probes}
         left = [probe for probe, answer in known.items() if answer is None]
         for start in range(0, len(left), _AT_ONCE):
             for probe, value, reason in self._run(left[start : start + _AT_ONCE]):
                 known[probe] = value, reason
-                if self.store is not None and (value or reason == NOT_THERE):
-                    self.store.keep_answer(self._name(probe), value, reason)
+                if store and (value or reason == NOT_THERE):
+                    store.keep_answer(self._name(probe), value, reason)
         for probe, answer in known.items():
             if answer is not None:
                 yield probe, *answer
-
-    def _known(self, probe: ProgramProbe) -> tuple[str, str] | None:
-        return self.store.answer(self._name(probe)) if self.store is not None else None
 
     def _name(self, probe: ProgramProbe) -> str:
         return f"{self.image.id} {this_platform()} {self.bounds!r} {probe!r}"

@@ -68,9 +68,8 @@ def observe(view: View, record: Record, defaults: Mapping[str, Default]) -> None
     for path in sorted(called):
         entry = view.tree.entry(path)
         if entry is not None and isinstance(entry.content, Script) and entry.is_program:
-            several.setdefault(_missing(view, entry.content), []).append(
-                view.tree.real(path) or path
-            )
+            real = view.tree.real(path) or path
+            several.setdefault(_missing(view, entry.content), []).append(real)
     several.pop("", None)
     for interpreter, paths in several.items():
         for where in paths[:_MOST_USERS]:
@@ -81,10 +80,9 @@ def _missing(view: View, script: Script) -> str:
     """The interpreter of a script, or what env looks for, where the image has none."""
     match = _LINE.fullmatch(script.line.strip(" \t"))
     volumes = view.settings.get("Volumes")
-    mounted = (*_MOUNTED, *(volumes if isinstance(volumes, dict) else ()))
-    if match is None or f"{match[1]}/".startswith(
-        tuple(f"{folder.rstrip('/')}/" for folder in mounted)
-    ):
+    folders = (*_MOUNTED, *(volumes if isinstance(volumes, dict) else ()))
+    mounted = tuple(f"{folder.rstrip('/')}/" for folder in folders)
+    if match is None or f"{match[1]}/".startswith(mounted):
         return ""
     interpreter, argument = match.groups("")
     if view.tree.entry(interpreter) is None:

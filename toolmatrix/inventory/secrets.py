@@ -8,7 +8,8 @@ information in a URL (RFC 3986).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from toolmatrix.inventory.model import Inventory, Seen
 
@@ -55,18 +56,22 @@ def hidden(inventory: Inventory, history: Iterable[str] = ()) -> Inventory:
             known.add(secret)
     if not holders:
         return inventory
-    mask = _Mask(known)
-    features = {name: mask.feature(name, several) for name, several in inventory.features.items()}
+    # The longest first: a secret that holds another is taken out whole.
+    searched = sorted(known, key=lambda secret: (-len(secret), secret))[:_MOST]
+    mask = partial(_mask, known, searched)
+    features = dict(inventory.features)
+    for name in filter(_is_setting, inventory.features):
+        features[name] = tuple(each.replace(version=mask(each.version)) for each in features[name])
     return inventory.replace(
         features=dict(sorted({**features, FEATURE: tuple(holders)}.items())),
-        history=tuple((layer, mask.text(text)) for layer, text in inventory.history),
-        skipped=tuple(skip.replace(reason=mask.text(skip.reason)) for skip in inventory.skipped),
+        history=tuple((layer, mask(text)) for layer, text in inventory.history),
+        skipped=tuple(skip.replace(reason=mask(skip.reason)) for skip in inventory.skipped),
     )
 
 
 def _texts(inventory: Inventory, history: Iterable[str]) -> Iterator[tuple[str, str, Seen]]:
     for name, several in inventory.features.items():
-        if name.startswith(_SETTING_PREFIXES) or name in _SETTINGS:
+        if _is_setting(name):
             for sighting in several:
                 yield name.partition(":")[2], sighting.version, sighting
     for layer, text in inventory.history:
@@ -84,30 +89,22 @@ def _secrets(name: str, text: str) -> Iterator[tuple[str, str]]:
         if not _NO_SECRET.fullmatch(value):
             yield match["name"] or match["option"] or "Authorization", value
     for pattern, what in ((_IN_URL, "a password in a URL"), (_VALUE, "a token")):
-        yield from (
-            (name or what, match[0]) for match in pattern.finditer(text) if MASK not in match[0]
-        )
+        values = (match[0] for match in pattern.finditer(text))
+        yield from ((name or what, value) for value in values if MASK not in value)
 
 
-class _Mask:
-    def __init__(self, known: set[str]) -> None:
-        self.known = known
-        # The longest first: a secret that holds another is taken out whole.
-        self.searched = sorted(known, key=lambda secret: (-len(secret), secret))[:_MOST]
+def _is_setting(name: str) -> bool:
+    # Names of files and packages are shown as they are: a secret in them is none.
+    return name.startswith(_SETTING_PREFIXES) or name in _SETTINGS
 
-    def feature(self, name: str, several: Iterable[Seen]) -> tuple[Seen, ...]:
-        # Names of files and packages are shown as they are: a secret in them is none.
-        if not name.startswith(_SETTING_PREFIXES) and name not in _SETTINGS:
-            return tuple(several)
-        return tuple(sighting.replace(version=self.text(sighting.version)) for sighting in several)
 
-    def text(self, text: str) -> str:
-        if text in self.known:
-            return MASK
-        for secret in self.searched:
-            if len(secret) >= _SHORTEST:
-                text = text.replace(secret, MASK)
-            # A short one is taken out only behind a sign; anywhere else it may be a part of a word.
-            elif secret in text:
-                text = re.sub(rf"(?<=[=: '\"/]){re.escape(secret)}(?=$|[\s'\"@])", MASK, text)
-        return text
+def _mask(known: set[str], searched: Sequence[str], text: str) -> str:
+    if text in known:
+        return MASK
+    for secret in searched:
+        if len(secret) >= _SHORTEST:
+            text = text.replace(secret, MASK)
+        # A short one is taken out only behind a sign; anywhere else it may be a part of a word.
+        elif secret in text:
+            text = re.sub(rf"(?<=[=: '\"/]){re.escape(secret)}(?=$|[\s'\"@])", MASK, text)
+    return text

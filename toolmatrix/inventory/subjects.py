@@ -6,6 +6,7 @@ repository in a registry.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -14,11 +15,12 @@ from functools import partial
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from toolmatrix.errors import NothingMatched, Position, ToolmatrixError, UsageError
-from toolmatrix.images import streams
+from toolmatrix.images import engines, local, streams
+from toolmatrix.images.layers import LayerReader
 from toolmatrix.images.limits import Budget
-from toolmatrix.inventory import secrets
+from toolmatrix.inventory import running, secrets
 from toolmatrix.inventory.layers import LayerStore
-from toolmatrix.inventory.model import Inventory
+from toolmatrix.inventory.model import SCHEMA, Inventory
 from toolmatrix.inventory.running import ProgramProbe
 from toolmatrix.opener import opened
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from yaml import MappingNode, Node
 
     from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.layers import LayerReader, Tree
+    from toolmatrix.images.layers import Tree
 
     Ask = Callable[[Inventory], Sequence[ProgramProbe]]
     """Questions to programs, by what was read."""
@@ -124,8 +126,7 @@ def _split(subject: str, directory: str, schemes: Mapping[str, Scheme]) -> tuple
             return name, subject
     raise UsageError(
         "this is not a subject",
-        expected="a path, or one of "
-        + ", ".join(f"`{scheme.form}`" for scheme in schemes.values()),
+        expected=f"a path, or one of {', '.join(f'`{kind.form}`' for kind in schemes.values())}",
         found=f"`{subject}`",
         help="an image of Docker's engine is `docker:NAME`",
     )
@@ -142,79 +143,53 @@ _PATHS: tuple[tuple[str, Callable[[str], bool]], ...] = (
 
 def _observe_image(
     request: SubjectRequest,
-    read: Callable[[SubjectRequest, LayerReader], tuple[ImageMetadata, Tree]],
+    read: Callable[[LayerReader], tuple[ImageMetadata, Tree]],
     ask: Callable[[Inventory], Inventory] = lambda inventory: inventory,
 ) -> Inventory:
-    from toolmatrix.images.layers import LayerReader
     from toolmatrix.inventory.observe import Look, observe
 
-    image, tree = read(request, LayerReader(Look, Budget(request.subject), request.store))
+    image, tree = read(LayerReader(Look, Budget(request.subject), request.store))
     return observe(image, tree, ask)
+
+
+def _observe_folder(
+    read: Callable[[str, str, LayerReader], tuple[ImageMetadata, Tree]], request: SubjectRequest
+) -> Inventory:
+    return _observe_image(request, partial(read, request.path, request.platform))
 
 
 def _file(request: SubjectRequest) -> str:
     return "" if request.place == "-" else streams.file_identity(request.path)
 
 
-# Each scheme imports its reader when it is used: urllib3 takes longer to import than most of the rest runs.
-def _archive(request: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    from toolmatrix.images import local
-
+def _archive(request: SubjectRequest) -> Inventory:
     if request.place == "-":
-        return local.read_archive(request.stdin or sys.stdin.buffer, request.platform, reader)
-    with local.opened(request.path, "an archive of an image", reader.budget) as stream:
-        return local.read_archive(stream, request.platform, reader)
-
-
-def _layout(request: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    from toolmatrix.images import local
-
-    return local.read_layout(request.path, request.platform, reader)
-
-
-def _layout_identity(request: SubjectRequest) -> str:
-    from toolmatrix.images import local
-
-    return local.layout_identity(request.path)
-
-
-def _directory(request: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    from toolmatrix.images import local
-
-    return local.read_directory(request.path, request.platform, reader)
-
-
-def _directory_identity(request: SubjectRequest) -> str:
-    from toolmatrix.images import local
-
-    return local.directory_identity(request.path)
+        stream = request.stdin or sys.stdin.buffer
+        return _observe_image(request, partial(local.read_archive, stream, request.platform))
+    budget = Budget(request.subject)
+    with local.opened(request.path, "an archive of an image", budget) as stream:
+        return _observe_image(request, partial(local.read_archive, stream, request.platform))
 
 
 def _engine(scheme: str, request: SubjectRequest) -> Inventory:
-    from toolmatrix.images import engines
-    from toolmatrix.inventory import running
-
     image = engines.find(scheme, request.place, Budget(request.subject))
 
     def ask(inventory: Inventory) -> Inventory:
         probes = request.probes(inventory) if request.probes and image.engine.run else ()
         return running.ask_programs(image, inventory, probes, store=request.store)
 
-    return _observe_image(
-        request, lambda _, reader: engines.read(image, request.platform, reader), ask
-    )
+    return _observe_image(request, partial(engines.read, image, request.platform), ask)
 
 
 def _engine_identity(scheme: str, request: SubjectRequest) -> str:
-    from toolmatrix.images import engines
-
     return engines.find(scheme, request.place, Budget(request.subject)).identity
 
 
-def _registry(request: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+# The client of registries is imported on use: urllib3 takes longer to import than most of the rest runs.
+def _registry(request: SubjectRequest) -> Inventory:
     from toolmatrix.images import registry
 
-    return registry.read(request.place, request.platform, reader)
+    return _observe_image(request, partial(registry.read, request.place, request.platform))
 
 
 def _registry_identity(request: SubjectRequest) -> str:
@@ -234,10 +209,6 @@ def _saved(request: SubjectRequest) -> Inventory:
         raise refusal("cannot read the inventory", "", reason) from None
     if len(data) > _LARGEST_DOCUMENT:
         raise refusal("the inventory is too large", f"at most {_LARGEST_DOCUMENT} bytes", "")
-    import json
-
-    from toolmatrix.inventory.model import SCHEMA, Inventory
-
     try:
         body = json.loads(data)
     except (ValueError, RecursionError):
@@ -263,48 +234,39 @@ def _host(request: SubjectRequest) -> Inventory:
     return system.observe(host.HERE, os.path.abspath(request.directory or "."))
 
 
+def _engine_scheme(name: str, what: str) -> Scheme:
+    return Scheme(f"{name}:NAME", what, partial(_engine, name), partial(_engine_identity, name))
+
+
 SCHEMES = {
-    "docker": Scheme(
-        "docker:NAME",
-        "an image of Docker's engine",
-        partial(_engine, "docker"),
-        partial(_engine_identity, "docker"),
-    ),
-    "podman": Scheme(
-        "podman:NAME",
-        "an image of podman, Buildah or CRI-O",
-        partial(_engine, "podman"),
-        partial(_engine_identity, "podman"),
-    ),
-    "containerd": Scheme(
-        "containerd:NAME",
-        "an image of containerd, such as on a Kubernetes node",
-        partial(_engine, "containerd"),
-        partial(_engine_identity, "containerd"),
+    "docker": _engine_scheme("docker", "an image of Docker's engine"),
+    "podman": _engine_scheme("podman", "an image of podman, Buildah or CRI-O"),
+    "containerd": _engine_scheme(
+        "containerd", "an image of containerd, such as on a Kubernetes node"
     ),
     "registry": Scheme(
         "registry://HOST/NAME:TAG",
         "an image in a registry, streamed without pulling it",
-        lambda request: _observe_image(request, _registry),
+        _registry,
         _registry_identity,
     ),
     "archive": Scheme(
         "archive:FILE.tar",
         "the output of `docker save` or `podman save`; `-` is stdin",
-        lambda request: _observe_image(request, _archive),
+        _archive,
         _file,
     ),
     "oci": Scheme(
         "oci:DIR",
         "a directory in the OCI image layout",
-        lambda request: _observe_image(request, _layout),
-        _layout_identity,
+        partial(_observe_folder, local.read_layout),
+        lambda request: local.layout_identity(request.path),
     ),
     "dir": Scheme(
         "dir:ROOT",
         "a directory as the root of a system, or what `skopeo copy` wrote to `dir:`",
-        lambda request: _observe_image(request, _directory),
-        _directory_identity,
+        partial(_observe_folder, local.read_directory),
+        lambda request: local.directory_identity(request.path),
     ),
     "host": Scheme("host", "this machine", _host),
     "inventory": Scheme(

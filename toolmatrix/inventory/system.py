@@ -7,6 +7,7 @@ them here. Of the environment only the variables of matrix/machine.yaml are look
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layers import FILE, Entry, Layer, Tree
@@ -103,12 +104,11 @@ def _readings(machine: Machine, record: Record) -> frozenset[str]:
     return frozenset(read)
 
 
-def _joined(
-    first: Mapping[str, tuple[Seen, ...]], second: Mapping[str, tuple[Seen, ...]]
-) -> dict[str, tuple[Seen, ...]]:
-    return {
-        name: (*first.get(name, ()), *second.get(name, ())) for name in sorted({*first, *second})
-    }
+def _joined(*maps: Mapping[str, tuple[Seen, ...]]) -> dict[str, tuple[Seen, ...]]:
+    joined: dict[str, tuple[Seen, ...]] = {}
+    for name, sightings in chain.from_iterable(each.items() for each in maps):
+        joined[name] = (*joined.get(name, ()), *sightings)
+    return dict(sorted(joined.items()))
 
 
 def _never(sites: Iterable[str]) -> Iterator[Skipped]:
