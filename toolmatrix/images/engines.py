@@ -1,13 +1,13 @@
 """The engines of this machine, each through its own program: their images, and containers that run programs of one.
 
-Images are read in the storage, else as the engine saves them: reading in place takes half of the processor time that
-saving does, and a tenth where the layers are known. Docker is described at https://docs.docker.com/reference/cli/docker/,
+Images are read in the storage, else from what the engine saves: reading in place takes half of the processor time of
+saving, and a tenth where the layers are known. Docker is described at https://docs.docker.com/reference/cli/docker/,
 podman at https://docs.podman.io. containerd keeps blobs by their digests as in an OCI layout
 (https://github.com/containerd/containerd, plugins/content/local); `ctr` reaches it by the variables CONTAINERD_ADDRESS
 and CONTAINERD_NAMESPACE.
 
-Containers are bounded on every side, and removed when the asking ends, however it ends. They carry the label `LABEL`
-with the process that started them, so that what a killed process left is known by the next one, which removes it.
+Containers have bounds on everything, and are always removed in the end. They carry the label `LABEL` with the process
+that started them, so that a later process can remove what a killed one left.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from toolmatrix.images.limits import Budget
 from toolmatrix.images.names import this_platform
 from toolmatrix.value import Value
 
-# Seconds for the answer to a question.
+# Seconds for one command.
 _ANSWER = 60
 # Seconds without a byte after which saving is given up: Docker before version 25 writes the whole archive
 # to its own disk before it sends the first.
@@ -62,7 +62,7 @@ class Failure(NamedTuple):
 
 
 class Engine(NamedTuple):
-    """An engine: its program, what has that, its failures, and how images are found, read in place, saved and run.
+    """An engine: its program and package, its failures, and how images are found, read in place, saved and run.
 
     Without arguments for `save` images are only read in place; without arguments for `run` their programs are not run.
     """
@@ -77,7 +77,7 @@ class Engine(NamedTuple):
 
 
 class EngineImage(NamedTuple):
-    """An image of an engine: its id, its name as no other image has it, and what the engine says of it."""
+    """An image of an engine: its id, a name that no other image has, and the engine's description."""
 
     engine: Engine
     subject: str
@@ -97,9 +97,9 @@ def find(scheme: str, name: str, budget: Budget) -> EngineImage:
 def read(image: EngineImage, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     """The image with its files.
 
-    Raises SubjectError for one that is not whole or of another platform, and ToolMissing where the engine fails.
+    Raises SubjectError for an incomplete one or another platform, and ToolMissing where the engine fails.
     """
-    # An id is that of one image, or of an index of several.
+    # An id belongs to one image, or to an index of several.
     key = f"{image.identity} {platform or this_platform()}"
     known = reader.image(key)
     if known is None:
@@ -118,7 +118,7 @@ def read(image: EngineImage, platform: str, reader: LayerReader) -> tuple[ImageM
 def run(
     engine: Engine, subject: str, *arguments: str, seconds: float = _PATIENCE
 ) -> CompletedProcess[str]:
-    """Run the engine's program; raises ToolMissing where that cannot be done, or takes longer."""
+    """Run the engine's program; raises ToolMissing where that fails or takes longer."""
     import subprocess
 
     try:
@@ -130,7 +130,7 @@ def run(
             errors="replace",
             timeout=seconds,
             check=False,
-            # A signal of the terminal is for the caller: a program that it ends leaves its work half done.
+            # Signals of the terminal are for the caller: they would end the program in the middle of its work.
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
@@ -154,7 +154,7 @@ def _not_run(engine: Engine, subject: str, error: OSError) -> ToolMissing:
 
 
 def output(engine: Engine, subject: str, *arguments: str, seconds: float = _PATIENCE) -> str:
-    """What the engine's program prints; raises ToolMissing where it fails."""
+    """The output of the engine's program; raises ToolMissing where it fails."""
     completed = run(engine, subject, *arguments, seconds=seconds)
     if completed.returncode:
         raise failure(engine, subject, completed.stderr)
@@ -162,8 +162,8 @@ def output(engine: Engine, subject: str, *arguments: str, seconds: float = _PATI
 
 
 def failure(engine: Engine, subject: str, text: str) -> ToolMissing:
-    """The error for what the engine's program says as it fails."""
-    # Docker's client ends with where its help is.
+    """The error for the message of the engine's program that failed."""
+    # Docker's client ends with a pointer to its help.
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(_HINTS)]
     kind = next(candidate for candidate in engine.failures if re.search(candidate.pattern, text))
     return ToolMissing(
@@ -207,8 +207,8 @@ class _SaveStream:
         self._ready.register(self._pipe, select.POLLIN)
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end; raises ToolMissing where the program failed."""
-        # Here, as what a program that failed has sent looks like a damaged archive.
+        """At most `size` bytes, none at the end; raises ToolMissing where the program failed."""
+        # Checked here, as the output of a program that failed looks like a damaged archive.
         engine, subject = self._image.engine, self._image.subject
         if not self._ready.poll(_PATIENCE * 1000):
             raise failure(engine, subject, f"nothing for {_PATIENCE} seconds")
@@ -243,7 +243,7 @@ def _docker(name: str, budget: Budget) -> EngineImage:
 def _docker_in_place(
     image: EngineImage, platform: str, reader: LayerReader
 ) -> tuple[ImageMetadata, Tree] | None:
-    # What only an engine has that keeps its images with containerd (API 1.48).
+    # Only an engine that keeps its images with containerd has this (API 1.48).
     top = image.description.get("Descriptor")
     if top:
         format = "--format={{.Containerd.Address}}"
@@ -261,7 +261,7 @@ def _podman(name: str, budget: Budget) -> EngineImage:
     by_name: dict[str, EngineImage] = {}
     arguments = ("images", "--all", "--no-trunc", "--format=json")
     for entry in json.loads(output(PODMAN, budget.subject, *arguments, seconds=_ANSWER)):
-        # One configuration may be that of several manifests.
+        # Several manifests may have one configuration.
         identity = f"podman {entry['Id']} {entry['Digest']}"
         by_id[entry["Id"]] = image = EngineImage(PODMAN, budget.subject, entry["Id"], identity, {})
         # An image that was pulled by tag can be named by digest as well.
@@ -269,7 +269,7 @@ def _podman(name: str, budget: Budget) -> EngineImage:
             by_name.setdefault(reference, image)
     matches = names.find(name, by_name)
     start = name.removeprefix("sha256:")
-    # Every id begins with nothing.
+    # Every id begins with the empty text.
     if not matches and start:
         matches = {id: image for id, image in by_id.items() if id.startswith(start)}
     candidates = {f"`podman:{reference}`": image for reference, image in matches.items()}
@@ -321,7 +321,7 @@ def _read_content(
 def _ctr(subject: str, *arguments: str, address: str = "") -> str:
     address = address or os.environ.get("CONTAINERD_ADDRESS") or _CONTAINERD
     try:
-        # The program takes ten seconds, and knows no reason.
+        # The program would take ten seconds and give no reason.
         with closing(socket.socket(socket.AF_UNIX)) as connection:
             connection.connect(address.removeprefix("unix://"))
     except OSError as error:
@@ -362,7 +362,7 @@ DOCKER = Engine(
     save=("save",),
     run=("run", "--detach"),
 )
-"""Docker's engine: the one that DOCKER_HOST names, or the context in force."""
+"""Docker's engine, by DOCKER_HOST or the current context."""
 PODMAN = Engine(
     "podman",
     "podman",
@@ -379,24 +379,24 @@ CONTAINERD = Engine(
     _containerd,
     lambda image, platform, reader: _read_content(image.id, platform, reader),
 )
-"""containerd, such as that of a node of Kubernetes."""
+"""containerd, such as on a Kubernetes node."""
 ENGINES = {"docker": DOCKER, "podman": PODMAN, "containerd": CONTAINERD}
 """The engines by the schemes of their subjects."""
 
 LABEL = "io.github.toolmatrix.asked-by"
-# The last one ends a worker whose time is over.
+# The last one ends a worker after its time limit.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
-# Seconds after which a signal is obeyed.
+# Seconds until a signal takes effect.
 _SOON = 0.2
 _LONGEST = 200
-# Bytes that the engine's log takes at most for each that is printed, in lines of some length: each is framed.
+# Bytes in the engine's log for each printed byte at most: every line has a frame.
 _FRAMED = 16
 NOT_THERE = "is not there"
 _FORMAT = "exec format error"
 _FOREIGN = "is built for another architecture than the engine's, without an emulator for it"
-# What the engine says of a program that it cannot start begins so; what its client says for itself does not.
+# How the engine's message about a program that it cannot start begins, unlike those of its client.
 _REFUSED = re.compile(r"Error response from daemon: (.*)")
-# What runc says of a program that does not start, and what that means.
+# Messages of runc about programs that do not start, and their meanings.
 _REFUSALS = (
     (_FORMAT, _FOREIGN),
     (r"executable file not found|no such file or directory", NOT_THERE),
@@ -411,7 +411,7 @@ _PROXIES = [
 
 
 class ProgramBounds(Value):
-    """Bounds of one program: seconds; bytes of memory, of /tmp and of what it prints; processes."""
+    """Bounds of one program: seconds; bytes of memory, of /tmp and of output; processes."""
 
     seconds: float = 30
     memory: int = 1 << 30
@@ -420,13 +420,13 @@ class ProgramBounds(Value):
     processes: int = 256
 
 
-# No Exception: nothing on the way may take it for the failure of one program.
+# Not an Exception, so that it is not handled as the failure of one program.
 class _SignalCaught(BaseException):
     pass
 
 
-# Signals that came meanwhile: they are obeyed between two commands and while a program is waited for, as a command
-# that is left half way might still make a container after those that are there were removed.
+# Signals that came meanwhile. They take effect between two commands and while waiting for a program: an interrupted
+# command might still make a container after the others were removed.
 @contextmanager
 def _signals() -> Iterator[list[int]]:
     caught: list[int] = []
@@ -434,7 +434,7 @@ def _signals() -> Iterator[list[int]]:
     for signum in _SIGNALS:
         # Under nohup SIGHUP is ignored and has to stay so.
         if signal.getsignal(signum) != signal.SIG_IGN:
-            # Python lets only its main thread set handlers; another one leaves them as they are.
+            # Only the main thread may set handlers.
             with suppress(ValueError):
                 handlers[signum] = signal.signal(signum, lambda number, _: caught.append(number))
     try:
@@ -448,7 +448,7 @@ def _signals() -> Iterator[list[int]]:
 
 @contextmanager
 def opened_containers(image: EngineImage, bounds: ProgramBounds) -> Iterator[Containers]:
-    """The containers of one image: at the end none is left, and a signal is obeyed after that."""
+    """The containers of one image: at the end all are removed, and then signals take effect."""
     _sweep(image)
     owner = _owner(os.getpid())
     with _signals() as caught:
@@ -469,8 +469,8 @@ class Containers(Value):
     caught: list[int]
 
     def run(self, programs: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
-        """Of each program, which is given by its arguments, the output, or the reason why that does not count."""
-        # All are started before the first is waited for, so they share one deadline instead of adding theirs up.
+        """The output of each program, given by its arguments, or the reason why that does not count."""
+        # All are started before waiting for the first, so that they share one deadline.
         started = [self._start(*program) for program in programs]
         ids = [id for id, _ in started if id]
         answers = iter(self._answers(ids) if ids else ())
@@ -492,14 +492,14 @@ class Containers(Value):
     def _options(self) -> list[str]:
         config = self.image.description.get("Config") or {}
         variables = dict(variable.partition("=")[::2] for variable in config.get("Env") or ())
-        # The engine would make a volume on its disk for each that the image declares.
+        # The engine would make a volume on disk for each declared one.
         folders = dict.fromkeys(config.get("Volumes") or {}, "ro,size=4k")
         folders["/tmp"] = f"size={self.bounds.scratch},mode=1777"  # noqa: S108 - of the container, and empty
         return [
             f"--label={LABEL}={self.owner}",
             "--workdir=/tmp",
             "--pull=never",
-            # Else the client takes that of DOCKER_DEFAULT_PLATFORM.
+            # Otherwise the client takes DOCKER_DEFAULT_PLATFORM.
             "--platform=",
             # A health check of the image would run other programs beside this one.
             "--no-healthcheck",
@@ -512,7 +512,7 @@ class Containers(Value):
             f"--memory-swap={self.bounds.memory}",
             f"--pids-limit={self.bounds.processes}",
             *(f"--tmpfs={path}:{options}" for path, options in folders.items()),
-            # The client's proxies may hold a password, and would be variables of the container.
+            # The client's proxies may contain a password, and would be variables of the container.
             *(f"--env={name}={variables.get(name, '')}" for name in _PROXIES),
             "--log-driver=json-file",
             f"--log-opt=max-size={_FRAMED * self.bounds.output}",
@@ -528,7 +528,7 @@ class Containers(Value):
         command = ("inspect", "--type=container", "--format={{json .State}}", *ids)
         states = [json.loads(line) for line in _output(self.image, *command).splitlines()]
         answers = [self._answer(id, state) for id, state in zip(ids, states, strict=True)]
-        # Those that ended take nothing any more, and are removed at the end all at once.
+        # Ended containers use no resources, and are removed together in the end.
         running = [id for id, state in zip(ids, states, strict=True) if state["Running"]]
         if running:
             _output(self.image, "rm", "--force", "--volumes", *running)
@@ -575,7 +575,7 @@ def _failure(code: int, printed: str) -> str:
 
 
 def last_line(printed: str) -> str:
-    """The last line of a program's output that is not blank, as far as it is shown."""
+    """The last line of a program's output that is not blank, cut to the length to print."""
     lines = reversed(printed.split("\n"))
     return next((line.strip() for line in lines if line.strip()), "")[:_LONGEST]
 
@@ -585,13 +585,12 @@ def _refusal(message: str) -> str:
     return next(reasons, f"cannot be run: {message[-_LONGEST:]}")
 
 
-# A process as no other will ever be called: machine and boot, namespace, number, and when it started. Numbers are
-# given anew after a while, and after a restart.
+# A name that no other process will ever have: boot, namespace, number, and start time, as numbers are reused.
 def _owner(process: int) -> str:
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         boot = file.read().strip()
     with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
-        # Field 22 of proc(5), counted from behind the name, which may hold blanks and parentheses.
+        # Field 22 of proc(5), counted from behind the name, which may have blanks and parentheses.
         fields = file.read().rpartition(")")[2].split()
     # A zombie has ended as well.
     if fields[0] in "ZX":
@@ -600,7 +599,7 @@ def _owner(process: int) -> str:
 
 
 def _sweep(image: EngineImage) -> None:
-    # Whether processes of other machines and namespaces are alive is not known: theirs are left alone.
+    # Containers of other machines and namespaces stay: it is not known whether their processes are alive.
     here = _owner(os.getpid()).split()[:2]
     format = f'--format={{{{.Label "{LABEL}"}}}}'
     for owner in {*_output(image, "ps", "--all", f"--filter=label={LABEL}", format).splitlines()}:

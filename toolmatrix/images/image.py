@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _DEEPEST_INDEX = 4
-# Layers that are fetched side by side: what one of them waits for another does meanwhile.
+# Layers that are fetched in parallel.
 _AT_ONCE = 3
 _MOST_MANIFESTS = 1000
 _INDEXES = (
@@ -45,7 +45,7 @@ _MANIFESTS = (
     "application/vnd.docker.distribution.manifest.v2+json",
 )
 DOCUMENTS = (*_INDEXES, *_MANIFESTS)
-"""Media types of what lists images or is one."""
+"""Media types of indexes and manifests."""
 _CONFIGS = (
     "application/vnd.oci.image.config.v1+json",
     "application/vnd.docker.container.image.v1+json",
@@ -54,15 +54,15 @@ _LAYERS = re.compile(
     r"application/vnd\.(oci\.image\.layer\.(nondistributable\.)?v1\.tar(\+gzip|\+zstd)?"
     r"|docker\.image\.rootfs\.(foreign\.)?diff\.tar(\.gzip|\.zstd)?)"
 )
-# An annotation of entries that hold a statement on another entry, https://docs.docker.com/build/metadata/attestations/
+# An annotation of entries that are attestations of another entry, https://docs.docker.com/build/metadata/attestations/
 _REFERENCE_TYPE = "vnd.docker.reference.type"
 
 
 class ImageMetadata(Value):
     """An image apart from its files.
 
-    `indexed` is the platform that the index gives it, `platform` that of its own configuration; `layers` are the diff
-    ids from the bottom up, `history` pairs of one and the instruction that made it.
+    `indexed` is its platform in the index, `platform` that in its configuration; `layers` are the diff ids from the
+    bottom up, `history` pairs of a diff id and the instruction that made it.
     """
 
     subject: str
@@ -75,9 +75,9 @@ class ImageMetadata(Value):
 
 
 class Descriptor(Value):
-    """A document's description of a blob that it names: digest, bytes as stored, and media type.
+    """A reference to a blob in a document: digest, bytes as stored, and media type.
 
-    In archives before OCI a path stands for the digest, and the size is not known (-1).
+    In archives before OCI the digest is a path, and the size is not known (-1).
     """
 
     digest: str
@@ -109,7 +109,7 @@ def digest_hex(digest: object, budget: Budget) -> str:
 
 
 def read_document(stream: Readable, budget: Budget, *, digest: str = "") -> Any:
-    """JSON out of a stream; raises SubjectError if it is too large, damaged, or has another digest than the given."""
+    """JSON out of a stream; raises SubjectError if it is too large, damaged, or does not have the given digest."""
     hashed = Hashed(stream)
     data = first(LARGEST_DOCUMENT + 1, hashed)
     if hashed.count > LARGEST_DOCUMENT:
@@ -133,7 +133,7 @@ def images_of_index(index: object, fetch: Fetch, budget: Budget) -> list[IndexEn
     """The images of an index, nested ones too; attestations and other artifacts are none.
 
     `fetch` gives the document of a blob; a manifest whose platform is in the index is not fetched, as an index may
-    name images that were not copied with it. Raises SubjectError for entries that are not what they should be.
+    name images that were not copied with it. Raises SubjectError for invalid entries.
     """
     by_digest: dict[str, IndexEntry] = {}
     todo = [(IndexEntry(blob=Descriptor(digest="")), 0)]
@@ -233,7 +233,7 @@ def _list(document: Any, key: str, budget: Budget) -> list[Any]:
 
 
 def platform_of(platform: object) -> str:
-    """A platform as a word such as `linux/arm64/v8`, out of the object of an index or configuration; else empty."""
+    """A platform such as `linux/arm64/v8`, out of the object of an index or configuration; else empty."""
     if not isinstance(platform, dict):
         return ""
     parts = [platform.get(key) for key in ("os", "architecture", "variant")]
@@ -245,8 +245,8 @@ def by_digests(
 ) -> tuple[ImageMetadata, Tree]:
     """An image whose blobs can be opened by digest; all that are opened are verified.
 
-    A layer that is known already is not read. Where blobs come `by_name` from elsewhere it need not even be there, and
-    the others are read side by side. Without a platform, the image for this machine is taken of several.
+    A known layer is not read. Where blobs come `by_name` from elsewhere it need not even exist, and the others are read
+    in parallel. Without a platform, the image for this machine is taken of several.
     """
     budget = reader.budget
 
@@ -260,7 +260,7 @@ def by_digests(
             return reader.known(descriptor.digest, descriptor.size)
         with closing(blob(descriptor)) as stream:
             stored = section(stream)
-            # Of another size it is read, and refused.
+            # One of another size is read, and then refused.
             if stored is None or stored.left != descriptor.size:
                 return None
             return reader.known(descriptor.digest, descriptor.size, lambda: stored)
@@ -294,7 +294,7 @@ class Cancellable:
         self._event = event
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end; raises EOFError where it breaks off."""
+        """At most `size` bytes, none at the end; raises EOFError where it breaks off."""
         if self._event.is_set():
             raise EOFError("the rest is not needed")
         return self._stream.read(size)
@@ -318,7 +318,7 @@ def side_by_side(call: Callable[..., Layer], *arguments: Sequence[object]) -> It
 
 
 def default_platform(entries: Sequence[IndexEntry]) -> str:
-    """The platform of this machine where an index lists several images, and no one asks for another platform."""
+    """The platform of this machine where an index lists several images."""
     return this_platform() if len(entries) > 1 else ""
 
 
@@ -332,9 +332,9 @@ def assemble(
 ) -> tuple[ImageMetadata, Tree]:
     """The image of a platform with its files, out of the images of an index.
 
-    `fetch` gives the document of a blob, `layer` the layer, which the configuration says to have this diff id; layers
-    are asked for from the bottom up, one after the other unless `each` calls it otherwise. Raises SubjectError where no
-    single image is of the platform, or its layers are not those that its configuration names.
+    `fetch` gives the document of a blob, `layer` the layer of a blob with this diff id by the configuration; layers are
+    read from the bottom up, one after the other unless `each` calls it otherwise. Raises SubjectError where not exactly
+    one image has the platform, or its layers do not match its configuration.
     """
     chosen = _chosen(entries, fetch, platform, budget)
     image_manifest = chosen.manifest or manifest(fetch(chosen.blob), budget)
@@ -351,7 +351,7 @@ def assemble(
     tree = Tree()
     layers = each(layer, image_manifest.layers, diff_ids)
     for diff_id, reading in zip(diff_ids, layers, strict=True):
-        # Before the layer is applied, so that nothing is made of what was replaced.
+        # Before the layer is applied, so that a replaced one has no effect.
         check_digest(diff_id, reading.diff_id, budget)
         tree.apply(reading, budget)
     # Builders may leave the history out, or squash layers and keep it: then steps and layers cannot be matched.
@@ -383,7 +383,7 @@ def _diff_ids(config: object, budget: Budget) -> list[str]:
 
 
 def _chosen(entries: Sequence[IndexEntry], fetch: Fetch, wanted: str, budget: Budget) -> IndexEntry:
-    # An image that the index gives no platform has that of its configuration.
+    # Without a platform in the index an image has that of its configuration.
     by_platform = [(entry.platform or _own_platform(entry, fetch), entry) for entry in entries]
     fitting = [entry for platform, entry in by_platform if not wanted or _fits(platform, wanted)]
     if len(fitting) == 1:

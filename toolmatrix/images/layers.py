@@ -1,7 +1,7 @@
 """Layers of an image, each read once and ahead, and the file system that they make together.
 
-Whiteouts are applied, links are followed inside the root, and nothing lies on disk. A layer is not read at all where a
-store has what reading it gave.
+Whiteouts are applied, links are followed inside the root, and nothing is written to disk. A layer is not read at all
+where a store has its reading.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Layer(Value):
     """Additions and removals of one layer, by paths without a leading slash.
 
     `digest` is that of the blob as stored, of `packed` bytes, `diff_id` that of it unpacked, of `size` bytes. `gone`
-    are the paths that it removes from the layers below, `opaque` the directories of which it removes all that is below.
+    are the paths that it removes from the layers below, `opaque` the directories that it empties there.
     `count` are the entries of its archive, `held` the bytes of files that are kept.
     """
 
@@ -134,7 +134,7 @@ def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
 
 
 def inner_path(name: str, budget: Budget) -> str:
-    """A name of an archive as a path from the root; raises SubjectError for one that climbs out of it."""
+    """A name of an archive as a path from the root; raises SubjectError for one that leads out of it."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts:
         raise budget.refusal(
@@ -147,7 +147,7 @@ def inner_path(name: str, budget: Budget) -> str:
 
 
 def check_digest(expected: str, actual: str, budget: Budget) -> None:
-    """Raise SubjectError where content is not what its name promises."""
+    """Raise SubjectError where content does not have its digest."""
     if expected != actual:
         raise budget.refusal(
             "content does not match its digest",
@@ -158,7 +158,7 @@ def check_digest(expected: str, actual: str, budget: Budget) -> None:
 
 
 def damaged(budget: Budget, error: Exception) -> Exception:
-    """The refusal of data that its reader could not make sense of."""
+    """The refusal of damaged data."""
     message = str(error) or type(error).__name__
     return budget.refusal(
         "the archive is damaged", "a complete tar archive", message, "save or copy the image again"
@@ -172,7 +172,7 @@ def _entry(path: str, member: Member, budget: Budget, look: Look) -> Entry | Non
         return Entry(LINK, link=member.link)
     if member.is_hard_link:
         return Entry(HARD_LINK, link=inner_path(member.link, budget))
-    # Devices and pipes hold nothing to read.
+    # Devices and pipes have no contents.
     if member.contents is None:
         return None
     content = look(path, member.size, member.contents)
@@ -180,7 +180,7 @@ def _entry(path: str, member: Member, budget: Budget, look: Look) -> Entry | Non
 
 
 def _finish(file: streams.Forward, packed: Hashed, budget: Budget) -> None:
-    # tar ends an archive with zeros up to a whole record; what hides behind it is no file of the layer.
+    # tar ends an archive with zeros up to a whole record; data behind it is not part of the layer.
     padding = 0
     while data := file.read(streams.BLOCK):
         padding += len(data)
@@ -202,9 +202,9 @@ _BESIDE = 4 << 20
 
 
 class Ahead:
-    """A stream that a thread reads ahead, so that hashing and unpacking go beside what is made of it.
+    """A stream that a thread reads ahead, so that hashing and unpacking run in parallel to its reader.
 
-    Both leave other threads alone meanwhile. It is closed when it is read to its end or the rest is not needed.
+    Both release the interpreter. It is closed when it is read to its end or the rest is not needed.
     """
 
     __slots__ = ("_closed", "_pieces", "_rest", "_room", "_stream", "_thread")
@@ -212,7 +212,7 @@ class Ahead:
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
         self._pieces: SimpleQueue[bytes | BaseException] = SimpleQueue()
-        # One that is written in C, as each piece waits for a place.
+        # SimpleQueue is written in C, and every piece waits here.
         self._room: SimpleQueue[None] = SimpleQueue()
         for _ in range(_PIECES):
             self._room.put(None)
@@ -221,7 +221,7 @@ class Ahead:
         self._closed = False
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end; raises what reading the stream raises."""
+        """At most `size` bytes, none at the end; raises what reading the stream raises."""
         if self._rest:
             data, self._rest = self._rest[:size], self._rest[size:]
             return data
@@ -256,7 +256,7 @@ class Ahead:
             self._pieces.put(error)
 
     def close(self) -> None:
-        """Stop reading, once the piece is there that is on its way."""
+        """Stop reading after the current piece."""
         self._closed = True
         if self._thread is not None:
             self._room.put(None)
@@ -264,10 +264,10 @@ class Ahead:
 
 
 class Beside(Section):
-    """A part of a file of which a thread reads all as `stream`, for count and digest; its end comes when that has them.
+    """A part of a file that a thread reads whole as `stream`, for count and digest; its end waits for that.
 
-    What is read here may leave out most of it, and no piece waits until the other is done with it. Both must have read
-    the same, so a file that changes meanwhile is an error.
+    The reader may skip most of it, and never waits for the thread before the end. Both must read the same, so a file
+    that changes meanwhile is an error.
     """
 
     __slots__ = ("_closed", "_error", "_state", "_stream", "_thread")
@@ -282,7 +282,7 @@ class Beside(Section):
         self._thread.start()
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end; raises then what reading the stream raised, and OSError."""
+        """At most `size` bytes, none at the end; raises there what reading the stream raised, and OSError."""
         data = super().read(size)
         if not data:
             self._thread.join()
@@ -304,13 +304,13 @@ class Beside(Section):
             self._error = error
 
     def close(self) -> None:
-        """Stop reading, once the piece is there that is on its way."""
+        """Stop reading after the current piece."""
         self._closed = True
         self._thread.join()
 
 
 def read_ahead(stream: Unpacked) -> Ahead | Beside:
-    """A stream that a thread hashes, and unpacks where it is packed, beside what is made of it."""
+    """A stream that a thread hashes and unpacks in parallel to its reader."""
     section = stream.section
     return Ahead(stream) if section is None or section.left <= BLOCK else Beside(section, stream)
 
@@ -320,7 +320,7 @@ _MOST_LINKS = 40
 
 
 class TreeNode:
-    """A place in the tree: its entry, and what is below it where that is a directory."""
+    """A node of the tree: its entry, and the nodes below a directory."""
 
     __slots__ = ("below", "entry")
 
@@ -330,7 +330,7 @@ class TreeNode:
 
 
 class LinkError(Exception):
-    """A link that goes in circles."""
+    """A circular link."""
 
 
 class Tree:
@@ -338,13 +338,13 @@ class Tree:
 
     def __init__(self) -> None:
         self.root = TreeNode(Entry(DIRECTORY))
-        # The directory of the entry that was put in last, which mostly is that of the next.
+        # The directory of the latest entry, which mostly is that of the next.
         self._latest: tuple[str, Names] | None = None
 
     def apply(self, layer: Layer, budget: Budget) -> None:
-        """Put a layer on top; raises SubjectError where it writes through links that go in circles."""
+        """Put a layer on top; raises SubjectError where it writes through circular links."""
         try:
-            # Whiteouts remove from lower layers alone, wherever among the entries they stand, image-spec layer.md.
+            # Whiteouts remove from lower layers alone, wherever they are among the entries, image-spec layer.md.
             for path in layer.opaque:
                 node = self._node(path)
                 if node is not None and node.below:
@@ -366,8 +366,7 @@ class Tree:
             ) from None
 
     def _insert(self, path: str, entry: Entry) -> None:
-        # tar writes the first name of a file with its contents, all later ones as links; a target may lie in a lower
-        # layer.
+        # tar writes the first name of a file with its contents, later ones as links; a target may be in a lower layer.
         if entry.kind == HARD_LINK:
             target = self._node(entry.link, follow=False)
             if target is None or target.entry.kind == DIRECTORY:
@@ -386,11 +385,11 @@ class Tree:
         else:
             below[name] = TreeNode(entry)
             if existing is not None:
-                # What leads there may lead elsewhere now.
+                # Paths through it may lead elsewhere now.
                 self._latest = None
 
-    # The names in a directory, which is made where it is missing or something else stands there: tar may write a file
-    # before the directory that it lies in, and a layer may put a directory in the place of a file.
+    # The names in a directory, created where needed: tar may write a file before its directory, and a layer may replace
+    # a file by a directory.
     def _folder(self, path: str) -> Names:
         node = self.root
         done = ""
@@ -409,7 +408,7 @@ class Tree:
     def _node(self, path: str, *, follow: bool = True) -> TreeNode | None:
         return self._walk(path, follow=follow)[1]
 
-    # The real path and the node that a path leads to, as the kernel would go from `/`.
+    # The real path and the node of a path, resolved from `/` as by the kernel.
     def _walk(self, path: str, *, follow: bool) -> tuple[str, TreeNode | None]:
         todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
         trail: list[tuple[str, TreeNode]] = [("", self.root)]
@@ -437,7 +436,7 @@ class Tree:
         return "/".join(name for name, _ in trail[1:]), trail[-1][1]
 
     def real(self, path: str) -> str | None:
-        """The path without links that a path leads to; none where nothing is there, or links go in circles."""
+        """The path without links that a path leads to; none where it does not exist, or links are circular."""
         real_path, node = self._lookup(path)
         return real_path if node is not None else None
 

@@ -1,4 +1,4 @@
-"""Limits of reading an image: bounds that no honest image meets, and the count of what was used."""
+"""Limits of reading an image: bounds that no honest image reaches, and the amounts used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEEPEST = 256
 """Directories above a file."""
 MOST_LAYERS = 1024
 MOST_SEARCHED = 1000
-"""Directories, files and patterns that the configuration of a loader names; images have some ten."""
+"""Directories, files and patterns in the configuration of a loader; images have some ten."""
 MOST_BYTES = 256 << 30
 """Bytes of all layers, unpacked."""
 LARGEST_DOCUMENT = 16 << 20
@@ -64,7 +64,7 @@ class Budget:
             raise self.excess("the files to keep from all layers are too large", limit)
 
     def unpack(self, count: int, total: int, packed: int) -> None:
-        """Count bytes that came out of a layer, of which `total` did so far, from `packed` bytes."""
+        """Count unpacked bytes of a layer, `total` so far, from `packed` bytes."""
         self.unpacked += count
         self._check()
         if total > SUSPICIOUS_SIZE and total > SUSPICIOUS_RATIO * packed:

@@ -1,20 +1,20 @@
 """Images on this machine: archives of `docker save` and `podman save`, directories, and the storage of engines.
 
-An archive is read from its start. Older ones name the order of their layers at the end: of a plain file the layers are
-read when that is known, out of their places; of a pipe, which cannot be read twice, and of a packed file each is taken
-to memory without its contents as it passes, and put in its place afterwards.
+An archive is read from its start. Older ones have the order of their layers at the end: in a plain file the layers are
+read once that is known, at their offsets; in a pipe, which cannot be read twice, and in a packed file each is read into
+memory without its contents as it passes, and sorted afterwards.
 
 A layout has index.json and blobs by digest. The form of `skopeo copy` and `podman push` is that of
 https://github.com/containers/image, directory/directory_transport.go and directory_dest.go: a file `version` marks it,
-blobs are called by the hexadecimal part of their digest, and of an image for several platforms manifest.json is the
-list, with its manifests beside it. A root is looked at in place, without following any of its links outside.
+blobs are named by the hexadecimal part of their digest, and for an image of several platforms manifest.json is the
+list, with its manifests beside it. A root is read in place, without following any of its links outside.
 
-Docker (driver overlay2) and podman (driver overlay) unpack layers into directories, which they name when they describe
-an image. Places beside those are of Docker's package `layer` (https://github.com/moby/moby): image/overlay2/layerdb has
+Docker (driver overlay2) and podman (driver overlay) unpack layers into directories, which are in their descriptions of
+an image. Paths beside those are of Docker's package `layer` (https://github.com/moby/moby): image/overlay2/layerdb has
 layers by their chain ids (OCI image-spec, config.md, "Layer ChainID"); and of https://github.com/containers/storage,
 `images.go` and `layers.go`. The bytes around the files are beside them, in lines of JSON as of
-https://github.com/vbatts/tar-split: pieces as they are, and names of files that stand between them. Put together they
-are the layer, which its diff id proves.
+https://github.com/vbatts/tar-split: pieces as they are, and names of files between them. Together they are the layer,
+which its diff id proves.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 
 _BLOB = re.compile(r"blobs/sha256/([0-9a-f]{64})")
-# Docker calls a layer ID/layer.tar, Podman DIGEST.tar; in the OCI shape its name says nothing.
+# Docker calls a layer ID/layer.tar, Podman DIGEST.tar; in the OCI form its name says nothing.
 _LAYER = re.compile(r"blobs/sha256/[0-9a-f]{64}|.*\.tar(\.gz|\.zst)?")
 _DOCUMENT = (b"{", b"[")
 _HELP = "`docker save NAME -o FILE` and `podman save` write one; a bare directory is `dir:ROOT`"
@@ -140,8 +140,8 @@ class _Archive:
 
     def _add(self, path: str, blob: Hashed, size: int, offset: int) -> None:
         head = blob.peek()
-        # Blobs of the OCI shape are known by their first bytes alone. A name in a tar header may begin with a brace, so
-        # the mark of tar, which lies behind it, decides.
+        # Blobs of the OCI form are recognized by their first bytes. A name in a tar header may begin with a brace, so
+        # the mark of tar behind it decides.
         if head[:1] in _DOCUMENT and not streams.is_tar(head) and size <= LARGEST_DOCUMENT:
             if self.budget.reserve(size):
                 self.documents[path] = b"".join(iter(blob.read, b""))
@@ -184,7 +184,7 @@ class _Archive:
             first, *rest = (Descriptor(digest=str(name)) for name in names)
             manifest = Manifest(config=first, layers=tuple(rest))
             entries.append(IndexEntry(blob=Descriptor(digest=""), manifest=manifest))
-        # One image that is listed twice, under another name each, is no choice between several.
+        # One image that is listed twice, under different names, is still one image.
         return list(dict.fromkeys(entries))
 
     def _document(self, descriptor: Descriptor) -> Any:
@@ -229,7 +229,7 @@ class _Archive:
 
 
 def _blob_digest(path: str) -> str:
-    """The digest that a path names a blob by, if it does."""
+    """The digest in the path of a blob, if it has one."""
     match = _BLOB.fullmatch(path)
     return f"sha256:{match[1]}" if match else ""
 
@@ -238,7 +238,7 @@ _INDEX, _MANIFEST = "index.json", "manifest.json"
 _BLOBS = os.path.join("blobs", "sha256")
 _MARK = re.compile(rb"Directory Transport Version: ([\w.]{1,20})")
 _KNOWN = b"1.1"
-# Where a running system mounts what are no files.
+# Where a running system mounts pseudo file systems.
 _ELSEWHERE = ("proc", "sys", "dev")
 
 
@@ -252,9 +252,9 @@ def read_layout(path: str, platform: str, reader: LayerReader) -> tuple[ImageMet
 def read_blobs(
     path: str, digest: str, platform: str, reader: LayerReader, help: str
 ) -> tuple[ImageMetadata, Tree]:
-    """The image of the digest of its manifest or index, out of a directory where blobs lie as in a layout.
+    """The image of a manifest or index by digest, out of a directory of blobs as in a layout.
 
-    Raises SubjectError where one of them is missing, which `help` is about, or damaged.
+    Raises SubjectError where one of them is missing, with `help`, or damaged.
     """
     blob = _blobs(path, reader.budget, help)
     with closing(blob(Descriptor(digest=digest))) as stream:
@@ -278,7 +278,7 @@ def layout_identity(path: str) -> str:
 
 
 def read_directory(path: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    """The image of a directory that is marked as one, else the files below it as a system without configuration."""
+    """The image in a directory marked as one, else the files below it as a system without configuration."""
     version = _version(path)
     if version:
         return _read_copied(path, version, platform, reader)
@@ -321,7 +321,7 @@ def _read_copied(
     top = stream.digest
 
     def blob(descriptor: Descriptor) -> IO[bytes]:
-        # Manifests of a list carry a suffix; the top one has a name of its own.
+        # Manifests of a list have a suffix; the top one has a name of its own.
         file = os.path.join(path, images.digest_hex(descriptor.digest, budget))
         manifest = f"{file}.{_MANIFEST}"
         if descriptor.digest == top:
@@ -335,7 +335,7 @@ def _read_copied(
 
 
 def read_root(path: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    """The files below a directory; raises SubjectError where it is none. What cannot be read is left out."""
+    """The files below a directory; raises SubjectError where there is none. Unreadable files are left out."""
     budget = reader.budget
     try:
         names = os.listdir(path)
@@ -361,7 +361,7 @@ def _below(root: str, names: list[str], look: Look, budget: Budget) -> Iterator[
             if stat.S_ISDIR(status.st_mode):
                 todo += [f"{path}/{name}" for name in sorted(os.listdir(full), reverse=True)]
         except OSError:
-            # Of a running system files come and go, and some are for others alone.
+            # In a running system files come and go, and some are unreadable for this user.
             continue
         if entry is not None:
             yield path, entry
@@ -375,16 +375,16 @@ def _entry(path: str, full: str, status: os.stat_result, look: Look) -> Entry | 
         return Entry(LINK, link=os.readlink(full))
     if not stat.S_ISREG(mode):
         return None
-    # Since it was looked at the file may have become a link out of the root, or a pipe without a writer.
+    # Meanwhile the file may have become a link out of the root, or a pipe without a writer.
     with open(os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
         content = look(path, status.st_size, stream)
     return Entry(FILE, size=status.st_size, mode=mode & 0o7777, content=content)
 
 
 def opened(path: str, what: str, budget: Budget, help: str = "") -> IO[bytes]:
-    """A file to read; raises SubjectError where it is missing or none, which `help` is about."""
+    """A file to read; raises SubjectError with `help` where it cannot be opened."""
     try:
-        # A pipe is as good as a file here: `validate` and `inventory` bound what they wait for.
+        # A pipe is allowed here: `validate` and `inventory` have time limits.
         return open(path, "rb")
     except OSError as error:
         reason = error.strerror or str(error)
@@ -429,7 +429,7 @@ def _damage() -> tuple[type[Exception], ...]:
     return (*errors(), TypeError, AttributeError, RecursionError, SubjectError)
 
 
-# Of both drivers the files of a layer lie at DRIVER/NAME/diff below the root of the storage.
+# With both drivers the files of a layer are in DRIVER/NAME/diff below the root of the storage.
 def _docker(description: Mapping[str, Any], files: list[str]) -> _Stored:
     root = os.path.join(PurePath(files[-1]).parents[2], "image", "overlay2")
     config = os.path.join(root, "imagedb", "content", *description["Id"].split(":"))
@@ -444,9 +444,9 @@ def _podman(description: Mapping[str, Any], files: list[str]) -> _Stored:
     root = os.path.join(PurePath(files[-1]).parents[2], "overlay-images", description["Id"])
     digest = description["Digest"]
     config = _document(os.path.join(root, "manifest"), digest)["config"]["digest"]
-    # Files that are not of letters, digits and dots alone are called by this.
+    # Names with other letters than letters, digits and dots are coded like this.
     coded = "=" + base64.b64encode(config.encode()).decode()
-    # A layer of an additional store has its lines there as well.
+    # The lines of a layer in an additional store are there as well.
     folders = [PurePath(file).parent for file in files]
     lines = [
         os.path.join(folder.parents[1], "overlay-layers", f"{folder.name}.tar-split.gz")
@@ -497,7 +497,7 @@ def _contents(folder: str, name: str, size: int) -> Iterator[bytes]:
     for depth, part in enumerate(parts, 1):
         parent = fd
         try:
-            # No link is followed: one of the image would lead out of its directory.
+            # Links are not followed: they would lead out of the image.
             kind = os.O_DIRECTORY if depth < len(parts) else os.O_NONBLOCK
             fd = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | kind, dir_fd=parent)
         finally:
@@ -519,7 +519,7 @@ class _Joined:
         self._rest = b""
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end."""
+        """At most `size` bytes, none at the end."""
         several = [self._rest]
         count = len(self._rest)
         while count < size and (piece := next(self._pieces, b"")):

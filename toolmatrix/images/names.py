@@ -12,10 +12,10 @@ from toolmatrix.images.limits import Budget
 
 Image = TypeVar("Image")
 
-# What a reference or the beginning of an id is made of; nothing else may reach an engine or a program.
+# The form of a reference or the beginning of an id; nothing else may reach an engine or a program.
 _NAME = re.compile(r"\w[\w.:@+-]*(/\w[\w.:@+-]*)*", re.ASCII)
 _VERSION = re.compile(r"[:@][^/]*$")
-# Docker's own images have no user in front, who is `library` in full.
+# Docker's own images omit their user, `library`.
 _SHORT = re.compile(r"docker\.io/([^/]+)")
 _NEAREST = 3
 
@@ -29,7 +29,7 @@ def image_name(name: str, budget: Budget) -> str:
 
 
 def near(scheme: str, name: str, names: Iterable[str]) -> str:
-    """The subjects of a scheme whose names are the nearest, in words."""
+    """The subjects of a scheme with the nearest names, as text."""
     matches = get_close_matches(name, list(names), _NEAREST)
     return " or ".join(f"`{scheme}:{match}`" for match in matches)
 
@@ -62,13 +62,13 @@ def only_image(name: str, matches: Mapping[str, Image], nearest: str, budget: Bu
 
 
 class Processor(NamedTuple):
-    """One architecture as OCI calls it (Go's GOARCH), and what others call it.
+    """The names of an architecture of OCI (Go's GOARCH) elsewhere.
 
-    `kernel` is the name of uname(2); `multiarch` Debian's directory of libraries, https://wiki.debian.org/Multiarch/Tuples;
-    `at_platform` the value of `$PLATFORM` in ld.so(8), AT_PLATFORM of getauxval(3). `also_runs` is the architecture
-    of programs that run on it beside its own: compatibility mode of the AMD64 manual, volume 2, AArch32 at EL0 of the
-    Arm ARM. `char` is the sign of plain `char`: System V ABI for AMD64, Arm's procedure call standard. `crc` is the
-    word for its CRC32 instructions in /proc/cpuinfo.
+    `kernel` is the name of uname(2); `multiarch` Debian's directory of libraries,
+    https://wiki.debian.org/Multiarch/Tuples; `at_platform` the value of `$PLATFORM` in ld.so(8), AT_PLATFORM of
+    getauxval(3). `also_runs` is the architecture of programs that run on it beside its own: compatibility mode of the
+    AMD64 manual, volume 2, AArch32 at EL0 of the Arm ARM. `char` is the sign of plain `char`: System V ABI for AMD64,
+    Arm's procedure call standard. `crc` is the flag of its CRC32 instructions in /proc/cpuinfo.
     """
 
     kernel: str
@@ -94,7 +94,7 @@ MACHINES = {PROCESSORS[name].kernel: name for name in ("amd64", "arm64")}
 
 
 def processor(architecture: str) -> Processor:
-    """The names of an architecture; its own for all of them where it is not among PROCESSORS."""
+    """The names of an architecture; the given one for all where it is not among PROCESSORS."""
     return PROCESSORS.get(architecture) or Processor(*[architecture] * 3)
 
 
@@ -106,5 +106,5 @@ def architecture(name: str) -> str:
 
 
 def this_platform() -> str:
-    """The platform that images for this machine have."""
+    """The platform of images for this machine."""
     return f"linux/{MACHINES.get(platform.machine(), platform.machine())}"

@@ -2,14 +2,14 @@
 
 https://github.com/opencontainers/distribution-spec/blob/main/spec.md, whose pull is two kinds of request: a manifest by
 tag or digest, and a blob by digest. Every digest and size is verified. Names are those of the grammar in
-https://github.com/distribution/reference/blob/main/reference.go, but there is no default host. A registry that asks who
-is there is answered by Basic, or by a bearer token from the service that it names, RFC 9110 section 11 and RFC 6750,
+https://github.com/distribution/reference/blob/main/reference.go, but there is no default host. Authentication
+is Basic, or by a bearer token from the service that the registry names, RFC 9110 section 11 and RFC 6750,
 https://distribution.github.io/distribution/spec/auth/token/ and .../oauth/.
 
 An attached document is an artifact whose subject is the manifest of the image:
 https://github.com/opencontainers/image-spec/blob/v1.1.0/manifest.md (subject, artifactType, the empty descriptor) and
-https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md (Listing Referrers, Referrers Tag Schema): what
-a registry does not list by itself, such as one before 1.1, lies under a tag that clients keep.
+https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md (Listing Referrers, Referrers Tag Schema): for
+a registry that does not list them, such as one before 1.1, clients keep a list under a tag.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 
 
 LARGEST_MANIFEST = 4 << 20
-"""Bytes; what the distribution specification asks registries to take at least, and they to at most."""
+"""Bytes that registries have to accept by the distribution specification; most accept no more."""
 _ACCEPT = ", ".join(images.DOCUMENTS)
-# Letters of a registry's own words that an error quotes.
+# Letters of a registry's message that an error quotes.
 _LONGEST_WORD = 200
 _LABEL = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _MOST_TAGS, _PAGE = 100_000, 1_000
@@ -67,13 +67,13 @@ _REFERENCE = re.compile(
     rf"(?::(?P<tag>{_TAG.pattern}))?(?:@(?P<digest>sha256:[0-9a-f]{{64}}))?",
     re.ASCII,
 )
-# Tags under which artifacts about an image lie, not an image: the distribution specification, "Referrers Tag Schema"
-# (`sha256-DIGEST`), and what cosign puts behind it for signatures, attestations and lists of parts
+# Tags of artifacts about an image, not of an image: the distribution specification, "Referrers Tag Schema"
+# (`sha256-DIGEST`), and the suffixes of cosign for signatures, attestations and lists of parts
 # (https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md, "Tag-based Discovery").
 _ARTIFACT = re.compile(r"sha256-[0-9a-f]{64}(?:\.(?:sig|att|sbom))?")
 # Letters of host and name together.
 _LONGEST_REFERENCE = 255
-# A token goes into a header as it is, where a line break in it would begin another header.
+# A token goes into a header as it is: a line break in it would begin another header.
 _TOKEN = re.compile(r"[\x21-\x7e]{1,65536}")
 _CLIENT = "toolmatrix"
 
@@ -108,7 +108,7 @@ def tagged(address: str, budget: Budget) -> list[str]:
     if not colon or "/" in pattern:
         repository, pattern = address, "*"
     with opened(repository, budget) as registry:
-        # Not every registry lists them in the order of the specification.
+        # Not every registry sorts them as specified.
         tags = sorted({*registry.tags()})
     if not pattern.startswith("sha256-"):
         tags = [tag for tag in tags if not _ARTIFACT.fullmatch(tag)]
@@ -143,7 +143,7 @@ class Registry:
         self._budget = budget
         self._base = ""
         self._authorization = ""
-        # Looked up when the registry first asks: a helper program may want the user at the keyboard.
+        # Looked up on the first challenge: a helper program may prompt the user.
         self._credential: Credential | None = None
         self._fetched: dict[str, bytes] = {}
 
@@ -151,7 +151,7 @@ class Registry:
         """The image of the name, as the index of a layout would list it."""
         with closing(self._get(f"manifests/{self._image.version}", _ACCEPT)) as answer:
             media = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-            # Portals of networks answer any address with a page of their own.
+            # Captive portals answer any address with a page of their own.
             if "html" in media:
                 raise self._http.refusal(
                     "the registry gives an unexpected answer", "a manifest", media
@@ -193,7 +193,7 @@ class Registry:
                     "the registry gives an unexpected answer", "a list of tags", f"`{tags!r:.40}`"
                 )
             collected += page
-            # That there is a next page a link says; it begins behind the last tag of this one.
+            # A link announces the next page, which begins behind the last tag of this one.
             if not page or 'rel="next"' not in answer.headers.get("Link", ""):
                 return collected
             query["last"] = page[-1]
@@ -267,7 +267,7 @@ class Registry:
         self._base = self._base or self._http.base()
         url = url or f"{self._base}/v2/{self._image.name}/{path}"
         answer = send(url=url, authorization=self._authorization)
-        # Storage behind a redirect that asks for credentials does not get those of the registry.
+        # Storage behind a redirect does not get the credentials of the registry.
         if answer.status == 401 and same_host(answer.url, url):
             answer.close()
             self._authorization = self._authorized(answer)
@@ -285,7 +285,7 @@ class Registry:
         return self._http.refusal("the registry fails", f"status {wanted}", explanation)
 
     def _explanation(self, answer: Answer) -> str:
-        # Registries explain an error as the distribution specification says, or not at all.
+        # Registries explain errors in the form of the distribution specification, or not at all.
         try:
             document = images.parse(answer.read(BLOCK), self._budget)
             error = document["errors"][0]
@@ -322,12 +322,12 @@ class Registry:
         service = urlsplit(realm).netloc
         scope = challenge.get("scope") or f"repository:{self._image.name}:pull"
         fields = {"service": challenge.get("service", ""), "client_id": _CLIENT}
-        # Identity tokens are exchanged by the OAuth form alone, which older services do not know; all else goes by GET.
+        # Identity tokens need the OAuth form, which older services do not know; all else goes by GET.
         if credential.identity:
             grant = {"grant_type": "refresh_token", "refresh_token": credential.identity}
             answer = self._http.post(realm, {**fields, **grant, "scope": scope})
         else:
-            # Each scope is a parameter of its own; in a challenge blanks part them.
+            # Each scope is a parameter of its own; in a challenge blanks separate them.
             pairs = [*fields.items(), *(("scope", resource) for resource in scope.split())]
             separator = "&" if urlsplit(realm).query else "?"
             answer = self._http.get(f"{realm}{separator}{urlencode(pairs)}", {}, credential.basic)
@@ -343,10 +343,10 @@ class Registry:
 
 
 def challenges(values: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
-    """Schemes that WWW-Authenticate asks for, in small letters with their parameters."""
+    """The schemes of WWW-Authenticate in lower case, with their parameters."""
     schemes: dict[str, dict[str, str]] = {}
     parameters: dict[str, str] = {}
-    # Commas part schemes from each other and the parameters of one as well.
+    # Commas separate schemes, and the parameters of one as well.
     for element in parse_http_list(", ".join(values)):
         scheme, _, rest = element.strip().partition(" ")
         if "=" not in scheme and scheme:
@@ -387,7 +387,7 @@ class _Blob:
 
 
 class Reference(Value):
-    """An image in a registry: the host of the API, what Docker's configuration calls it, and the image's name there."""
+    """An image in a registry: the host of the API, its name in Docker's configuration, and the image's name there."""
 
     host: str
     server: str
@@ -404,8 +404,7 @@ class Reference(Value):
 def is_host(component: str) -> bool:
     """Check whether the first component of an image name is a host.
 
-    Only these signs distinguish it from the first component of a repository (distribution/reference,
-    normalize.go).
+    Only these signs distinguish it from the first component of a repository (distribution/reference, normalize.go).
     """
     return component == "localhost" or any(sign in component for sign in ".:")
 
@@ -446,8 +445,8 @@ def parse_reference(address: str) -> Reference:
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
 UNREADABLE = (SubjectError, ToolMissing)
-"""What a registry that does not have, or does not give or take, a document ends with."""
-# Documents with the same annotations that are read until one is whole.
+"""The errors of a registry that lacks, or does not give or accept, a document."""
+# Documents with the same annotations to read until one is intact.
 _MOST_READ = 8
 # The errors of reading a document of another shape.
 _ODD = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
@@ -465,7 +464,7 @@ class Referrers:
 
     @property
     def digest(self) -> str:
-        """The digest of the manifest or index that the name stood for."""
+        """The digest of the manifest or index of the name."""
         return str(self._subject["digest"])
 
     def documents(self, notes: Mapping[str, str]) -> Iterator[Any]:
@@ -493,7 +492,7 @@ class Referrers:
         """Attach a document with annotations. Raises what `UNREADABLE` names, AccessDenied where it is not allowed."""
         data = _bytes(document)
         config, layer = _descriptor(_EMPTY, _NOTHING), _descriptor(self._media, data)
-        # A registry refuses a manifest that names what it does not have.
+        # A registry refuses a manifest with missing blobs.
         for descriptor, blob in ((config, _NOTHING), (layer, data)):
             self._registry.put_blob(descriptor["digest"], blob)
         manifest = _bytes(
@@ -516,7 +515,7 @@ class Referrers:
             try:
                 self._put_tagged([*entries, entry])
             except (SubjectError, RegistryFailed):
-                # A registry may refuse a list for what it names and has no more.
+                # A registry may refuse a list with deleted entries.
                 remaining = [other for other in entries if not self._is_gone(other)]
                 if remaining == entries:
                     raise

@@ -1,7 +1,7 @@
 """Streams of blobs, recognized by their first bytes, unpacked, counted and hashed; and entries of tar archives in them.
 
-A header that is a plain one of POSIX (pax(1), "ustar Interchange Format") or GNU tar is read here, as layers have tens
-of thousands; every other one, such as of a long name or a sparse file, and whatever is damaged is left to `tarfile`.
+Plain headers of POSIX (pax(1), "ustar Interchange Format") and GNU tar are read here, as layers have tens of thousands;
+all others, such as of long names and sparse files, and damaged ones are left to `tarfile`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
         """A stream of bytes in order."""
 
         def read(self, size: int, /) -> bytes:
-            """At most so many bytes, none at the end."""
+            """At most `size` bytes, none at the end."""
 
     class Closable(Readable, Protocol):
         """A stream that keeps a resource until it is closed."""
 
         def close(self) -> None:
-            """Give it up."""
+            """Release it."""
 
 
 BLOCK = 1 << 20
@@ -65,7 +65,7 @@ def exhaust(stream: Readable) -> None:
 
 
 def first(size: int, stream: Readable) -> bytes:
-    """The first bytes of a stream, so many or fewer at its end."""
+    """The first `size` bytes of a stream, fewer at its end."""
     pieces: list[bytes] = []
     while size > 0 and (data := stream.read(size)):
         pieces.append(data)
@@ -74,7 +74,7 @@ def first(size: int, stream: Readable) -> bytes:
 
 
 class Counted:
-    """A stream that counts what is read of it, and can be looked into without reading."""
+    """A stream that counts the bytes read, and allows to peek."""
 
     __slots__ = ("_head", "_stream", "count")
 
@@ -90,11 +90,10 @@ class Counted:
         return self._head
 
     def read(self, size: int = BLOCK, /) -> bytes:
-        """At most so many bytes, none at the end."""
+        """At most `size` bytes, none at the end."""
         size = BLOCK if size < 0 else size
         if self._head:
-            # Fewer bytes than were asked for are allowed; the head is not joined with what follows, which would copy
-            # it.
+            # Fewer bytes than requested are allowed: joining the head with the rest would copy it.
             data, self._head = self._head[:size], self._head[size:]
         else:
             data = self._stream.read(size)
@@ -102,7 +101,7 @@ class Counted:
         return data
 
     def readinto(self, buffer: bytearray | memoryview, /) -> int:
-        """Fill a buffer as far as one reading goes; how many bytes came."""
+        """Fill a buffer by one read; the count of bytes."""
         data = self.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
@@ -120,7 +119,7 @@ class Counted:
 
 
 class Hashed(Counted):
-    """A stream that hashes what is read of it as well."""
+    """A stream that also hashes the bytes read."""
 
     __slots__ = ("_sha",)
 
@@ -129,7 +128,7 @@ class Hashed(Counted):
         self._sha = hashlib.sha256()
 
     def read(self, size: int = BLOCK, /) -> bytes:
-        """At most so many bytes, none at the end."""
+        """At most `size` bytes, none at the end."""
         data = super().read(size)
         self._sha.update(data)
         return data
@@ -147,18 +146,18 @@ class Forward:
 
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
-        # Of a file most is passed over.
+        # Most of a file is skipped.
         self._ahead = _AHEAD if isinstance(stream, Section) else BLOCK
         self._buffer = b""
         self._consumed = 0
         self._position = 0
 
     def tell(self) -> int:
-        """The count of bytes that lie behind."""
+        """The count of bytes so far."""
         return self._position
 
     def seek(self, position: int, /) -> None:
-        """Go on to a place, or to the end where that comes before it; raises OSError for one that lies behind."""
+        """Go on to a position or the end; raises OSError for one that lies behind."""
         if position < self._position:
             raise OSError("a stream does not go back")
         if isinstance(self._stream, Section):
@@ -170,14 +169,14 @@ class Forward:
             pass
 
     def read(self, size: int, /) -> bytes:
-        """So many bytes, fewer at the end."""
+        """Exactly `size` bytes, fewer at the end."""
         data = self.some(size)
         while len(data) < size and (more := self.some(size - len(data))):
             data += more
         return data
 
     def some(self, size: int, /) -> bytes:
-        """At most so many bytes, as many as are there without joining pieces; none at the end."""
+        """At most `size` bytes, without joining pieces; none at the end."""
         # Headers have 512 bytes: read by themselves each would cost a call of every stream below.
         if self._consumed >= len(self._buffer) and size > 0:
             self._buffer, self._consumed = self._stream.read(max(size, self._ahead)), 0
@@ -187,7 +186,7 @@ class Forward:
         return data
 
     def next_section(self, size: int) -> Section | None:
-        """The next bytes, so many, if they lie in a file as they are."""
+        """The next `size` bytes, if they lie in a file as they are."""
         source = self._stream
         if not isinstance(source, Section):
             return None
@@ -200,7 +199,7 @@ class Forward:
 
 
 class Section:
-    """A part of a file from a place on, read where it lies, so that several parts may be read side by side.
+    """A part of a file from a position on, so that several parts can be read in parallel.
 
     It is a seekable file itself; `position` counts from the start of the whole file, and a part may begin before it.
     """
@@ -208,13 +207,13 @@ class Section:
     __slots__ = ("_end", "_start", "fd", "position")
 
     def __init__(self, fd: int, position: int, size: int) -> None:
-        """So many bytes of the file that is open under a number."""
+        """`size` bytes of the open file of a descriptor."""
         self.fd = fd
         self.position = self._start = position
         self._end = position + size
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end."""
+        """At most `size` bytes, none at the end."""
         if self.position >= self._end:
             return b""
         data = os.pread(self.fd, min(size, self._end - self.position), self.position)
@@ -222,22 +221,22 @@ class Section:
         return data
 
     def seek(self, offset: int, /) -> None:
-        """Go to a place, counted from its start."""
+        """Go to an offset from its start."""
         self.position = self._start + offset
 
     def skip(self, size: int) -> int:
-        """Pass over so many bytes, fewer at the end, and return how many."""
+        """Skip at most `size` bytes, and return how many."""
         size = min(size, self._end - self.position)
         self.position += size
         return size
 
     @property
     def left(self) -> int:
-        """The bytes from its place on."""
+        """The count of bytes from its position on."""
         return self._end - self.position
 
     def part(self, position: int, size: int = sys.maxsize) -> Section:
-        """A part of the file from a place on, so many bytes or all up to the end of this one."""
+        """A part of the file from a position on, of `size` bytes or up to the end of this one."""
         return Section(self.fd, position, min(size, max(0, self._end - position)))
 
 
@@ -256,14 +255,14 @@ def section(stream: Readable) -> Section | None:
 
 
 def other_size(promised: int, actual: str, budget: Budget) -> SubjectError:
-    """The refusal of content that is not as long as its descriptor promises."""
+    """The refusal of content without the size of its descriptor."""
     return budget.refusal(
         "content does not have the size of its descriptor", f"{promised} bytes", actual
     )
 
 
 class Sized:
-    """A stream of a length that is known; raises SubjectError where it has another, and reads no more than that."""
+    """A stream of known length; raises SubjectError for another one."""
 
     __slots__ = ("_budget", "_count", "_size", "_stream")
 
@@ -274,8 +273,8 @@ class Sized:
         self._count = 0
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end."""
-        # One byte beyond the promise, to see that there is none.
+        """At most `size` bytes, none at the end."""
+        # One byte more than promised, to notice a longer stream.
         data = self._stream.read(min(size, self._size - self._count + 1))
         self._count += len(data)
         if self._count > self._size or (not data and self._count < self._size):
@@ -304,7 +303,7 @@ class Unpacked:
         return self._inside.peek(size)
 
     def read(self, size: int = BLOCK, /) -> bytes:
-        """At most so many bytes; raises SubjectError for what unpacks beyond reason."""
+        """At most `size` bytes; raises SubjectError for a decompression bomb."""
         data = self._inside.read(size)
         self._budget.unpack(len(data), self._inside.count, self._packed.count)
         return data
@@ -404,7 +403,7 @@ def errors() -> tuple[type[Exception], ...]:
 
     import zstandard
 
-    # The last four come out of readers that meet damage they do not look for.
+    # The last four are what readers raise for damage that they do not check.
     return (
         *(tarfile.TarError, zlib.error, lzma.LZMAError, zstandard.ZstdError, EOFError, OSError),
         *_errors_of_isal(),
@@ -489,7 +488,7 @@ class Member(NamedTuple):
 
     @property
     def is_hard_link(self) -> bool:
-        """True for another name of an entry."""
+        """True for a hard link."""
         return self.type == _HARD_LINK
 
 
@@ -497,7 +496,7 @@ class _Header(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
         header = super().frombuf(buf, encoding, errors)  # type: ignore[arg-type]
-        # tarfile takes an extended header to memory whole, of whatever size it says that it is.
+        # tarfile reads an extended header of any size into memory.
         if header.type in _EXTENDED and header.size > _LARGEST_HEADER:
             raise tarfile.ReadError(f"a header of {header.size} bytes")
         return header
@@ -522,7 +521,7 @@ class _Contents:
 
 
 def is_tar(head: bytes) -> bool:
-    """Check whether a file that begins so is a tar archive as POSIX and GNU mark it."""
+    """Check whether a file with this head is a tar archive of POSIX or GNU."""
     return head[257:262] == _MAGIC
 
 
@@ -548,12 +547,12 @@ def _plain(block: bytes, file: Forward) -> Member | None:
     mode, size, checksum, type, link, prefix = match.groups()
     if _total(block) - _total(block[_SUM]) + _BLANKS != int(checksum, 8):
         return None
-    # In these places GNU tar may keep times.
+    # GNU tar may store times in these fields.
     if prefix != _NOTHING and block[262:263] != b"\0":
         return None
     name = _text(block[:100])
     if name.endswith("/"):
-        # Before POSIX this was how a directory was written.
+        # The form of a directory before POSIX.
         type = _FOLDER if type == tarfile.AREGTYPE else type
         name = name.rstrip("/") if type == _FOLDER else name
     if prefix[:1] != b"\0":
@@ -605,7 +604,7 @@ def _of_tarfile(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Member:
     if member.isreg():
         opened = tar.extractfile(member)
         assert isinstance(opened, io.BufferedReader)  # noqa: S101 - a regular file
-        # Without the buffer that tarfile puts around it, which would copy once more.
+        # Without the buffer of tarfile, which would copy once more.
         contents = opened.raw
     type = tarfile.REGTYPE if contents is not None else member.type
     return Member(member.name, type, member.size, member.mode, member.linkname, contents)

@@ -1,4 +1,4 @@
-"""HTTP to a registry and to where it sends on, as the files of Docker say, and within one measure of patience.
+"""HTTP to a registry and the hosts it redirects to, configured by the files of Docker, within one deadline.
 
 These hold credentials, certificates, and registries that may be used without encryption:
 https://docs.docker.com/reference/cli/docker/ (config.json), https://docs.docker.com/engine/security/certificates/
@@ -39,16 +39,16 @@ from toolmatrix.http import (
 from toolmatrix.opener import opened
 
 ETC = "/etc/docker"
-# Bytes of a file or an answer of a helper that are read.
+# Bytes to read of a file or of a helper's answer.
 _LARGEST = 1 << 20
 HELPER_PATIENCE = 20
-"""Seconds that a helper may take."""
+"""Time limit of a helper in seconds."""
 # The user's name that marks a secret as an identity token.
 _NO_USER = "<token>"
 
 
 class Credential(NamedTuple):
-    """Credentials of a user at a registry: a name and password, or by a token; its text shows none of it."""
+    """Credentials of a user at a registry: a name and password, or a token; its text reveals nothing."""
 
     user: str = ""
     password: str = ""
@@ -95,7 +95,7 @@ class DockerConfig:
         if not re.fullmatch(r"[\w.-]+", helper):
             self.note = "the name of its credential helper is invalid"
             return None
-        # A helper that fails is no error: it may be one of another machine, and most images need no credentials.
+        # A helper that fails is no error: it may belong to another machine, and most images need no credentials.
         try:
             ended = subprocess.run(  # noqa: S603 - the user's configuration names the program
                 [f"docker-credential-{helper}", "get"],
@@ -168,7 +168,7 @@ def _credential(entry: Mapping[str, Any], path: str) -> Credential:
         except ValueError as error:
             raise _unusable(path, "`auth`: a name and a password in base 64", error) from None
     return Credential(
-        # Docker pads what it decodes with zeros, and cuts them off as well (decodeAuth of its configfile package).
+        # Docker strips padding zeros as well (decodeAuth of its configfile package).
         user,
         password.strip("\0"),
         fields.get("identitytoken", ""),
@@ -180,7 +180,7 @@ def _document(path: str) -> dict[str, Any]:
     try:
         with opened(path) as file:
             document = json.loads(file.read(_LARGEST))
-    # The engine's files are often for root alone, and no user needs them.
+    # The engine's files are often readable for root alone, and optional.
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return {}
     except (OSError, ValueError, RecursionError) as error:
@@ -207,8 +207,8 @@ def _unusable(path: str, expected: str, error: Exception) -> ConfigError:
 
 
 PATIENCE: float = 300
-"""Seconds that one image may take, apart from those that its bytes buy."""
-# What helps against errors, the first that is among the causes deciding.
+"""Time limit of one image in seconds, plus the time granted for its bytes."""
+# Help for errors; the first one among the causes counts.
 _HELP: tuple[tuple[type[BaseException], str], ...] = (
     (
         ssl.SSLCertVerificationError,
@@ -238,7 +238,7 @@ class Transport(Client):
     def base(self) -> str:
         """The address of the registry, with HTTPS unless it may be used without and does not speak it.
 
-        Docker's engine does the same. A certificate that is not trusted is an error all the same.
+        Docker's engine does the same. An untrusted certificate is still an error.
         """
         url = f"https://{self._host}"
         if not self._may_be_plain(self._host):
@@ -255,7 +255,7 @@ class Transport(Client):
         return url
 
     def post(self, url: str, fields: Mapping[str, str]) -> Answer:
-        """The answer to a form."""
+        """The answer to a posted form."""
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         return self.send("POST", url, kind, body=urlencode(fields).encode())
 

@@ -1,12 +1,12 @@
 """The requests of an ELF file to the loader, its symbol versions, and the version that a library of CUDA has.
 
 System V gABI, chapters 4 and 5, and the Linux Standard Base, "Symbol Versioning". pyelftools reads the same, and the
-tests compare the two; at 7 ms a file it would take most of the time of an image, which holds thousands.
+tests compare the two; at 7 ms a file it would take most of the time of an image, which has thousands.
 
-The soname of a library of CUDA tells the major alone; the rest is read, and never run. cudart and NCCL store it as a
-number through the pointer that `cudaRuntimeGetVersion` and `ncclGetVersion` are given (CUDA Runtime API, "Version
-Management"; nccl.h, NCCL_VERSION), cuDNN keeps it in objects beside `cudnnGetVersion`. The parts of libraries that were
-looked at are in tests/fixtures/library-versions.yaml.
+The soname of a library of CUDA has the major alone; the rest is read, and never run. cudart and NCCL store it as a
+number through the pointer argument of `cudaRuntimeGetVersion` and `ncclGetVersion` (CUDA Runtime API, "Version
+Management"; nccl.h, NCCL_VERSION), cuDNN keeps it in objects beside `cudnnGetVersion`. The examined parts of
+libraries are in tests/fixtures/library-versions.yaml.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ DEVICES = {(190, 64, "<"): CUDA, (224, 64, "<"): AMDGPU, (247, 64, "<"): "bpf"}
 # no loader looks at them.
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 _EXECUTABLE = 1
-"""The flag of segments (p_flags) that hold code."""
+"""The flag of segments (p_flags) with code."""
 _NEEDED, _STRTAB, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29
 _SYMTAB, _GNU_HASH = 6, 0x6FFFFEF5
 _VERDEF, _VERDEFNUM, _VERNEED, _VERNEEDNUM = range(0x6FFFFFFC, 0x70000000)
 # The flag (vna_flags) of a version without which the loader goes on.
 _WEAK = 2
-# Segments, tags or versions of a file; more are no file that a linker made.
+# Segments, tags or versions of a file; no linker makes more.
 _MOST = 4096
 _LONGEST = 4096
 # A symbol version such as GLIBC_2.34: its family and its number.
@@ -57,7 +57,7 @@ _VERSION = re.compile(rb"([A-Z][A-Z_]*)_(\d{1,9}(?:\.\d{1,9})*)")
 class Dynamic(Value):
     """The dynamic section, and the loader that a program asks for.
 
-    `gives` are the newest symbol versions by family (`GLIBC`: `2.34`), `asks` those that are asked of each library
+    `gives` are the newest symbol versions by family (`GLIBC`: `2.34`), `asks` those required of each library
     (`libc.so.6`: `GLIBC_2.34`).
     """
 
@@ -75,7 +75,7 @@ class DamagedElf(Exception):
 
 
 def machine(head: bytes) -> str:
-    """The architecture of a file that begins so; a number where it has no name, empty where it is no ELF file."""
+    """The architecture of a file with this head; a number where it has no name, empty for other files than ELF."""
     if len(head) < 20 or not head.startswith(MAGIC):
         return ""
     order = _order(head)
@@ -114,7 +114,7 @@ class File:
         self._segments()
 
     def piece(self, offset: int, size: int, *, short: bool = False) -> bytes:
-        """So many bytes at a place."""
+        """The `size` bytes at an offset."""
         # Beyond 63 bits seek raises OverflowError instead of finding nothing.
         if offset >= 1 << 62:
             raise DamagedElf(f"an offset of {offset}")
@@ -125,7 +125,7 @@ class File:
         return data
 
     def words(self, form: str, offset: int) -> tuple[int, ...]:
-        """Numbers at a place, by a format of struct without its order."""
+        """Numbers at an offset, by a format of struct without its byte order."""
         form = self.order + form
         return struct.unpack(form, self.piece(offset, struct.calcsize(form)))
 
@@ -152,8 +152,8 @@ class File:
             elif kind == _INTERPRETER:
                 self.interpreter = self.text(offset).decode("utf-8", "surrogateescape")
 
-        # Linkers that do not part code from data put both behind the header, https://sourceware.org/binutils/docs/ld,
-        # `-z separate-code`.
+        # Linkers that do not separate code from data put both behind the header,
+        # https://sourceware.org/binutils/docs/ld, `-z separate-code`.
         if any(start == 0 for start, _ in self.code):
             self.code.clear()
         self.code.sort()
@@ -183,13 +183,13 @@ class File:
         return self.piece(offset, _LONGEST, short=True).partition(b"\0")[0]
 
     def at(self, address: int, size: int, *, short: bool = False) -> bytes:
-        """So many bytes at an address; none where `short` ones do and the address lies in no segment."""
+        """The `size` bytes at an address; with `short` maybe fewer, and none for an address in no segment."""
         if short and not any(start <= address < start + length for start, _, length in self.loads):
             return b""
         return self.piece(self.offset(address), size, short=short)
 
     def symbol(self, name: str) -> tuple[int, int] | None:
-        """The address and size of what a 64-bit library gives under a name, by its GNU hash table."""
+        """The address and size of a symbol of a 64-bit library, by its GNU hash table."""
         tags = dict(self.tags())
         if not self.wide or not {_GNU_HASH, _SYMTAB, _STRTAB} <= tags.keys():
             return None
@@ -301,7 +301,7 @@ def newest(names: Iterable[bytes]) -> tuple[tuple[str, str], ...]:
 
 _CUDA_SONAME = re.compile(r"lib(cudart|nccl|cudnn)(_\w+)?\.so\.\d.*")
 _OBJECTS = ("cudnn_graph_version", "cudnn_ops_infer_version", "cudnn_cnn_infer_version")
-# Bytes of a function that are looked at.
+# Bytes of a function to search.
 _LARGEST = 4096
 # `test %rdi,%rdi; je; movl $NUMBER,(%rdi); xor %eax,%eax; ret`, Intel SDM volume 2.
 _STORES_X86 = re.compile(rb"\x48\x85\xff\x74.\xc7\x07(.{4})\x31\xc0\xc3", re.DOTALL)
@@ -388,7 +388,7 @@ def _stored(code: bytes, machine: str) -> int | None:
 
 
 def _calls_x86(code: bytes, address: int) -> Iterator[int]:
-    # A byte that only looks like `call` leads to what stores no number.
+    # A byte that only looks like `call` leads to code that stores no number.
     index = code.find(b"\xe8")
     while 0 <= index <= len(code) - 5:
         (step,) = struct.unpack_from("<i", code, index + 1)

@@ -1,14 +1,16 @@
 """ELF files: what they need and give, how they were compiled, and which device code they carry.
 
-A file is read in one pass. A small one is taken whole; of a large one its head, its dynamic section and its end are,
-which hold what a loader reads. What lies elsewhere in a large file is left out and `partial` says so. Debug information
+A file is read in one pass. A small one is kept whole; of a large one its head, its dynamic section and its end are,
+which a loader reads. The rest of a large file is left out and `partial` says so. Debug information
 is that of DWARF 5: section 3.1.1, the producer of a compilation unit, and 5.1, the encoding of a base type.
 
 Device code is read from the headers in front of it, without any GPU, for its archs and gfx.
-CUDA: a fat binary begins with a magic number; each image in it has a header with its kind (PTX or cubin), the number
-of its arch and flags, of which two mark arch-specific (`a`) and family-specific (`f`) code. Its layout is not
-published; it was read out of what nvcc writes and is tested against that. A cubin by itself is an ELF file: the flags
-in its header are those of LLVM's BinaryFormat/ELF.h (EF_CUDA_*), and a note holds the command line of ptxas.
+
+CUDA: a fat binary begins with a magic number; each image in it has a header with its kind (PTX or cubin), the number of
+its arch and flags, of which two mark arch-specific (`a`) and family-specific (`f`) code. Its layout is not published;
+it was derived from the output of nvcc and is tested against that. A cubin by itself is an ELF file: the flags in its
+header are those of LLVM's BinaryFormat/ELF.h (EF_CUDA_*), and a note has the command line of ptxas.
+
 HIP: https://clang.llvm.org/docs/ClangOffloadBundler.html, sections "Bundled Binary File Layout" and "Compression and
 Decompression"; code objects by themselves name their target in a note, https://llvm.org/docs/AMDGPUUsage.html.
 """
@@ -68,7 +70,7 @@ _CUDA_OLD, _CUDA_OLD_SPECIFIC = 7, 0x800
 """Up to this version of the ABI the arch is in the first byte of the flags, and arch-specific code has this flag."""
 
 OVERLAP = 192 << 10
-"""Bytes that are looked at again with the next block, so that no header is cut in two: a block of zstd, and more."""
+"""Bytes that are searched again with the next block, so that no header is cut in two: a block of zstd, and more."""
 
 
 class Scan:
@@ -106,7 +108,7 @@ class Scan:
         """Look at the last bytes."""
         self._look(self._base + len(self._data))
 
-    # Read every header that begins before a place.
+    # Read every header that begins before a position.
     def _look(self, end: int) -> None:
         if end <= self._done:
             return
@@ -127,7 +129,7 @@ class Scan:
             read(start)
             start = self._data.find(magic, start + 1, end + len(magic) - 1)
 
-    # Read a fat binary; returned is where to go on, behind the code in it as far as that is known.
+    # Read a fat binary; the result is where to go on, behind its code as far as that is known.
     def _fatbin(self, start: int) -> int:
         if start + _FATBIN_HEADER.size <= len(self._data):
             _, _, header, size = _FATBIN_HEADER.unpack_from(self._data, start)
@@ -136,8 +138,8 @@ class Scan:
                 self._end = self._next + size
         return self._images(self._base + start + 1)
 
-    # Read the headers of images up to the end of a fat binary, or to one that is not there yet; returned is where to
-    # go on, which is not before a place.
+    # Read the headers of images up to the end of a fat binary, or to one that is not there yet; the result is where to
+    # go on, at `position` or later.
     def _images(self, position: int) -> int:
         position = max(position, self._next)
         while self._next + _IMAGE.size <= self._end:
@@ -232,7 +234,7 @@ def archs_alone(device: str, data: bytes) -> set[str]:
 
 MAGIC = dynamic.MAGIC
 _WHOLE = 24 << 20
-# Bytes of a file that are read at once sooner than its parts are one by one.
+# Bytes of a file that are faster to read at once than part by part.
 _AT_ONCE = 256 << 10
 _TAIL = 2 << 20
 _DYNAMIC = 1 << 20
@@ -259,8 +261,8 @@ class Elf(Value):
     """The contents of an ELF file that matter here.
 
     `options` are compiler options that were recorded, each with its section. `char` is `signed` or
-    `unsigned` where debug information says so. `versions` are texts that match what was looked for, `version` is a
-    component and the version of it that a library has of itself. `device` are codegen archs of device code in it,
+    `unsigned` where debug information says so. `versions` are texts that match the searched pattern, `version` is a
+    component and the version that a library has of it. `device` are codegen archs of device code in it,
     `unread` why some are not known. `damaged` says why no more could be read.
     """
 
@@ -289,7 +291,7 @@ class Windows:
         self.ranges = tuple(ranges)
 
     def seek(self, position: int, /) -> None:
-        """Go to a place."""
+        """Go to a position."""
         self.position = position
 
     def read(self, size: int, /) -> bytes:
@@ -313,8 +315,8 @@ def read(
 ) -> Elf:
     """An ELF file that begins with `head` and goes on in `stream`, which is read to its end.
 
-    `pattern` finds version texts; without `debug` recorded options are not looked for. A file that is damaged gives
-    what could be read of it, and says so.
+    `pattern` finds version texts; without `debug` recorded options are not searched. A damaged file gives what
+    could be read of it, and says so.
     """
     texts, code = _Texts(pattern), Scan()
     large = _Large()
@@ -370,7 +372,7 @@ class _Texts:
             self.before = data[-_OVERLAP:]
 
 
-# A file of which every part may be read: where it lies in another as it is, most of it is not.
+# A file with random access: of one that lies in another as it is, most is never read.
 def _whole(head: bytes, stream: Readable, size: int) -> IO[bytes] | Section:
     source = section(stream) if size > _AT_ONCE else None
     if source is not None:
@@ -378,7 +380,7 @@ def _whole(head: bytes, stream: Readable, size: int) -> IO[bytes] | Section:
     return io.BytesIO(head + first(size - len(head), stream))
 
 
-# What there is of some bytes of a small file; all of it unless said otherwise.
+# Bytes of a small file as far as they exist, by default all.
 def _piece(file: IO[bytes] | Section, offset: int = 0, size: int = _WHOLE) -> bytes:
     if offset >= _WHOLE or size <= 0:
         return b""
@@ -396,8 +398,8 @@ def _section_table(file: IO[bytes] | Section) -> tuple[str, bool, int, int, int,
 
 
 # The sections that may contain device code and texts: those that are loaded and no code of the processor, and what
-# was put behind the last of them; all of a file that has no table of them, or one whose sections overlap, so that each
-# byte is looked at once.
+# was put behind the last of them; all of a file without a table of them or with overlapping ones, so that each byte is
+# searched once.
 def _data_of(file: IO[bytes] | Section, whole: int) -> Iterator[bytes]:
     try:
         order, wide, start, size, count, _ = _section_table(file)
@@ -455,8 +457,7 @@ class _Large:
         while self.behind - len(self.tail[0]) >= _TAIL:
             self.behind -= len(self.tail.popleft())
 
-    # What of the bytes that came last is no code of the processor, as far as segments say: those with sections of
-    # both kinds say nothing.
+    # The latest bytes without the code of the processor, as far as segments say: mixed ones say nothing.
     def data_of(self, data: bytes) -> Iterator[bytes]:
         if self.code is None and self.count >= _HEAD:
             try:

@@ -20,14 +20,14 @@ _COPT = re.compile(r"--(?:host_|per_file_)?(?:copt|cxxopt|conlyopt|linkopt)[= ](
 _BAZELRC = FilePattern(r".*\.bazelrc", 64 << 10)
 READS = (_BAZELRC,)
 _PROMISES = ("CFLAGS", "CXXFLAGS")
-# Where distributions and vendors put what they compiled themselves.
+# Where distributions and vendors install what they compiled.
 _OWN_FILES = re.compile(
     r"(usr/(?!local/)|(s?bin|lib(\d\d)?|usr/local/cuda[^/]*|opt/(rocm|nvidia|conda)[^/]*)/).*"
 )
-# What debug information says of plain char where a flag was not there, GCC manual, options controlling C dialect.
+# The sign of plain char in debug information without a flag, GCC manual, options controlling C dialect.
 _CHAR = {"-fsigned-char": "unsigned", "-funsigned-char": "signed"}
 _MARCH = re.compile(r"-m(?:arch|cpu)=.*")
-# What GCC for x86 records where it was given none (its configuration, --with-arch).
+# The record of GCC for x86 without such an option (its configuration, --with-arch).
 _UNASKED = "-march=x86-64"
 # Architectures with CRC32 whether it is named or not, and processors that are not known here.
 _CRC_OF_ITS_OWN = re.compile(r"-march=armv(8\.[1-9]|9).*|-mcpu=.*")
@@ -53,7 +53,7 @@ def observe(view: View, record: Record) -> None:
         record.skip("recorded options", "no file was compiled with -frecord-gcc-switches or -g")
 
 
-# What files were compiled without, though the variables of the image promise it.
+# Flags in the variables of the image without which files were compiled.
 def _unkept(view: View, record: Record) -> None:
     promised = [
         option
@@ -81,7 +81,7 @@ def _lacks_char(flag: str, options: set[str], elf: Elf) -> bool:
 
 
 def _lacks_arch(flag: str, options: set[str], _: Elf) -> bool:
-    # Of a file without any recorded option nothing is known.
+    # A file without any recorded option proves nothing.
     named = [option for option in options if _MARCH.fullmatch(option) and option != _UNASKED]
     if not options or flag in options:
         return False
@@ -90,7 +90,7 @@ def _lacks_arch(flag: str, options: set[str], _: Elf) -> bool:
 
 
 def settings(view: View, record: Record) -> None:
-    """Record the options that variables and bazelrc files give to whatever is compiled."""
+    """Record the options in variables and bazelrc files."""
     for name, value in view.env.items():
         for option in _options(value) if _VARIABLE.fullmatch(name) else ():
             _record_option(record, option, "configuration", f"Env {name}")

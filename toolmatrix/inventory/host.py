@@ -1,9 +1,8 @@
 """The machine that this runs on: engine, compilers, driver and GPUs, disk and memory, and the readings of it.
 
-Everything is read through a `Machine`, so that a captured one can stand in for the real. Programs are run for their
-version alone, without a shell, for a bounded time, and none that would download something to answer. Readings are what
-matrix/machine.yaml says is worth knowing, each value with where it was read; what no origin has is a skip with the
-reason of each.
+Everything is read through a `Machine`, so that a captured one can replace the real. Programs are run for their version
+alone, without a shell, for a bounded time, and none that would download something to answer. Readings are those of
+matrix/machine.yaml, each value with where it was read; what no origin has is a skip with the reason of each.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from toolmatrix.inventory.model import Inventory, Seen, Skipped
 from toolmatrix.resources import machine_path
 from toolmatrix.value import Value
 
-# Bytes that are read of a file, and seconds that a program may take.
+# Bytes to read of a file, and the time limit of a program in seconds.
 _LARGEST = 1 << 20
 _PATIENCE = 20
 
@@ -122,7 +121,7 @@ class Machine:
 
 
 HERE = Machine()
-"""The machine that this runs on; a test puts a captured one in its place."""
+"""The machine that this runs on; tests replace it by a captured one."""
 
 
 def observe(machine: Machine, directory: str = "/") -> Inventory:
@@ -198,7 +197,7 @@ def _microarchitecture(kernel: str, fields: Mapping[str, str], flags: frozenset[
     from archspec.cpu.schema import TARGETS_JSON
 
     aliases = TARGETS_JSON["feature_aliases"].items()
-    # Kernels do not list what another feature includes, such as sse3 where there is ssse3.
+    # Kernels do not list implied features, such as sse3 with ssse3.
     flags |= {name for name, rule in aliases if flags & {*rule.get("any_of", ())}}
     vendors = TARGETS_JSON["conversions"]["arm_vendors"]
     implementer = fields.get("CPU implementer", "")
@@ -211,7 +210,7 @@ def _microarchitecture(kernel: str, fields: Mapping[str, str], flags: frozenset[
         and target.features <= flags
         and _is_proved(target)
     ]
-    # The most specific of those all of whose features are there.
+    # The most specific of the fitting ones.
     best = max(
         fitting, key=lambda cpu: (len(cpu.ancestors), len(cpu.features), cpu.name), default=None
     )
@@ -227,7 +226,7 @@ def _is_proved(target: Any) -> bool:
 def _gpus(machine: Machine) -> Iterator[tuple[str, Seen]]:
     yield from _nvidia(machine)
     yield from _amd(machine)
-    # Cards on the bus are there without a driver as well.
+    # Cards are on the bus without a driver as well.
     for slot in machine.names(_PCI):
         folder = f"{_PCI}/{slot}"
         vendor = _VENDORS.get(machine.text(f"{folder}/vendor").strip(), "")
@@ -316,7 +315,7 @@ class ReadingCatalog(Value):
     sources: Mapping[str, str]
 
     def why(self, name: str) -> tuple[str, str]:
-        """The reason why a feature matters and the source that says so, as far as a reading is behind it."""
+        """The reason why a feature matters and the source that says so, as far as it comes from a reading."""
         for reading in self.readings:
             form = re.escape(reading.name).replace(r"\{name\}", ".+")
             if not reading.component and re.fullmatch(form, name):

@@ -1,8 +1,8 @@
 """Readings of layers as documents, answers of programs and metadata of images: what a store keeps of images.
 
 A reading is what the code here makes of the bytes of a layer, so it is kept under the layer's diff id and the digest of
-that code, of which the interpreter and pyelftools are parts. Whatever is not as it would have been written counts as
-not there: the layer is read again, and its reading replaces it.
+that code, of which the interpreter and pyelftools are parts. A malformed document counts as missing:
+the layer is read again, and its reading replaces it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The file that the dynamic loader takes for each library that a file needs, by ld.so(8) of glibc, and of musl.
 
 Directories are those of ldconfig(8) and of musl's ldso/dynlink.c. The cache of ldconfig is not used: layers may
-have changed what it lists. Libraries that a process has loaded before count as found, which reading cannot know; so
-what lies in the image, but where no search reaches it, is a skip.
+have changed what it lists. Libraries that a process has loaded before count as found, which reading cannot know; so a
+library in the image outside of the search path is a skip.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from toolmatrix.value import Value
 
 _LD_CONF = "etc/ld.so.conf"
 _PRELOAD = "etc/ld.so.preload"
-# ld.so.conf may include any file; every distribution that we know of keeps what it includes in this directory.
+# ld.so.conf may include any file; every known distribution keeps its includes in this directory.
 READS = (
     FilePattern(
         r"etc/ld\.so\.(conf|preload)|etc/ld\.so\.conf\.d/[^/]+|etc/ld-musl-[^/]+\.path", 64 << 10
@@ -31,13 +31,13 @@ _MUSL = ("lib", "usr/local/lib", "usr/lib")
 _TOKENS = re.compile(r"\$(?:(ORIGIN|LIB|PLATFORM)|\{(ORIGIN|LIB|PLATFORM)\})")
 _FOLDER, _PATTERN, _FILE = "folder", "pattern", "file"
 _KERNEL = ("linux-vdso.so", "linux-gate.so")
-# Where CUDA keeps libraries of the driver to link with, which no program can run with.
+# Where CUDA keeps libraries of the driver to link with, not to run with.
 _STUBS = re.compile(r"(^|/)stubs/")
-# What files must be called for ldconfig to list them.
+# The names of files that ldconfig lists.
 _CACHED = re.compile(r"(lib|ld-).*\.so.*")
 # A directory in any other with variants for newer processors, "Hardware capabilities" of ld.so(8).
 _HWCAPS = "glibc-hwcaps"
-# Libraries whose names musl takes for itself.
+# Libraries that musl replaces by itself.
 _MUSL_OWN = re.compile(r"lib(c|pthread|rt|m|dl|util|xnet)\.")
 # Python packages that load libraries of other packages before their own, and where those are beside them.
 _PRELOADED = (("torch", "nvidia/*/lib"),)
@@ -46,7 +46,7 @@ _MOST_USERS = 8
 
 
 def observe(view: View, record: Record) -> tuple[Soname, ...]:
-    """Every soname that files of the image's own architecture need, with what the loader takes for it."""
+    """Every soname that files of the image's own architecture need, with the file that the loader takes."""
     if not view.elves:
         record.skip("sonames", "it has no ELF file")
         return ()
@@ -85,7 +85,7 @@ def _older(record: Record, search: LibrarySearch) -> None:
             family, _, wanted = version.rpartition("_")
             library = search.find(name, path, dynamic)
             available = dict(search.files[library].gives).get(family) if library else None
-            # Families go on from one version to the next, and of one that a library does not have nothing is known.
+            # Families are compatible from one version to the next; nothing is known of a family that a library lacks.
             if available and _number(wanted) > _number(available):
                 record.feature(f"{OLDER}:{name}", version, "loader", path)
 
@@ -309,8 +309,8 @@ def _variable(view: View) -> Iterator[str]:
         yield folder if folder.startswith(("/", "$")) else posixpath.join(start, folder)
 
 
-# The directories of ld.so.conf and of the files that it includes, in their order. What was met once is not met again,
-# and all that is met is counted: a file may include itself on every line.
+# The directories of ld.so.conf and of the files that it includes, in their order. Each is visited once,
+# and all are counted: a file may include itself on every line.
 def _configured(view: View) -> Iterator[str]:
     budget = Budget(view.image.subject)
     visited: set[tuple[str, str]] = set()

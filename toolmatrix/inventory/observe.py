@@ -1,6 +1,6 @@
 """An inventory out of an image's files: what is kept of them as they pass, and every observer in turn.
 
-A file for another processor is nothing wrong in itself: cross compilers, emulators, firmware and test data are such.
+A file for another processor is not wrong in itself: cross compilers, emulators, firmware and test data have such.
 It is wrong where a program or library is taken by default: on PATH, where the loader looks,
 and among the extension modules of the default Python. There its witness is `DEFAULT_PLACE`, elsewhere `elf`.
 """
@@ -51,7 +51,7 @@ READS = tuple(dict.fromkeys((FilePattern(re.escape(LOCK), 8 << 20), *_DECLARED))
 """The patterns of all files that are read out of an image, one's own first."""
 # How extension modules are called, PEP 3149 and PEP 384.
 _EXTENSION = re.compile(r".*\.(cpython-[^/]+|abi3)\.so")
-# Keys of an image's configuration and the features that they are.
+# Keys of an image's configuration and their features.
 _SETTINGS = {
     "User": "user",
     "Entrypoint": "entrypoint",
@@ -63,7 +63,7 @@ _SETTINGS = {
 _MOST_SKIPS = 20
 # Archives of objects (ar), and what compilers keep beside them: device code is found in files that are not ELF as well.
 _CODE = (b"!<arch>\n", FATBIN, BUNDLE, COMPRESSED)
-# Debug information takes most of the time of a file, and after the first ones it repeats what they reported.
+# Debug information takes most of the time of a file, and after the first files it repeats itself.
 _MOST_DEBUG = 200
 # A group that captures; in one pattern made of many the groups of each would shift the numbers of the others.
 _CAPTURING = re.compile(r"(?<!\\)\((?:\?P<\w+>|(?!\?))")
@@ -136,7 +136,7 @@ def observe(
     toolkits.linked(record, sonames)
     lock = view.contents.get(LOCK)
     if lock is not None:
-        # The seal itself is no part of what it seals.
+        # The seal does not cover itself.
         digest = sha256(lock.partition(b"\n# seal ")[0] + b"\n").hexdigest()
         record.feature("lock", f"sha256:{digest}", "lock", LOCK)
     _unread(view, record)

@@ -1,7 +1,7 @@
 """Compilers and interpreters: which one a user gets by its bare name, which others are there, and their versions.
 
-The version of a program is in its own file, in files beside it, or in the record of its package. What a bare
-name starts may be something else, though: a script, or a program under another name, such as the shims of pyenv, mise
+The version of a program is in its own file, in files beside it, or in the record of its package. A bare
+name may start something else, though: a script, or a program under another name, such as the shims of pyenv, mise
 and ccache. It shows its version only when it is run, and later directories of PATH say nothing of it.
 """
 
@@ -19,7 +19,7 @@ from toolmatrix.value import Value
 
 PACKAGED = re.compile(r"(usr/)?(s?bin|lib\d*|libexec)/|opt/rocm")
 """Where packages of distributions put programs; what lies elsewhere came another way, whatever is recorded."""
-# Directories of one LLVM among several, as Debian and Fedora call them.
+# Directories of one LLVM among several in Debian and Fedora.
 _LLVM = re.compile(r"/llvm-?(\d+)/")
 # The variable and the file with the version that Bazelisk has to fetch, https://github.com/bazelbuild/bazelisk
 _WANTED_BAZEL = "USE_BAZEL_VERSION"
@@ -145,7 +145,7 @@ def observe(view: View, record: Record) -> dict[str, Default]:
                 _add(view, record, program, path, default=False)
     nvcc = defaults.get("nvcc")
     if nvcc is not None:
-        # A toolkit has the first two numbers of its compiler.
+        # A toolkit shares the first two numbers of its compiler.
         record.component("cuda", upstream(nvcc.version, 2), "nvcc", nvcc.real, default=True)
     _bazelisk(view, record, defaults)
     for program in _PROGRAMS:
@@ -176,7 +176,7 @@ def _is_own(view: View, path: str, pattern: str) -> bool:
     return path in view.elves and re.fullmatch(r"(?:.*/)?" + pattern, path) is not None
 
 
-# The Bazel that is fetched when it is called; it is the default where what is called has no version.
+# The Bazel that a launcher fetches; it is the default where the program itself has no version.
 def _bazelisk(view: View, record: Record, defaults: dict[str, Default]) -> None:
     bazel = defaults.get("bazel")
     fetches = bazel is not None and not bazel.version and bazel.real in view.elves

@@ -31,10 +31,10 @@ READS = (_METADATA, packages.RECORD, _VENV, _SYSCONFIG, _NUMPY)
 RECORDS = ("dist-info", "egg-info")
 """The witnesses of Python packages, of which a user gets those that the default interpreter imports."""
 _FIELD = re.compile(r"^(Name|Version):\s*(\S+)\s*$", re.MULTILINE)
-# Names that differ in these alone are the same, PEP 503.
+# Names that differ only in these are the same, PEP 503.
 _SAME = re.compile(r"[-_.]+")
 
-# Components that are no Python packages, though there are packages of these names.
+# Components that are not Python packages, though packages of these names exist.
 _PROGRAMS = frozenset(
     ("python", "gcc", "clang", "nvcc", "hip", "bazel", "cuda", "rocm", "glibc", "distro")
 )
@@ -113,7 +113,7 @@ def _record_dist(view: View, record: Record, dist: _Dist, *, is_default: bool) -
 
 
 def _is_gone(view: View, name: str, path: str) -> bool:
-    # A wheel that carries a component is nothing without the file for which it is there.
+    # A wheel that carries a component is useless without its main file.
     files = packages.of_dist(view, path)
     starts = tuple(start for pattern, *_, start in _CARRIED if re.fullmatch(pattern, name))
     called = [file for file in files if file.rpartition("/")[2].startswith(starts)]
@@ -147,7 +147,7 @@ def _variables(text: str) -> dict[str, object]:
 
 
 def sites(view: View, default: Default | None) -> list[str]:
-    """The directories that the default interpreter imports from, in its order; none where there is no interpreter."""
+    """The directories that the default interpreter imports from, in its order; none without an interpreter."""
     if default is None:
         return []
     series = ".".join(default.version.split(".")[:2])

@@ -56,7 +56,7 @@ class View:
                 self.left_out.append(path)
                 continue
             self.layers[path] = entry.layer
-        # Cross compilers and emulators bring files for other processors; those for devices have none.
+        # Cross compilers and emulators have files for other processors; device code is for none.
         counts = Counter(elf.machine for elf in self.elves.values())
         several = sorted(counts.keys() - NO_PROCESSORS)
         self.machine = max(several, key=counts.__getitem__, default="")
@@ -91,7 +91,7 @@ class View:
 
 
 class Record:
-    """Sightings in the making; what was put in first is the better witness, and defaults come before others."""
+    """Sightings in the making; earlier ones are the better witnesses, and defaults come before others."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -131,7 +131,7 @@ class Record:
 
 
 def sort_sightings(sightings: dict[str, dict[Seen, None]]) -> dict[str, tuple[Seen, ...]]:
-    """Sightings by name, defaults first and else in the order in which they were put in."""
+    """Sightings by name, defaults first, else in the order of recording."""
     return {
         name: tuple(sorted(several, key=lambda sighting: not sighting.default))
         for name, several in sorted(sightings.items())

@@ -1,9 +1,10 @@
 """The installed packages of rpm, out of its database in each of its three forms and without rpm.
 
 A database maps numbers to headers: SQLite (rpm 4.16 and later: Fedora, RHEL 9), rpm's own "ndb" (SUSE), and Berkeley
-DB's hash (RHEL 8 and before). Headers are laid out as in https://rpm-software-management.github.io/rpm/manual/hregions.html
-and format_header.html, ndb as in lib/backend/ndb/rpmpkg.c of rpm, Berkeley DB as src/dbinc/db_page.h of it. PyPI has
-readers of .rpm files and bindings of librpm, which are not for databases of other machines.
+DB's hash (RHEL 8 and before). Headers are laid out as in
+https://rpm-software-management.github.io/rpm/manual/hregions.html and format_header.html, ndb as in
+lib/backend/ndb/rpmpkg.c of rpm, Berkeley DB as src/dbinc/db_page.h of it. PyPI has readers of .rpm files and bindings
+of librpm, but not of databases of other machines.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class DamagedDatabase(Exception):
 
 
 def take(size: int, stream: Readable) -> Database:
-    """The packages of a database that passes as a stream; raises nothing, as `read` does."""
+    """The packages of a database in a stream; raises nothing."""
     if size > LARGEST:
         reason = f"{size >> 20} MiB, and at most {LARGEST >> 20} are read"
         return Database(damaged=f"the database is too large: {reason}")
@@ -76,7 +77,7 @@ def read(data: bytes) -> Database:
 
 
 def _bounded(blobs: Iterator[bytes], size: int) -> Iterator[bytes]:
-    # Damage may show one header many times: all together are no more than the bytes of the database hold.
+    # A damaged database may repeat a header: all together cannot exceed its size.
     for count, blob in enumerate(blobs):
         size -= len(blob)
         if size < 0 or count > MOST_PACKAGES:
@@ -169,7 +170,7 @@ def _bdb(data: bytes, order: str) -> Iterator[bytes]:
     (size,) = struct.unpack_from(f"{order}I", data, 20)
     if data[25:26] != _BDB_META or not 512 <= size <= 1 << 16:
         raise DamagedDatabase("it is not a hash of Berkeley DB")
-    # Pages that two chains share would let a small file hold any amount of headers.
+    # With pages in two chains a small file could have any amount of headers.
     used: set[int] = set()
     for start in range(size, len(data) - size + 1, size):
         page = data[start : start + size]
@@ -183,7 +184,7 @@ def _bdb(data: bytes, order: str) -> Iterator[bytes]:
 
 
 def _items(page: bytes, order: str) -> Iterator[bytes]:
-    # Items stand from the end of a page down, each value behind its key.
+    # Items go from the end of a page down, each value behind its key.
     (count,) = struct.unpack_from(f"{order}H", page, 20)
     offsets = struct.unpack_from(f"{order}{count}H", page, _BDB_HEADER)
     for key, value in zip(offsets[::2], offsets[1::2], strict=False):

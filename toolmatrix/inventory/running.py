@@ -2,7 +2,7 @@
 
 A container has no network, no capability, no new privileges and nothing to write to but a little memory; its memory,
 processes, time and output are bounded, its entry point is that program, and it is removed whatever
-happens. The user is that of the image: to another one other directories of PATH are closed, and other programs answer.
+happens. The user is that of the image: for another one other directories of PATH are closed, and other programs answer.
 A program is started by its arguments alone, so an image needs no shell, and its output counts for nothing else.
 """
 
@@ -30,9 +30,9 @@ _VERSION = "[0-9][0-9A-Za-z.+~_]*"
 class ProgramProbe(Value):
     """A question to a program: which component or feature it is about, and the arguments that it is started with.
 
-    The answer is the version behind `after`, or first of all numbers; of a feature the value in `values` by whether the
-    text `holds` is printed (yes, no). It is asked where reading saw one of `about`, or could not see it, and anyway
-    where it is `wanted`. Of several rounds a later one is asked where none before it was answered.
+    The answer is the version behind `after`, or the first number; for a feature one of `values`, by whether the text
+    `holds` is printed (yes, no). The program is run where reading saw one of `about`, or could not see it, and always
+    where it is `wanted`. A probe of a later `round` is used where no earlier one was answered.
     """
 
     name: str
@@ -75,7 +75,7 @@ def ask_programs(
     bounds: ProgramBounds = _BOUNDS,
     store: LayerStore | None = None,
 ) -> Inventory:
-    """An inventory with the answers of the image's programs; raises ToolMissing where the engine ends on the way.
+    """An inventory with the answers of the image's programs; raises ToolMissing where the engine fails.
 
     A program whose answer is in the store is not run.
     """
@@ -112,8 +112,8 @@ def ask_programs(
 class ProgramRunner:
     """Runs programs of one image, in containers that are opened when the first one has to be run.
 
-    What a program answered, or that it is not there, holds for the image on this kind of machine and is kept; why one
-    was silent, such as for want of time, may be another thing the next time.
+    An answer, or that the program is missing, is valid for the image on this kind of machine and is stored; other
+    failures, such as a timeout, may differ the next time.
     """
 
     def __init__(
@@ -169,12 +169,12 @@ def _ask_in_rounds(
         now = [probe for probe in probes if probe.round == round_number and probe.name not in done]
         for probe, value, reason in runner.answers(now):
             is_there = reason != NOT_THERE
-            # pip and dpkg repeat their record, of which reading found that nothing is left.
+            # pip and dpkg repeat their record, whose files are gone.
             if value and not any(probe.repeats(record, value) for record in gone):
                 sighting = Seen(version=value, seen_by=RAN, where=probe.command_line)
                 answers.setdefault(probe.name, []).append(sighting)
             elif probe.name in present or (is_there and present.intersection(probe.about)):
-                # Of several programs one that is there and fails says more than one that is not.
+                # Of several programs one that fails says more than a missing one.
                 if probe.name not in silent or is_there:
                     failure = f"`{probe.command_line}` {reason}"
                     silent[probe.name] = Skipped(what=f"{RUNNING}{probe.name}", reason=failure)
@@ -191,8 +191,7 @@ def _ordered(name: str, read: Sequence[Seen], ran: Sequence[Seen]) -> tuple[Seen
     )
     mine = first.replace(default=True)
     defaults = [sighting for sighting in read if sighting.default]
-    # What was read names a file, and may know the version more finely: what was answered stands behind it where both
-    # agree, and before it where they do not.
+    # A reading names a file, and may have a longer version: an answer comes behind it where both agree, else before it.
     agreed = any(_agree(mine.version, sighting.version) for sighting in defaults)
     best = (*defaults, mine) if agreed else (mine, *defaults)
     return (*best, *(sighting for sighting in read if not sighting.default), *others)

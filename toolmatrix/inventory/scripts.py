@@ -1,4 +1,4 @@
-"""Scripts whose interpreter is gone: the first line of each as the layers are read, and what it leads to in the image.
+"""Scripts whose interpreter is gone: the first line of each as the layers are read, and its target in the image.
 
 The kernel takes the line by execve(2), env(1) the name behind it by PATH. A virtual environment that was copied without
 its Python, or to another directory, holds such scripts, while the records of its packages still have their versions.
@@ -27,12 +27,12 @@ _LONGEST = 256
 # The interpreter and the rest of the line, which is one argument. One that is no absolute path depends on where
 # the script is started.
 _LINE = re.compile(r"(/[^ \t\0]*)(?:[ \t]+([^ \t\0][^\0]*))?")
-# The name that env looks for on PATH: that of a line to be split, or all of another. Of options, variables and quotes
-# nothing is said.
+# The name that env looks for on PATH: that of a line to be split, or all of another. Options, variables and quotes are
+# not evaluated.
 _ENV = re.compile(
     r"""(?:-S|--split-string=)\s*([^-=/\s\\$'"#][^=/\s\\$'"]*)(?:\s.*)?|([^-=/][^=/]*)""", re.DOTALL
 )
-# What GDB reads itself beside a program, "The objfile-gdb.ext file" of its manual; pyenv puts such a file into bin.
+# Files that GDB reads beside a program, "The objfile-gdb.ext file" of its manual; pyenv puts such a file into bin.
 _OF_GDB = ("-gdb.py", "-gdb.gdb", "-gdb.scm")
 # Directories that exist only once a container runs.
 _MOUNTED = ("/dev", "/proc", "/run", "/sys")

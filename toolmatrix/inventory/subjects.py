@@ -77,8 +77,8 @@ def observe(
     """The inventory of a subject.
 
     `platform` picks from an index, paths are relative to `directory`, and `archive:-` reads `stdin`, by default that of
-    this process; `schemes` are those of SCHEMES unless given. Programs of what can be run are asked what `probes` makes
-    of what was read, and what `store` has is neither read nor asked again. Raises UsageError for an invalid address,
+    this process; `schemes` are those of SCHEMES unless given. Programs are run for the `probes` of the inventory where
+    that is possible, and what `store` has is neither read nor run again. Raises UsageError for an invalid address,
     SubjectError for what cannot be read, NothingMatched for another platform, and ToolMissing.
     """
     known = SCHEMES if schemes is None else schemes
@@ -97,7 +97,7 @@ def observe(
 
 
 def identity(subject: str, directory: str = "", schemes: Mapping[str, Scheme] | None = None) -> str:
-    """The identity of a subject at this moment, without reading it: two that have the same hold the same.
+    """The identity of a subject at this moment, without reading it: equal identities mean equal contents.
 
     Empty where that takes reading, such as for a directory or a machine, and for what cannot be reached.
     """
@@ -278,7 +278,7 @@ SCHEMES = {
 
 _REGISTRY = "registry:"
 _MANIFESTS = (".yaml", ".yml", ".json")
-# What comes through a pipe has no name; no subject begins so.
+# A manifest without a file name, as from a pipe; no subject begins so.
 _MANIFEST = re.compile(
     rb"^(?:\xef\xbb\xbf)?(?:\{|(?:apiVersion|kind|services)[ \t]*:)", re.MULTILINE
 )
@@ -296,7 +296,7 @@ _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*:?-(?P<default>[^${}]*)\}")
 
 
 def read_subjects(name: str, read: Callable[[], bytes]) -> list[str]:
-    """The subjects that a list names: `registry://HOST/REPOSITORY[:PATTERN]`, or what `read` gives of a file.
+    """The subjects that a list names: `registry://HOST/REPOSITORY[:PATTERN]`, or those in the file that `read` reads.
 
     Raises UsageError for an invalid list, and what reading a registry raises.
     """
@@ -378,8 +378,8 @@ class _Manifest:
                 ]
 
     def _fields(self, top: MappingNode) -> dict[str, list[tuple[Node, Node]]]:
-        """The keys and values of a mapping by their names, with what it merges: its own go before merged ones,
-        and the first of these before the others (https://yaml.org/type/merge.html).
+        """The keys and values of a mapping by their names, with those that it merges: own ones go before merged ones,
+        and earlier of these before later (https://yaml.org/type/merge.html).
         """
         import yaml
 
@@ -413,7 +413,7 @@ class _Manifest:
         return fields
 
     def _check_include(self, fields: dict[str, list[tuple[Node, Node]]]) -> None:
-        # Objects of Kubernetes name their kind; what else has the key is a compose file.
+        # Objects of Kubernetes name their kind; anything else with the key is a compose file.
         if "include" in fields and "apiVersion" not in fields:
             raise self._refusal(
                 fields["include"][0][0],
@@ -459,7 +459,7 @@ class _Manifest:
 
 
 def _role(role: str, name: str, mapping: bool) -> str:
-    """The role of a value under a name, in a mapping with `role` itself."""
+    """The role of a value under a name, in a mapping of a role."""
     if role == _SERVICES and mapping:
         return _SERVICE
     if name in _CONTAINERS:

@@ -1,7 +1,7 @@
 """The machine that this runs on as a whole: what `host` reads for doctor, and packages, variables and readings.
 
-Records of packages are read where the machine keeps them and put into a tree, so that what reads them in images reads
-them here. Of the environment only the variables of matrix/machine.yaml are looked at.
+Records of packages are read where the machine keeps them and put into a tree, so that the observers of images can read
+them. Of the environment only the variables of matrix/machine.yaml are read.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _tree(machine: Machine, sites: Sequence[str]) -> Tree:
     return tree
 
 
-# Returned are the names of the readings that found something.
+# The result are the names of the readings with a value.
 def _readings(machine: Machine, record: Record) -> frozenset[str]:
     read = set()
     for reading, name, sighting in host.observe_readings(machine):
