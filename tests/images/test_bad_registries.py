@@ -125,7 +125,7 @@ def test_what_names_no_image_is_refused(place: str) -> None:
         ),
         (
             Reply(headers={"Content-Type": images.INDEX}, body=MANIFEST),
-            "the registry and the manifest disagree on the media type",
+            "registry and manifest disagree on the media type",
         ),
         (
             Reply(

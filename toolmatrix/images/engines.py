@@ -436,7 +436,9 @@ def _signals() -> Iterator[list[int]]:
         if signal.getsignal(signum) != signal.SIG_IGN:
             # Only the main thread may set handlers.
             with suppress(ValueError):
-                handlers[signum] = signal.signal(signum, lambda number, _: caught.append(number))
+                handlers[signum] = signal.signal(
+                    signum, lambda caught_signal, _: caught.append(caught_signal)
+                )
     try:
         yield caught
     finally:

@@ -392,16 +392,16 @@ class Tree:
     # a file by a directory.
     def _folder(self, path: str) -> Names:
         node = self.root
-        done = ""
+        prefix = ""
         for name in path.split("/") if path else ():
             assert node.below is not None  # noqa: S101 - a directory by construction
             child = node.below.get(name)
             if child is not None and child.entry.kind == LINK:
-                child = self._node(f"{done}/{name}")
+                child = self._node(f"{prefix}/{name}")
             if child is None or child.below is None:
                 child = node.below[name] = TreeNode(Entry(DIRECTORY))
             node = child
-            done = f"{done}/{name}"
+            prefix = f"{prefix}/{name}"
         assert node.below is not None  # noqa: S101
         return node.below
 

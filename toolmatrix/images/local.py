@@ -520,11 +520,11 @@ class _Joined:
 
     def read(self, size: int, /) -> bytes:
         """At most `size` bytes, none at the end."""
-        several = [self._rest]
+        pieces = [self._rest]
         count = len(self._rest)
         while count < size and (piece := next(self._pieces, b"")):
-            several.append(piece)
+            pieces.append(piece)
             count += len(piece)
-        data = b"".join(several)
+        data = b"".join(pieces)
         self._rest = data[size:]
         return data[:size]

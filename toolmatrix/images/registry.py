@@ -167,13 +167,13 @@ class Registry:
         for expected in (self._image.digest, promised if promised.startswith("sha256:") else ""):
             if expected:
                 check_digest(expected, body.digest, self._budget)
-        own = document.get("mediaType", media)
-        if media in images.DOCUMENTS and own != media:
+        declared = document.get("mediaType", media)
+        if media in images.DOCUMENTS and declared != media:
             raise self._budget.refusal(
-                "the registry and the manifest disagree on the media type", f"`{media}`", f"`{own}`"
+                "registry and manifest disagree on the media type", f"`{media}`", f"`{declared}`"
             )
         self._fetched[body.digest] = data
-        return {"manifests": [{"mediaType": own, "digest": body.digest, "size": len(data)}]}
+        return {"manifests": [{"mediaType": declared, "digest": body.digest, "size": len(data)}]}
 
     def tags(self) -> list[str]:
         """All tags of the repository (distribution specification, Listing Tags)."""
@@ -477,8 +477,8 @@ class Referrers:
             entry
             for entry in entries
             if entry.get("artifactType") == self._media
-            and isinstance(own := entry.get("annotations"), dict)
-            and notes.items() <= own.items()
+            and isinstance(annotations := entry.get("annotations"), dict)
+            and notes.items() <= annotations.items()
         )
         for entry in islice(mine, _MOST_READ):
             try:

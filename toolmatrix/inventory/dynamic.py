@@ -79,9 +79,9 @@ def machine(head: bytes) -> str:
     if len(head) < 20 or not head.startswith(MAGIC):
         return ""
     order = _order(head)
-    (number,) = struct.unpack_from(order + "H", head, 18)
-    key = (number, _bits(head), order)
-    return MACHINES.get(key) or DEVICES.get(key, f"machine {number}")
+    (code,) = struct.unpack_from(order + "H", head, 18)
+    key = (code, _bits(head), order)
+    return MACHINES.get(key) or DEVICES.get(key, f"machine {code}")
 
 
 def _order(head: bytes) -> str:
@@ -246,8 +246,8 @@ def read(file: IO[bytes] | Any) -> Dynamic:
         gives=newest(_defined_versions(elf, by_tag, names)),
         asks=tuple(
             (library.decode("utf-8", "surrogateescape"), f"{family}_{number}")
-            for library, several in _needed_versions(elf, by_tag, names)
-            for family, number in newest(several)
+            for library, versions in _needed_versions(elf, by_tag, names)
+            for family, number in newest(versions)
         ),
     )
 

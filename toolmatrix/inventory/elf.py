@@ -508,12 +508,12 @@ def _by_sections(data: bytes) -> dict[str, Any]:
     section = elf.get_section_by_name(_COMMAND_LINE)
     if section is not None:
         words = re.split(rb"[\0\s]+", section.data()[: 1 << 20])
-        options |= dict.fromkeys((word, _COMMAND_LINE) for word in _options(words))
+        options |= dict.fromkeys((option, _COMMAND_LINE) for option in _options(words))
     # Without `strict` unwind tables alone, which every file has, count as debug information.
     producers, char = _debug(elf) if elf.has_dwarf_info(strict=True) else ([], "")
     for producer in producers:
         words = producer.split()
-        options |= dict.fromkeys((word, "DW_AT_producer") for word in _options(words))
+        options |= dict.fromkeys((option, "DW_AT_producer") for option in _options(words))
     return {"options": tuple(options), "char": char}
 
 

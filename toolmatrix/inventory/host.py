@@ -132,7 +132,9 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     for name, sighting in (
         *_engine(machine, arch),
         *_processor(machine, kernel),
-        *_gpus(machine),
+        *_nvidia(machine),
+        *_amd(machine),
+        *_cards(machine),
         *_resources(machine, directory),
     ):
         features[name] = (*features.get(name, ()), sighting)
@@ -223,9 +225,7 @@ def _is_proved(target: Any) -> bool:
     return not target.parents or bool(target.features - inherited)
 
 
-def _gpus(machine: Machine) -> Iterator[tuple[str, Seen]]:
-    yield from _nvidia(machine)
-    yield from _amd(machine)
+def _cards(machine: Machine) -> Iterator[tuple[str, Seen]]:
     # Cards are on the bus without a driver as well.
     for slot in machine.names(_PCI):
         folder = f"{_PCI}/{slot}"
@@ -236,21 +236,21 @@ def _gpus(machine: Machine) -> Iterator[tuple[str, Seen]]:
 
 def _nvidia(machine: Machine) -> Iterator[tuple[str, Seen]]:
     capabilities = machine.run(*_SMI, "--query-gpu=compute_cap")
-    for number, line in enumerate((capabilities or "").splitlines()):
+    for index, line in enumerate((capabilities or "").splitlines()):
         if re.fullmatch(r"\d+\.\d+", line.strip()):
-            yield "device", Seen(version=line.strip(), seen_by="nvidia-smi", where=f"GPU {number}")
+            yield "device", Seen(version=line.strip(), seen_by="nvidia-smi", where=f"GPU {index}")
     # nvidia-smi of an older driver fails for a field that it does not know.
     if capabilities is None:
         names = machine.run(*_SMI, "--query-gpu=name") or ""
-        for number, line in enumerate(names.splitlines()):
-            yield "product", Seen(version=line.strip(), seen_by="nvidia-smi", where=f"GPU {number}")
+        for index, line in enumerate(names.splitlines()):
+            yield "product", Seen(version=line.strip(), seen_by="nvidia-smi", where=f"GPU {index}")
 
 
 def _amd(machine: Machine) -> Iterator[tuple[str, Seen]]:
     printed = machine.run("rocminfo")
     if printed is not None:
-        for number, name in enumerate(re.findall(r"^ *Name: +(gfx\w+) *$", printed, re.MULTILINE)):
-            yield "device", Seen(version=name, seen_by="rocminfo", where=f"agent {number}")
+        for index, name in enumerate(re.findall(r"^ *Name: +(gfx\w+) *$", printed, re.MULTILINE)):
+            yield "device", Seen(version=name, seen_by="rocminfo", where=f"agent {index}")
         return
     for node in machine.names(_KFD):
         path = f"{_KFD}/{node}/properties"
@@ -334,7 +334,7 @@ def load_readings() -> ReadingCatalog:
     return ReadingCatalog(
         readings=tuple(map(_reading, document["readings"])),
         environment={
-            name: several["why"] for several in document["environment"] for name in several["names"]
+            name: group["why"] for group in document["environment"] for name in group["names"]
         },
         sources={
             key: f"{page['title']}, {page['at']}" for key, page in document["sources"].items()
@@ -375,8 +375,8 @@ def unseen_readings(machine: Machine, observed: frozenset[str]) -> Iterator[Skip
 
 def _lack(machine: Machine, origin: ValueOrigin) -> str:
     if origin.run:
-        there = machine.where(origin.run[0])
-        return f"`{origin}` does not show it" if there else f"no {origin.run[0]}"
+        path = machine.where(origin.run[0])
+        return f"`{origin}` does not show it" if path else f"no {origin.run[0]}"
     return f"{origin} does not show it" if any(_texts(machine, origin)) else f"no {origin}"
 
 

@@ -20,7 +20,7 @@ from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layers import DIRECTORY, FILE, HARD_LINK, LEFT_OUT, LINK, Entry, Layer
 from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.inventory.elf import Elf
-from toolmatrix.inventory.model import text, texts
+from toolmatrix.inventory.model import FORMS, text, texts
 from toolmatrix.inventory.rpm import Database
 from toolmatrix.inventory.scripts import Script
 from toolmatrix.value import Value
@@ -268,9 +268,8 @@ def _truth(value: object) -> bool:
 
 # How fields are read, by their annotations.
 _FORMS: dict[str, Callable[[Any], Any]] = {
-    "str": text,
+    **FORMS,
     "bool": _truth,
-    "tuple[str, ...]": texts,
     "tuple[str, str] | None": _pair,
     "tuple[tuple[str, str], ...]": _pairs,
     "Dynamic": lambda fields: _value(Dynamic, fields),

@@ -62,19 +62,19 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
     _older(record, search)
     _by_variable(record, search, users)
     sonames: list[Soname] = []
-    for (name, library), several in sorted(users.items()):
+    for (name, library), paths in sorted(users.items()):
         elsewhere = "" if library else search.anywhere.get(name, "")
         if elsewhere:
-            reason = f"/{elsewhere} is not on the search path of /{several[0]}: the process has to load it first"
+            reason = f"/{elsewhere} is not on the search path of /{paths[0]}: the process has to load it first"
             record.skip(f"soname:{name}", reason)
             # Nothing is loaded before what a program needs, unless its caller arranges for that.
-            for user in several:
+            for user in paths:
                 if search.files.get(user, Dynamic()).interpreter:
                     record.feature(f"{UNREACHED}:{name}", user, "loader", elsewhere)
             continue
         others = () if library or name.startswith(DRIVER) else search.majors(name)
         sonames.append(
-            Soname(name=name, needed_by=tuple(several[:_MOST_USERS]), found=library, others=others)
+            Soname(name=name, needed_by=tuple(paths[:_MOST_USERS]), found=library, others=others)
         )
     return tuple(sonames)
 
@@ -101,9 +101,9 @@ def _by_variable(
         return
     # A new search, not a copy: preloaded libraries may themselves be found by the variable alone.
     bare = LibrarySearch(search.view, search.path.replace(variable=()))
-    for (name, library), several in sorted(users.items()):
-        dynamic = search.files.get(several[0], Dynamic())
-        if library and not bare.find(name, several[0], dynamic):
+    for (name, library), paths in sorted(users.items()):
+        dynamic = search.files.get(paths[0], Dynamic())
+        if library and not bare.find(name, paths[0], dynamic):
             record.feature(f"{BY_VARIABLE}:LD_LIBRARY_PATH", name, "loader", library)
 
 

@@ -231,18 +231,18 @@ class Comparison(Value):
 
 
 def _to_json(sightings: Mapping[str, tuple[Seen, ...]]) -> dict[str, list[dict[str, Any]]]:
-    return {name: [seen.to_json() for seen in several] for name, several in sightings.items()}
+    return {name: [seen.to_json() for seen in group] for name, group in sightings.items()}
 
 
 def _read_sightings(body: Mapping[str, Any]) -> dict[str, tuple[Seen, ...]]:
-    return {name: tuple(_parse(Seen, entry) for entry in several) for name, several in body.items()}
+    return {name: tuple(_parse(Seen, entry) for entry in entries) for name, entries in body.items()}
 
 
 # Fields of later versions are passed over: within /1 fields are added. Those of this one have to be there, as the
 # schema says, or a library that was not looked up would read as one that was not found.
 def _parse(kind: type[_DocumentType], body: Mapping[str, Any]) -> _DocumentType:
     forms = kind.__annotations__.items()
-    return kind(**{field: _FORMS[form](body[field]) for field, form in forms})
+    return kind(**{field: FORMS[form](body[field]) for field, form in forms})
 
 
 def text(value: object) -> str:
@@ -260,9 +260,9 @@ def texts(value: object) -> tuple[str, ...]:
     return tuple(map(text, value))
 
 
-# How fields are read, by their annotations.
-_FORMS: dict[str, Callable[[Any], Any]] = {
+FORMS: dict[str, Callable[[Any], Any]] = {
     "bool": lambda value: value is True,
     "str": text,
     "tuple[str, ...]": texts,
 }
+"""Readers of fields, by their annotations."""

@@ -106,8 +106,8 @@ class Look:
         if not head.startswith(MAGIC):
             return read_code(head, stream) if head.startswith(_CODE) else None
         program = _TELL.fullmatch(path.rpartition("/")[2])
-        number = program.lastindex if program is not None else None
-        pattern = programs.VERSION_TEXTS[number - 1][1] if number else None
+        group = program.lastindex if program is not None else None
+        pattern = programs.VERSION_TEXTS[group - 1][1] if group else None
         elf = read_elf(head, stream, size, pattern, debug=self.debug < _MOST_DEBUG)
         self.debug += bool(elf.options)
         return elf

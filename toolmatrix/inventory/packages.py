@@ -127,8 +127,8 @@ def _packages(view: View) -> Iterator[tuple[str, str, str, str]]:
                 if name in fields and version in fields and _is_installed(fields):
                     yield manager, match[0], fields[name], fields[version]
     for _, path in _databases(view):
-        for package, number in view.databases[path].packages if path else ():
-            yield "rpm", path, package, number
+        for package, release in view.databases[path].packages if path else ():
+            yield "rpm", path, package, release
     for match, _ in view.files(_CONDA):
         yield "conda", match[0], match[1], match[2]
 

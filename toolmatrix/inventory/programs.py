@@ -210,42 +210,42 @@ def _versions(
     view: View, record: Record, program: Program, path: str
 ) -> Iterator[tuple[str, str, str]]:
     match = re.fullmatch(r"(?:.*/)?" + program.files, path)
-    number = (match[1] if match else "") or "".join(_LLVM.findall(path)[-1:])
-    own = _own(view.elves.get(path), number)
-    if own:
-        yield own, "elf", path
+    series = (match[1] if match else "") or "".join(_LLVM.findall(path)[-1:])
+    version = _elf_version(view.elves.get(path), series)
+    if version:
+        yield version, "elf", path
     prefix, _, folder = path.rpartition("/")[0].rpartition("/")
     is_program = _is_own(view, path, program.files)
     if is_program or (program.is_script and folder == "bin" and path not in view.elves):
-        yield from _beside(view, program, prefix, number)
+        yield from _beside(view, program, prefix, series)
     for package in program.packages if PACKAGED.match(path) else ():
-        package = package.format(number)
+        package = package.format(series)
         for manager in MANAGERS if is_program else packages.owners(view, path, package):
             for sighting in record.features.get(f"{manager}:{package}", ()):
-                if _is_of(upstream(sighting.version), number):
+                if _is_of(upstream(sighting.version), series):
                     yield upstream(sighting.version), manager, sighting.where
-    if is_program and number.count("."):
-        yield number, "file name", path
+    if is_program and series.count("."):
+        yield series, "file name", path
 
 
-def _own(elf: Elf | None, number: str) -> str:
+def _elf_version(elf: Elf | None, series: str) -> str:
     # A file may hold texts that only look like versions; the number in its name distinguishes them.
     versions = elf.versions if elf is not None else ()
-    return next((version for version in versions if _is_of(version, number)), "")
+    return next((version for version in versions if _is_of(version, series)), "")
 
 
-def _is_of(version: str, number: str) -> bool:
-    return not number or version == number or version.startswith(f"{number}.")
+def _is_of(version: str, series: str) -> bool:
+    return not series or version == series or version.startswith(f"{series}.")
 
 
 def _beside(
-    view: View, program: Program, prefix: str, number: str
+    view: View, program: Program, prefix: str, series: str
 ) -> Iterator[tuple[str, str, str]]:
     for pattern, text in program.beside:
-        for path in view.tree.glob(f"{prefix}/{pattern.format(number)}"):
+        for path in view.tree.glob(f"{prefix}/{pattern.format(series)}"):
             entry = view.tree.entry(path)
             if entry is not None and isinstance(entry.content, Elf):
-                version = _own(entry.content, number)
+                version = _elf_version(entry.content, series)
             else:
                 contents = view.tree.text(path)
                 match = re.search(text, contents) if contents else re.fullmatch(text, path)

@@ -108,8 +108,8 @@ def _record_dist(view: View, record: Record, dist: _Dist, *, is_default: bool) -
     local = re.fullmatch(r"(cu|rocm)([\d.]+)", version.partition("+")[2])
     if name.startswith("torch") and local:
         # cu121 is 12.1 and cu92 is 9.2: the last digit is the minor.
-        number = local[2] if "." in local[2] else f"{local[2][:-1]}.{local[2][-1:]}"
-        record.component(_LOCAL[local[1]], number, f"{name} +{local[0]}", path)
+        toolkit = local[2] if "." in local[2] else f"{local[2][:-1]}.{local[2][-1:]}"
+        record.component(_LOCAL[local[1]], toolkit, f"{name} +{local[0]}", path)
 
 
 def _is_gone(view: View, name: str, path: str) -> bool:
@@ -154,12 +154,12 @@ def sites(view: View, default: Default | None) -> list[str]:
     prefix = _above(default.real)
     home = _above(default.called)
     settings = view.tree.text(f"{home}/pyvenv.cfg")
-    own = [prefix, "usr/local"] if prefix == "usr" else [prefix]
+    prefixes = [prefix, "usr/local"] if prefix == "usr" else [prefix]
     if settings:
         shared = re.search(r"^include-system-site-packages\s*=\s*true", settings, re.MULTILINE)
-        own = [home, *(own if shared else ())]
+        prefixes = [home, *(prefixes if shared else ())]
     directories = view.folders("PYTHONPATH")
-    for folder in own:
+    for folder in prefixes:
         debian = [
             f"{folder}/lib/python{series}/dist-packages",
             f"{folder}/lib/python3/dist-packages",
@@ -167,7 +167,7 @@ def sites(view: View, default: Default | None) -> list[str]:
         usual = [f"{folder}/{lib}/python{series}/site-packages" for lib in ("lib", "lib64")]
         directories += [*usual, *debian]
     # Debian's `site` looks in /usr/local before the packages of the distribution, whatever the order above.
-    if "usr/local" in own:
+    if "usr/local" in prefixes:
         directories.sort(key=lambda path: not path.startswith("usr/local/"))
     reals = (view.tree.real(path) for path in directories)
     return list(dict.fromkeys(path for path in reals if path is not None))

@@ -35,8 +35,8 @@ class View:
         settings = image.config.get("config") or image.config.get("container_config")
         self.settings = settings if isinstance(settings, dict) else {}
         variables = self.settings.get("Env")
-        several = variables if isinstance(variables, list) else []
-        pairs = [variable.partition("=") for variable in several if isinstance(variable, str)]
+        entries = variables if isinstance(variables, list) else []
+        pairs = [variable.partition("=") for variable in entries if isinstance(variable, str)]
         self.env = {name: value for name, _, value in pairs}
         self.contents: dict[str, bytes] = {}
         self.elves: dict[str, Elf] = {}
@@ -58,8 +58,8 @@ class View:
             self.layers[path] = entry.layer
         # Cross compilers and emulators have files for other processors; device code is for none.
         counts = Counter(elf.machine for elf in self.elves.values())
-        several = sorted(counts.keys() - NO_PROCESSORS)
-        self.machine = max(several, key=counts.__getitem__, default="")
+        machines = sorted(counts.keys() - NO_PROCESSORS)
+        self.machine = max(machines, key=counts.__getitem__, default="")
         self.own = {path: elf for path, elf in self.elves.items() if elf.machine == self.machine}
 
     def files(self, declared: FilePattern) -> Iterator[tuple[re.Match[str], str]]:
@@ -73,7 +73,7 @@ class View:
     def folders(self, variable: str, default: str = "") -> list[str]:
         """The absolute directories of a variable such as PATH, as paths of the tree."""
         words = (self.env.get(variable) or default).split(":")
-        return [word.strip("/") for word in words if word.startswith("/")]
+        return [folder.strip("/") for folder in words if folder.startswith("/")]
 
     def path(self) -> list[str]:
         """The directories of PATH."""
@@ -115,25 +115,24 @@ class Record:
         """Record that it is not known which version of some components a user gets."""
         for name in names:
             sightings = self.components.get(name, {})
-            self.components[name] = {each.replace(default=False): None for each in sightings}
+            self.components[name] = {seen.replace(default=False): None for seen in sightings}
             self.skip(f"{WHICH}{name}", reason)
 
     def skip(self, what: str, reason: str) -> None:
         """Record what could not be seen."""
         self.skipped[Skipped(what=what, reason=reason)] = None
 
-    def _add(self, several: dict[Seen, None], seen: Seen) -> None:
-        alike = sum(
-            (each.version, each.seen_by) == (seen.version, seen.seen_by) for each in several
-        )
+    def _add(self, sightings: dict[Seen, None], seen: Seen) -> None:
+        key = (seen.version, seen.seen_by)
+        alike = sum((known.version, known.seen_by) == key for known in sightings)
         if seen.version and alike < _MOST_SIGHTINGS:
-            several[seen.replace(layer=self.view.layers.get(seen.where, ""))] = None
+            sightings[seen.replace(layer=self.view.layers.get(seen.where, ""))] = None
 
 
 def sort_sightings(sightings: dict[str, dict[Seen, None]]) -> dict[str, tuple[Seen, ...]]:
     """Sightings by name, defaults first, else in the order of recording."""
     return {
-        name: tuple(sorted(several, key=lambda sighting: not sighting.default))
-        for name, several in sorted(sightings.items())
-        if several
+        name: tuple(sorted(group, key=lambda sighting: not sighting.default))
+        for name, group in sorted(sightings.items())
+        if group
     }

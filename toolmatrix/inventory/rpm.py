@@ -154,14 +154,14 @@ def _ndb(data: bytes) -> Iterator[bytes]:
     (pages,) = struct.unpack_from("<I", data, 12)
     end = min(pages * _NDB_PAGE, len(data))
     for slot in range(_NDB_FIRST * 16, end - 15, 16):
-        magic, number, block, _ = struct.unpack_from("<4sIII", data, slot)
+        magic, package, block, _ = struct.unpack_from("<4sIII", data, slot)
         if magic != _NDB_SLOT:
             raise DamagedDatabase(f"no slot at {slot}")
-        if not number:
+        if not package:
             continue
         start = block * _NDB_BLOCK
         magic, owner, _, size = struct.unpack_from("<4sIII", data, start)
-        if magic != _NDB_BLOB or owner != number or start + 16 + size > len(data):
+        if magic != _NDB_BLOB or owner != package or start + 16 + size > len(data):
             raise DamagedDatabase(f"no header at {start}")
         yield data[start + 16 : start + 16 + size]
 
@@ -193,15 +193,15 @@ def _items(page: bytes, order: str) -> Iterator[bytes]:
         yield page[value:key]
 
 
-def _chained(data: bytes, order: str, size: int, number: int, used: set[int]) -> bytes:
+def _chained(data: bytes, order: str, size: int, page_number: int, used: set[int]) -> bytes:
     pieces: list[bytes] = []
-    while number:
-        start = number * size
+    while page_number:
+        start = page_number * size
         page = data[start : start + size]
-        if number in used or len(page) < size or page[25] != _BDB_OVERFLOW:
-            raise DamagedDatabase(f"page {number} does not continue the chain")
-        used.add(number)
-        (number,) = struct.unpack_from(f"{order}I", page, 16)
+        if page_number in used or len(page) < size or page[25] != _BDB_OVERFLOW:
+            raise DamagedDatabase(f"page {page_number} does not continue the chain")
+        used.add(page_number)
+        (page_number,) = struct.unpack_from(f"{order}I", page, 16)
         (length,) = struct.unpack_from(f"{order}H", page, 22)
         pieces.append(page[_BDB_HEADER : _BDB_HEADER + length])
     return b"".join(pieces)

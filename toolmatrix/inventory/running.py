@@ -81,8 +81,8 @@ def ask_programs(
     """
     skipped = (skip.what.removeprefix(WHICH) for skip in inventory.skipped)
     present = {*inventory.components, *skipped}
-    left = [probe for probe in probes if probe.wanted or present.intersection(probe.about)]
-    if not left:
+    remaining = [probe for probe in probes if probe.wanted or present.intersection(probe.about)]
+    if not remaining:
         return inventory
     answers: dict[str, list[Seen]] = {}
     silent: dict[str, Skipped] = {}
@@ -90,8 +90,8 @@ def ask_programs(
     with ExitStack() as stack:
         runner = ProgramRunner(image, bounds, store, stack)
         gone = tuple(sighting.version for sighting in inventory.features.get(GONE, ()))
-        answers, silent = _ask_in_rounds(runner, left, present, gone)
-    features = {probe.name for probe in left if probe.holds}
+        answers, silent = _ask_in_rounds(runner, remaining, present, gone)
+    features = {probe.name for probe in remaining if probe.holds}
     components = dict(inventory.components)
     properties = dict(inventory.features)
     for name, ran in answers.items():
@@ -137,9 +137,9 @@ class ProgramRunner:
         """Each probe with its answer and the reason why there is none."""
         store = self.store
         known = {probe: store.answer(self._name(probe)) if store else None for probe in probes}
-        left = [probe for probe, answer in known.items() if answer is None]
-        for start in range(0, len(left), _AT_ONCE):
-            for probe, value, reason in self._run(left[start : start + _AT_ONCE]):
+        remaining = [probe for probe, answer in known.items() if answer is None]
+        for start in range(0, len(remaining), _AT_ONCE):
+            for probe, value, reason in self._run(remaining[start : start + _AT_ONCE]):
                 known[probe] = value, reason
                 if store and (value or reason == NOT_THERE):
                     store.keep_answer(self._name(probe), value, reason)
@@ -165,9 +165,10 @@ def _ask_in_rounds(
     silent: dict[str, Skipped] = {}
     absent: set[str] = set()
     for round_number in sorted({probe.round for probe in probes}):
-        done = answers.keys() | absent
-        now = [probe for probe in probes if probe.round == round_number and probe.name not in done]
-        for probe, value, reason in runner.answers(now):
+        answered = answers.keys() | absent
+        current = [probe for probe in probes if probe.round == round_number]
+        open_probes = [probe for probe in current if probe.name not in answered]
+        for probe, value, reason in runner.answers(open_probes):
             is_there = reason != NOT_THERE
             # pip and dpkg repeat their record, whose files are gone.
             if value and not any(probe.repeats(record, value) for record in gone):

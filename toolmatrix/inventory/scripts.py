@@ -64,14 +64,14 @@ def observe(view: View, record: Record, defaults: Mapping[str, Default]) -> None
         if folder and not programs.PACKAGED.match(f"{folder}/"):
             names = (name for name in view.tree.names(folder) if not name.endswith(_OF_GDB))
             called |= {f"{folder}/{name}" for name in names}
-    several: dict[str, list[str]] = {}
+    by_interpreter: dict[str, list[str]] = {}
     for path in sorted(called):
         entry = view.tree.entry(path)
         if entry is not None and isinstance(entry.content, Script) and entry.is_program:
             real = view.tree.real(path) or path
-            several.setdefault(_missing(view, entry.content), []).append(real)
-    several.pop("", None)
-    for interpreter, paths in several.items():
+            by_interpreter.setdefault(_missing(view, entry.content), []).append(real)
+    by_interpreter.pop("", None)
+    for interpreter, paths in by_interpreter.items():
         for where in paths[:_MOST_USERS]:
             record.feature(f"{NO_INTERPRETER}:{interpreter}", where, "script", where)
 

@@ -61,7 +61,7 @@ def hidden(inventory: Inventory, history: Iterable[str] = ()) -> Inventory:
     mask = partial(_mask, known, searched)
     features = dict(inventory.features)
     for name in filter(_is_setting, inventory.features):
-        features[name] = tuple(each.replace(version=mask(each.version)) for each in features[name])
+        features[name] = tuple(seen.replace(version=mask(seen.version)) for seen in features[name])
     return inventory.replace(
         features=dict(sorted({**features, FEATURE: tuple(holders)}.items())),
         history=tuple((layer, mask(text)) for layer, text in inventory.history),
@@ -70,9 +70,9 @@ def hidden(inventory: Inventory, history: Iterable[str] = ()) -> Inventory:
 
 
 def _texts(inventory: Inventory, history: Iterable[str]) -> Iterator[tuple[str, str, Seen]]:
-    for name, several in inventory.features.items():
+    for name, sightings in inventory.features.items():
         if _is_setting(name):
-            for sighting in several:
+            for sighting in sightings:
                 yield name.partition(":")[2], sighting.version, sighting
     for layer, text in inventory.history:
         yield "", text, Seen(version="", seen_by="history", where="history", layer=layer)

@@ -319,8 +319,8 @@ def lines(path: str, data: bytes, what: str) -> list[tuple[str, int]]:
         reason = f"the byte 0x{data[error.start]:02x}, which is not UTF-8"
         raise UsageError(f"cannot read {what}", where=where, found=reason) from None
     # Only at its start is `#` a comment: it may be a part of a subject, as in `lock:A#x86`.
-    numbered = [(line.strip(), number) for number, line in enumerate(text.splitlines(), 1)]
-    return [(text, number) for text, number in numbered if text and not text.startswith("#")]
+    stripped = [(line.strip(), number) for number, line in enumerate(text.splitlines(), 1)]
+    return [(line, number) for line, number in stripped if line and not line.startswith("#")]
 
 
 def _images(path: str, data: bytes) -> Iterator[str]:
@@ -352,14 +352,14 @@ class _Manifest:
         # The role of a node depends on its position, and an alias has several.
         visited: set[tuple[int, str]] = set()
         images: set[int] = set()
-        left = [(top, "")]
-        while left:
-            node, role = left.pop()
+        todo = [(top, "")]
+        while todo:
+            node, role = todo.pop()
             if node is None or (id(node), role) in visited:
                 continue
             visited.add((id(node), role))
             if isinstance(node, yaml.SequenceNode):
-                left += [(child, role) for child in reversed(node.value)]
+                todo += [(child, role) for child in reversed(node.value)]
             elif isinstance(node, yaml.MappingNode):
                 fields = self._fields(node)
                 if node is top:
@@ -371,7 +371,7 @@ class _Manifest:
                     yield from (image for image in nodes if id(image) not in images)
                     images.update(map(id, nodes))
                 # Custom objects have pods at any depth, under the same keys.
-                left += [
+                todo += [
                     (child, _role(role, name, isinstance(child, yaml.MappingNode)))
                     for name in reversed(fields)
                     for _, child in reversed(fields[name])
@@ -385,9 +385,9 @@ class _Manifest:
 
         fields: dict[str, list[tuple[Node, Node]]] = {}
         visited: set[int] = set()
-        left: list[Node] = [top]
-        while left:
-            node = left.pop()
+        todo: list[Node] = [top]
+        while todo:
+            node = todo.pop()
             if not isinstance(node, yaml.MappingNode) or id(node) in visited:
                 continue
             visited.add(id(node))
@@ -409,7 +409,7 @@ class _Manifest:
                 )
             for name, pairs in own.items():
                 fields.setdefault(name, pairs)
-            left += reversed(merged)
+            todo += reversed(merged)
         return fields
 
     def _check_include(self, fields: dict[str, list[tuple[Node, Node]]]) -> None:

@@ -106,7 +106,9 @@ def _readings(machine: Machine, record: Record) -> frozenset[str]:
 
 def _joined(*maps: Mapping[str, tuple[Seen, ...]]) -> dict[str, tuple[Seen, ...]]:
     joined: dict[str, tuple[Seen, ...]] = {}
-    for name, sightings in chain.from_iterable(each.items() for each in maps):
+    for name, sightings in chain.from_iterable(
+        sightings_by_name.items() for sightings_by_name in maps
+    ):
         joined[name] = (*joined.get(name, ()), *sightings)
     return dict(sorted(joined.items()))
 

@@ -102,7 +102,7 @@ def _links(view: View, record: Record) -> None:
 
 def linked(record: Record, sonames: Iterable[Soname]) -> None:
     """Record the libraries whose versions only the name shows by which a file needs them."""
-    known = {sighting.where for several in record.components.values() for sighting in several}
+    known = {sighting.where for sightings in record.components.values() for sighting in sightings}
     for soname in sonames:
         if soname.found and soname.found not in known:
             _record_library(record, soname.found, (soname.name,))
