@@ -31,8 +31,6 @@ READS = (_METADATA, packages.RECORD, _VENV, _SYSCONFIG, _NUMPY)
 RECORDS = ("dist-info", "egg-info")
 """The witnesses of Python packages, of which a user gets those that the default interpreter imports."""
 _FIELD = re.compile(r"^(Name|Version):\s*(\S+)\s*$", re.MULTILINE)
-# Names that differ only in these are the same, PEP 503.
-_SAME = re.compile(r"[-_.]+")
 
 # Components that are not Python packages, though packages of these names exist.
 _PROGRAMS = frozenset(
@@ -75,11 +73,13 @@ class _Dist(NamedTuple):
 
 def observe(view: View, record: Record, sites: Sequence[str]) -> None:
     """Record every package as a component, and toolkits that packages carry; `sites` in the order of imports."""
+    from packaging.utils import canonicalize_name
+
     dists: list[_Dist] = []
     for match, text in view.files(_METADATA):
         fields = dict(_FIELD.findall(text))
         seen_by = RECORDS[not match["kind"].startswith("dist-info")]
-        name, version = normal(fields.get("Name", "")), fields.get("Version", "")
+        name, version = canonicalize_name(fields.get("Name", "")), fields.get("Version", "")
         dists.append(_Dist(match[0], match["site"], seen_by, name, version))
     first: dict[str, str] = {}
     for site in sites:
@@ -118,11 +118,6 @@ def _is_gone(view: View, name: str, path: str) -> bool:
     starts = tuple(start for pattern, *_, start in _CARRIED if re.fullmatch(pattern, name))
     called = [file for file in files if file.rpartition("/")[2].startswith(starts)]
     return packages.are_gone(view, called or files)
-
-
-def normal(name: str) -> str:
-    """A name of a package as PyPI compares it."""
-    return _SAME.sub("-", name).lower()
 
 
 def _builds(view: View, record: Record) -> None:
