@@ -55,5 +55,5 @@ def test_none_and_several_are_refused() -> None:
     assert caught.value.what == "the name matches several images"
     assert caught.value.expected == "`x:1/a` or `x:2/a`"
     with pytest.raises(SubjectError) as caught:
-        names.only_image("a", {}, names.near("x", "a", ["b", "aa"]), budget)
+        names.only_image("a", {}, names.nearest("x", "a", ["b", "aa"]), budget)
     assert (caught.value.what, caught.value.expected) == ("no such image", "`x:aa`")

@@ -229,7 +229,7 @@ def _docker(name: str, budget: Budget) -> EngineImage:
         tags = output(DOCKER, budget.subject, "images", format, seconds=_ANSWER).split()
         raise budget.refusal(
             "the engine has no such image",
-            names.near("docker", name, tags),
+            names.nearest("docker", name, tags),
             f"`{name}`",
             "pull or build it; `docker images` lists what is there",
         )
@@ -273,7 +273,7 @@ def _podman(name: str, budget: Budget) -> EngineImage:
     if not matches and start:
         matches = {id: image for id, image in by_id.items() if id.startswith(start)}
     candidates = {f"`podman:{reference}`": image for reference, image in matches.items()}
-    return names.only_image(name, candidates, names.near("podman", name, by_name), budget)
+    return names.only_image(name, candidates, names.nearest("podman", name, by_name), budget)
 
 
 def _podman_in_place(
@@ -301,7 +301,7 @@ def _containerd(name: str, budget: Budget) -> EngineImage:
     if not matches and name.startswith("sha256:"):
         digest_hex(name, budget)
         matches = {name: name}
-    id = names.only_image(name, matches, names.near("containerd", name, by_name), budget)
+    id = names.only_image(name, matches, names.nearest("containerd", name, by_name), budget)
     return EngineImage(CONTAINERD, budget.subject, id, id, {})
 
 

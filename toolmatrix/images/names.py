@@ -28,7 +28,7 @@ def image_name(name: str, budget: Budget) -> str:
     return name
 
 
-def near(scheme: str, name: str, names: Iterable[str]) -> str:
+def nearest(scheme: str, name: str, names: Iterable[str]) -> str:
     """The subjects of a scheme with the nearest names, as text."""
     matches = get_close_matches(name, list(names), _NEAREST)
     return " or ".join(f"`{scheme}:{match}`" for match in matches)

@@ -97,7 +97,7 @@ def identity(address: str, budget: Budget) -> str:
         return str(registry.index()["manifests"][0]["digest"])
 
 
-def tagged(address: str, budget: Budget) -> list[str]:
+def tagged_subjects(address: str, budget: Budget) -> list[str]:
     """Every tag of a repository as a subject, `//HOST/REPOSITORY[:PATTERN]` by a pattern of the shell.
 
     Tags of artifacts about images are left out, unless the pattern begins as they do.
@@ -159,8 +159,7 @@ class Registry:
             body = Hashed(answer)
             # The size of a manifest is unknown here, unlike that of a blob, which is in its descriptor.
             data = first(LARGEST_MANIFEST + 1, body)
-        if len(data) > LARGEST_MANIFEST:
-            raise self._too_large()
+        self._check_size(len(data))
         document = images.parse(data, self._budget)
         images.kind(document, self._budget)
         promised = answer.headers.get("Docker-Content-Digest", "")
@@ -206,12 +205,12 @@ class Registry:
             return io.BytesIO(self._fetched[descriptor.digest])
         if descriptor.media not in images.DOCUMENTS:
             return _Blob(partial(self._get, f"blobs/{descriptor.digest}", "*/*"))
-        if descriptor.size > LARGEST_MANIFEST:
-            raise self._too_large()
+        self._check_size(descriptor.size)
         return self._get(f"manifests/{descriptor.digest}", _ACCEPT)
 
-    def _too_large(self) -> SubjectError:
-        return self._budget.excess("a manifest is too large", f"{LARGEST_MANIFEST >> 20} MiB")
+    def _check_size(self, size: int) -> None:
+        if size > LARGEST_MANIFEST:
+            raise self._budget.excess("a manifest is too large", f"{LARGEST_MANIFEST >> 20} MiB")
 
     def document(self, path: str) -> Any:
         """A document of the repository, None where the registry does not have it."""

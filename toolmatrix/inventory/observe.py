@@ -133,7 +133,7 @@ def observe(
     flags.observe(view, record)
     sonames = loader.observe(view, record)
     scripts.observe(view, record, defaults)
-    toolkits.linked(record, sonames)
+    toolkits.record_linked(record, sonames)
     lock = view.contents.get(LOCK)
     if lock is not None:
         # The seal does not cover itself.
@@ -153,7 +153,7 @@ def observe(
         lock=tree.text(LOCK),
     )
     # A program may print the value of a variable, so secrets are taken out of its answers as well.
-    return secrets.hidden(ask(inventory), instructions(image.config, with_layer=False))
+    return secrets.hide_secrets(ask(inventory), instructions(image.config, with_layer=False))
 
 
 def _configuration(view: View, record: Record) -> None:

@@ -31,7 +31,7 @@ _RPM = ("var/lib/rpm", "usr/lib/sysimage/rpm", "usr/share/rpm")
 # Databases of rpm; the first is in use where an upgrade has left another.
 _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
 _RPM_FILES = FilePattern(
-    rf"({'|'.join(_RPM)})/({'|'.join(map(re.escape, _DATABASES))})", rpm.LARGEST, rpm.take
+    rf"({'|'.join(_RPM)})/({'|'.join(map(re.escape, _DATABASES))})", rpm.LARGEST, rpm.read_stream
 )
 # What SQLite calls the file of changes that are not yet in the database, https://www.sqlite.org/wal.html
 _JOURNAL = "-wal"
@@ -75,8 +75,8 @@ def observe(view: View, record: Record) -> None:
     """Record every package as a feature such as `dpkg:libc6`, and components that packages name."""
     for manager, path, name, version in _packages(view):
         # Images are made smaller by removing files behind the back of the manager, whose record stays.
-        lists = _dpkg(view, name) if manager == "dpkg" else ()
-        gone = are_gone(view, [file for listing in lists for file in _of_list(view, listing)])
+        lists = _dpkg_lists(view, name) if manager == "dpkg" else ()
+        gone = are_gone(view, [file for listing in lists for file in _list_files(view, listing)])
         record_package(record, manager, path, name, version, gone=gone)
     _unread(view, record)
 
@@ -158,13 +158,15 @@ def _is_installed(fields: dict[str, str]) -> bool:
 def owners(view: View, path: str, package: str) -> tuple[str, ...]:
     """The managers that list a file under a package, unless it was replaced since."""
     entry = view.tree.entry(path)
-    lists = [listing for listing in _dpkg(view, package) if path in _of_list(view, listing)]
+    lists = [
+        listing for listing in _dpkg_lists(view, package) if path in _list_files(view, listing)
+    ]
     # A file that a later layer has replaced is not the package's, though its list still names it.
     fresh = (entry is not None and view.layers.get(listing, "") == entry.layer for listing in lists)
     return ("dpkg",) if any(fresh) else ()
 
 
-def of_dist(view: View, metadata: str) -> list[str]:
+def dist_files(view: View, metadata: str) -> list[str]:
     """The files that the record beside the metadata of a Python package lists, none where there is no record."""
     folder = posixpath.dirname(metadata)
     site = posixpath.dirname(folder)
@@ -182,7 +184,7 @@ def are_gone(view: View, files: Iterable[str]) -> bool:
     return bool(telling) and all(view.tree.entry(path) is None for path in telling)
 
 
-def _dpkg(view: View, package: str) -> list[str]:
+def _dpkg_lists(view: View, package: str) -> list[str]:
     # Of all others no list is kept.
     if not _may_have_list(package):
         return []
@@ -191,7 +193,7 @@ def _dpkg(view: View, package: str) -> list[str]:
     return [plain] if plain in view.contents else view.tree.glob(f"{_LISTS}/{package}:*.list")
 
 
-def _of_list(view: View, path: str) -> list[str]:
+def _list_files(view: View, path: str) -> list[str]:
     lines = view.tree.text(path).splitlines()[:_MOST_FILES]
     names = [line.strip("/") for line in lines]
     # dpkg lists the directories above its files too, which stay where other packages use them.

@@ -114,7 +114,7 @@ def _record_dist(view: View, record: Record, dist: _Dist, *, is_default: bool) -
 
 def _is_gone(view: View, name: str, path: str) -> bool:
     # A wheel that carries a component is useless without its main file.
-    files = packages.of_dist(view, path)
+    files = packages.dist_files(view, path)
     starts = tuple(start for pattern, *_, start in _CARRIED if re.fullmatch(pattern, name))
     called = [file for file in files if file.rpartition("/")[2].startswith(starts)]
     return packages.are_gone(view, called or files)

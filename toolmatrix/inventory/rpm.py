@@ -55,7 +55,7 @@ class DamagedDatabase(Exception):
     """A database with content that rpm does not write."""
 
 
-def take(size: int, stream: Readable) -> Database:
+def read_stream(size: int, stream: Readable) -> Database:
     """The packages of a database in a stream; raises nothing."""
     if size > LARGEST:
         reason = f"{size >> 20} MiB, and at most {LARGEST >> 20} are read"

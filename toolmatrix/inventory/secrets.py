@@ -46,7 +46,7 @@ _SETTING_PREFIXES = ("env:", "label:")
 _SETTINGS = ("entrypoint", "cmd")
 
 
-def hidden(inventory: Inventory, history: Iterable[str] = ()) -> Inventory:
+def hide_secrets(inventory: Inventory, history: Iterable[str] = ()) -> Inventory:
     """An inventory without the secrets in it, naming what contains one; `history` are instructions that it lacks."""
     holders: dict[Seen, None] = dict.fromkeys(inventory.features.get(FEATURE, ()))
     known: set[str] = set()

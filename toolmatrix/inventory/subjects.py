@@ -83,7 +83,7 @@ def observe(
     """
     known = SCHEMES if schemes is None else schemes
     name, place = _split(subject, directory, known)
-    inventory = secrets.hidden(
+    inventory = secrets.hide_secrets(
         known[name].read(SubjectRequest(subject, place, platform, directory, stdin, probes, store))
     )
     # Variants aside: few configurations have theirs.
@@ -303,7 +303,7 @@ def read_subjects(name: str, read: Callable[[], bytes]) -> list[str]:
     if name.startswith(_REGISTRY):
         from toolmatrix.images import registry
 
-        return registry.tagged(name.removeprefix(_REGISTRY), Budget(name))
+        return registry.tagged_subjects(name.removeprefix(_REGISTRY), Budget(name))
     data = read()
     if name.lower().endswith(_MANIFESTS) or _MANIFEST.search(data):
         return list(_images(name, data))

@@ -100,7 +100,7 @@ def _links(view: View, record: Record) -> None:
                 record.component(component, match[1], "directory", folder, default=folder == home)
 
 
-def linked(record: Record, sonames: Iterable[Soname]) -> None:
+def record_linked(record: Record, sonames: Iterable[Soname]) -> None:
     """Record the libraries whose versions only the name shows by which a file needs them."""
     known = {sighting.where for sightings in record.components.values() for sighting in sightings}
     for soname in sonames:
