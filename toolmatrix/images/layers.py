@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from toolmatrix.images import streams
 from toolmatrix.images.limits import LONGEST_NAME, MOST_PADDING, Budget
-from toolmatrix.images.streams import BLOCK, Hashed, Member, Section, Unpacked, exhaust
+from toolmatrix.images.streams import BLOCK, Hashed, Member, Readable, Section, Unpacked, exhaust
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
     from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.streams import Readable
 
     Look = Callable[[str, int, Readable], object]
     Names = dict[str, "TreeNode"]

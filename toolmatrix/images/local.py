@@ -57,6 +57,7 @@ from toolmatrix.images.streams import (
     Forward,
     Hashed,
     Member,
+    Readable,
     Section,
     blobs_identity,
     errors,
@@ -65,7 +66,6 @@ from toolmatrix.images.streams import (
 
 if TYPE_CHECKING:
     from toolmatrix.images.layers import Look
-    from toolmatrix.images.streams import Readable
 
     _Content = TypeVar("_Content")
     _Stored = tuple[Any, str, list[str]]

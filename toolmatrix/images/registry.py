@@ -24,7 +24,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
 from urllib.request import parse_http_list
 
@@ -43,14 +43,10 @@ from toolmatrix.images import image as images
 from toolmatrix.images.image import Descriptor, ImageMetadata
 from toolmatrix.images.layers import LayerReader, Tree, check_digest
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.streams import BLOCK, Hashed, first
+from toolmatrix.images.streams import BLOCK, Closable, Hashed, first
 from toolmatrix.images.transport import Credential, DockerConfig, Transport
 from toolmatrix.resources import registries_path
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from toolmatrix.images.streams import Closable
-
 
 LARGEST_MANIFEST = 4 << 20
 """Bytes that registries have to accept by the distribution specification; most accept no more."""

@@ -23,19 +23,6 @@ from toolmatrix.images.limits import Budget
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    class Readable(Protocol):
-        """A stream of bytes in order."""
-
-        def read(self, size: int, /) -> bytes:
-            """At most `size` bytes, none at the end."""
-
-    class Closable(Readable, Protocol):
-        """A stream that keeps a resource until it is closed."""
-
-        def close(self) -> None:
-            """Release it."""
-
-
 BLOCK = 1 << 20
 _LONGEST_HEAD = 512
 # Bytes to read at once where fewer are requested.
@@ -56,6 +43,20 @@ ZSTD_WINDOW = 128 << 20
 """Bytes of the largest window of zstd that is honoured; that of `zstd --ultra -22`."""
 # Bytes that unpacking xz may take; `xz -9` needs 65 MiB.
 _XZ_MEMORY = 128 << 20
+
+
+class Readable(Protocol):
+    """A stream of bytes in order."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most `size` bytes, none at the end."""
+
+
+class Closable(Readable, Protocol):
+    """A stream that keeps a resource until it is closed."""
+
+    def close(self) -> None:
+        """Release it."""
 
 
 def exhaust(stream: Readable) -> None:

@@ -23,16 +23,12 @@ import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from toolmatrix.images.streams import BLOCK, first, section
+from toolmatrix.images.streams import BLOCK, Readable, Section, first, section
 from toolmatrix.inventory import dynamic
 from toolmatrix.inventory.dynamic import CUDA, Dynamic
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from toolmatrix.images.streams import Readable, Section
-
 
 FATBIN = struct.pack("<I", 0xBA55ED50)
 # Magic, version, bytes of this header, bytes of the images that follow.

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
-from toolmatrix.images.image import instructions
-from toolmatrix.images.layers import LEFT_OUT
+from toolmatrix.images.image import ImageMetadata, instructions
+from toolmatrix.images.layers import LEFT_OUT, Tree
+from toolmatrix.images.limits import Budget
 from toolmatrix.images.names import processor
-from toolmatrix.images.streams import first
+from toolmatrix.images.streams import Readable, first
 from toolmatrix.inventory import (
     flags,
     loader,
@@ -36,12 +36,6 @@ from toolmatrix.inventory.model import (
     Inventory,
 )
 from toolmatrix.inventory.record import NO_PROCESSORS, Record, View, sort_sightings
-
-if TYPE_CHECKING:
-    from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.layers import Tree
-    from toolmatrix.images.limits import Budget
-    from toolmatrix.images.streams import Readable
 
 OBSERVERS = (packages, toolkits, programs, python, flags, loader)
 """Those that read files, each with the patterns of them in its `READS`."""

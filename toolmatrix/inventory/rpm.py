@@ -11,13 +11,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from toolmatrix.images.streams import first
+from toolmatrix.images.streams import Readable, first
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from toolmatrix.images.streams import Readable
 
 MOST_PACKAGES = 100_000
 LARGEST = 128 << 20

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from toolmatrix.images.streams import first
+from toolmatrix.images.limits import Budget
+from toolmatrix.images.streams import Readable, first
 from toolmatrix.inventory import programs
 from toolmatrix.inventory.model import NO_INTERPRETER
 from toolmatrix.inventory.programs import Default
 from toolmatrix.inventory.record import Record, View
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from toolmatrix.images.limits import Budget
-    from toolmatrix.images.streams import Readable
 
 MAGIC = b"#!"
 # Bytes of a script that Linux looks at, execve(2): of a longer line the interpreter is not known.
