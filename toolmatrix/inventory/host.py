@@ -360,7 +360,7 @@ def _origin(fields: Mapping[str, Any]) -> ValueOrigin:
 def observe_readings(machine: Machine) -> Iterator[tuple[Reading, str, Seen]]:
     """The results of the readings: the reading, the name of the feature or component, and the sighting."""
     for reading in load_readings().readings:
-        for name, sighting in _read_places(machine, reading):
+        for name, sighting in _read_origins(machine, reading):
             yield reading, name, sighting
 
 
@@ -380,7 +380,7 @@ def _lack(machine: Machine, origin: ValueOrigin) -> str:
     return f"{origin} does not show it" if any(_texts(machine, origin)) else f"no {origin}"
 
 
-def _read_places(machine: Machine, reading: Reading) -> list[tuple[str, Seen]]:
+def _read_origins(machine: Machine, reading: Reading) -> list[tuple[str, Seen]]:
     for origin in reading.origins:
         sightings: dict[tuple[str, str], Seen] = {}
         for star, where, text in _texts(machine, origin):
