@@ -162,7 +162,7 @@ def test_what_is_no_document_of_ours_is_not_there(
 REFUSALS = {
     401: "the registry refuses access, found ",
     403: "the registry refuses access, found it wants other credentials: 403",
-    404: "the registry does not have it, found 404",
+    404: "the registry does not have this, found 404",
     405: "the registry fails, found 405",
 }
 

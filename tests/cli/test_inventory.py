@@ -83,7 +83,7 @@ def test_text_shows_how_each_value_was_seen(cli: Cli, subjects: Path) -> None:
         "",
         "not seen",
         "  recorded options  no file was compiled with -frecord-gcc-switches or -g",
-        "  sonames           no ELF file is in it",
+        "  sonames           it has no ELF file",
         "",
         "1 component, 5 features, 0 libraries needed, 0 missing",
     ]

@@ -54,7 +54,7 @@ def test_an_image_is_shown_and_judged_where_it_lies(cli: Cli, server: Server, he
             Reply(404),
             2,
             [
-                "error[TM907]: the registry does not have it",
+                "error[TM907]: the registry does not have this",
                 "  --> {subject}",
                 "  expected: `app`, manifests/1",
                 "  found: 404",
@@ -66,7 +66,7 @@ def test_an_image_is_shown_and_judged_where_it_lies(cli: Cli, server: Server, he
             [
                 "error[TM510]: the registry fails",
                 "  --> {subject}",
-                "  expected: an answer with status 200",
+                "  expected: status 200",
                 "  found: 400 \\x1b[31m: no",
             ],
         ),

@@ -385,7 +385,7 @@ def _records(data: bytes) -> None:
     for piece in data.split(_PART)[:8]:
         path, held = _PATHS[piece[0] % len(_PATHS) if piece else 0], piece[1:]
         kept = look(path, len(held), io.BytesIO(held))
-        entries.append((path, Entry(FILE, size=len(held), mode=0o755, held=kept)))
+        entries.append((path, Entry(FILE, size=len(held), mode=0o755, content=kept)))
     tree = Tree()
     tree.apply(Layer(digest="", diff_id="", entries=tuple(entries)), look.budget)
     config = {"config": {"Env": [data[:99].decode("utf-8", "replace")]}}

@@ -109,23 +109,23 @@ def test_what_names_no_image_is_refused(place: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "what"),
     [
-        (Reply(headers={"Content-Type": "text/html"}), "the registry answers with something else"),
+        (Reply(headers={"Content-Type": "text/html"}), "the registry gives an unexpected answer"),
         (Reply(body=b"<html>"), "a document of the image is damaged"),
         (Reply(body=b""), "a document of the image is damaged"),
         (Reply(body=b"[" * 100_000), "a document of the image is damaged"),
-        (Reply(body=b"{}"), "a media type is not known"),
-        (Reply(body=b"[]"), "a document is no manifest"),
-        (Reply(body=b'{"mediaType": 1}'), "a media type is not known"),
+        (Reply(body=b"{}"), "a media type is unknown"),
+        (Reply(body=b"[]"), "a document is not a manifest"),
+        (Reply(body=b'{"mediaType": 1}'), "a media type is unknown"),
         (Reply(body=b" " * (4 << 20) + MANIFEST), "a manifest is too large"),
         (Reply(body=itertools.repeat(b" " * 65536)), "a manifest is too large"),
         (Reply(headers={"Content-Length": "99999"}, body=MANIFEST), "the registry cannot be read"),
         (
             Reply(headers={"Docker-Content-Digest": "sha256:" + "0" * 64}, body=MANIFEST),
-            "content has another digest than its name says",
+            "content does not match its digest",
         ),
         (
             Reply(headers={"Content-Type": images.INDEX}, body=MANIFEST),
-            "the registry and the manifest tell two media types",
+            "registry and manifest disagree on the media type",
         ),
         (
             Reply(
@@ -139,7 +139,7 @@ def test_what_names_no_image_is_refused(place: str) -> None:
         (Reply(418), "the registry fails"),
         (Reply(204), "the registry fails"),
         (Reply(206, body=MANIFEST), "the registry fails"),
-        (Reply(404, body=b"\x1b[31m"), "the registry does not have it"),
+        (Reply(404, body=b"\x1b[31m"), "the registry does not have this"),
         (Reply(403, body=b'{"errors": [{"code": "DENIED"}]}'), "the registry refuses access"),
         (Reply(raw=[b"220 ftp\r\n"]), "the registry cannot be read"),
         (Reply(raw=[b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 200]), "the registry cannot be read"),
@@ -158,7 +158,7 @@ def test_an_answer_that_is_no_manifest_is_refused(server: Server, reply: Reply, 
 def test_a_manifest_of_another_digest_is_refused(server: Server) -> None:
     name = "sha256:" + "1" * 64
     server.manifest("app", MANIFEST, images.MANIFEST, name)
-    with pytest.raises(SubjectError, match="another digest"):
+    with pytest.raises(SubjectError, match="does not match its digest"):
         subjects.observe(f"registry://{server.host}/app@{name}")
 
 
@@ -169,7 +169,7 @@ def test_an_index_names_what_is_not_there(server: Server) -> None:
     assert subjects.observe(subject, "linux/amd64").digest == MADE.entry["digest"]
     with pytest.raises(SubjectError) as caught:
         subjects.observe(subject, "linux/arm64")
-    assert caught.value.what == "the registry does not have it"
+    assert caught.value.what == "the registry does not have this"
     assert other.entry["digest"] in caught.value.expected
 
 
@@ -179,7 +179,7 @@ def test_an_index_in_circles_ends(server: Server) -> None:
     data = images.as_json({"mediaType": images.INDEX, "manifests": [inner]})
     data = images.as_json({**json.loads(data), "manifests": [inner | {"size": len(data)}]})
     server.manifest("app", data, images.INDEX, "1", str(inner["digest"]))
-    assert refused(server, SubjectError).what.startswith("content has another")
+    assert refused(server, SubjectError).what.startswith("content does not have the size")
 
 
 def test_an_index_that_names_too_many_is_refused(server: Server) -> None:
@@ -199,14 +199,14 @@ def test_an_index_that_names_too_many_is_refused(server: Server) -> None:
     [
         (
             MADE.layers[1].replace(b"1" * 9, b"2" * 9),
-            "content has another digest than its name says",
+            "content does not match its digest",
         ),
-        (MADE.layers[1] + b"\0", "content has another size than its descriptor says"),
-        (MADE.layers[1][:5000], "content has another size than its descriptor says"),
-        (MADE.layers[1][:-512], "content has another size than its descriptor says"),
+        (MADE.layers[1] + b"\0", "content does not have the size of its descriptor"),
+        (MADE.layers[1][:5000], "content does not have the size of its descriptor"),
+        (MADE.layers[1][:-512], "content does not have the size of its descriptor"),
         (
             itertools.chain([MADE.layers[1]], itertools.repeat(b"\0" * 4096)),
-            "content has another size than its descriptor says",
+            "content does not have the size of its descriptor",
         ),
     ],
 )

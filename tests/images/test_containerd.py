@@ -123,13 +123,13 @@ def test_a_name_is_one_of_a_namespace_or_of_any(
     monkeypatch.setenv("CONTAINERD_NAMESPACE", "default")
     with pytest.raises(SubjectError) as caught:
         subjects.observe("containerd:team/other:1.0")
-    assert caught.value.what == "there is no such image"
+    assert caught.value.what == "no such image"
     monkeypatch.delenv("CONTAINERD_NAMESPACE")
     imported(reached, "third", NAME, OTHER)
     try:
         with pytest.raises(SubjectError) as caught:
             subjects.observe(f"containerd:{NAME}")
-        assert caught.value.what == "the name stands for several images"
+        assert caught.value.what == "the name matches several images"
         assert f"`containerd:{NAME}` with CONTAINERD_NAMESPACE=third" in caught.value.expected
         monkeypatch.setenv("CONTAINERD_NAMESPACE", "third")
         assert subjects.identity(f"containerd:{NAME}") == OTHER.entry["digest"]

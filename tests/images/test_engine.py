@@ -59,9 +59,9 @@ def test_an_image_is_what_the_engine_saves(
     ("name", "what", "expected"),
     [
         ("toolmatrix-test/read:som", "the engine has no such image", f"`docker:{NAME}`"),
-        ("toolmatrix-test/READ", "this is no name of an image", ""),
-        ("../containers/json", "this is no name of an image", ""),
-        ("//", "this is no name of an image", ""),
+        ("toolmatrix-test/READ", "this is not a valid image name", ""),
+        ("../containers/json", "this is not a valid image name", ""),
+        ("//", "this is not a valid image name", ""),
     ],
 )
 def test_an_image_that_is_not_there_is_told_with_its_neighbours(
@@ -151,7 +151,7 @@ def test_a_user_who_may_not_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
         said = nobody.told(lambda: subjects.observe("docker:some"))
     what, _, found = said.partition(": ")
-    assert what == "this user may not speak to the engine"
+    assert what == "this user may not access the engine"
     assert found.endswith("permission denied")
 
 
@@ -176,7 +176,7 @@ def test_an_engine_that_ends_on_the_way_is_no_damaged_image(
         # Out of its storage an image is read without it.
         monkeypatch.setattr("toolmatrix.images.local.read_storage", lambda *_: None)
         image = engines.find("docker", NAME, Budget(NAME))
-        with pytest.raises(ToolMissing, match="the engine ended on the way"):
+        with pytest.raises(ToolMissing, match="the engine stopped answering"):
             engines.read(image, "", images.reader(NAME, look))
 
 

@@ -64,7 +64,7 @@ def test_every_form_gives_the_same_image(
         images.from_archive(images.saved(made)),
     ]
     for image, tree in forms:
-        assert {path: entry.held for path, entry in tree.files()} == MERGED
+        assert {path: entry.content for path, entry in tree.files()} == MERGED
         assert (image.platform, image.config["config"]) == ("linux/amd64", {"User": "me"})
         assert [step for _, step in image.history] == ["COPY 0", "COPY 1"]
     assert {image.digest for image, _ in forms} == {made.entry["digest"], ""}
@@ -87,7 +87,7 @@ def test_a_directory_is_read_in_place(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/cpuinfo").write_bytes(b"")
     _, tree = local.read_root(str(tmp_path), images.reader("root"))
-    assert (images.paths(tree), tree.held("lib/a"), tree.entry("out")) == (
+    assert (images.paths(tree), tree.content("lib/a"), tree.entry("out")) == (
         ["usr/lib/a"],
         b"1",
         None,
@@ -151,7 +151,7 @@ def test_attestations_are_no_images() -> None:
     [
         (
             "linux/s390x",
-            "there are several images in it",
+            "it contains several images",
             "2: linux/amd64, linux/arm64, linux/s390x",
         ),
         (
@@ -195,14 +195,14 @@ def test_what_follows_a_link_that_replaces_a_directory_lies_where_it_leads() -> 
 
 def test_hard_links_are_the_file_they_name() -> None:
     tree = images.tree_of({"a": b"1"}, {"b": hard_link("a"), "c": hard_link("none")})
-    assert (tree.held("b"), images.paths(tree)) == (b"1", ["a", "b"])
+    assert (tree.content("b"), images.paths(tree)) == (b"1", ["a", "b"])
 
 
 def test_links_stay_inside_the_root_as_the_kernel_holds_them() -> None:
     tree = images.tree_of(
         {"etc/a": b"1", "up": link("../../etc/a"), "abs": link("/etc"), "self": link("self")}
     )
-    assert (tree.held("up"), tree.real("abs/a"), tree.entry("self")) == (b"1", "etc/a", None)
+    assert (tree.content("up"), tree.real("abs/a"), tree.entry("self")) == (b"1", "etc/a", None)
     assert (tree.real("self"), tree.real("up")) == (None, "etc/a")
 
 
@@ -251,7 +251,7 @@ def test_several_images_that_docker_saved_have_no_platform_to_choose_by() -> Non
         layers = [f"{name}/0/layer.tar"]
         manifests.append({"Config": f"{name}/c.json", "RepoTags": [name], "Layers": layers})
     files["manifest.json"] = images.as_json(manifests)
-    with pytest.raises(SubjectError, match="there are several images in it"):
+    with pytest.raises(SubjectError, match="it contains several images"):
         images.from_archive(files)
 
 
@@ -259,7 +259,7 @@ def of_skopeo(folder: Path, platform: str = "") -> tuple[ImageMetadata, dict[str
     """The image of a directory of skopeo, and its files."""
     assert local.directory_identity(str(folder))
     image, tree = local.read_directory(str(folder), platform, images.reader("dir"))
-    return image, {path: entry.held for path, entry in tree.files()}
+    return image, {path: entry.content for path, entry in tree.files()}
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_what_skopeo_copied_is_verified(tmp_path: Path) -> None:
         of_skopeo(
             images.put(tmp_path / "2", {**files, "version": b"Directory Transport Version: 2"})
         )
-    assert caught.value.what == "the directory is of an unknown version"
+    assert caught.value.what == "the directory has an unknown version"
     assert (caught.value.expected, caught.value.found) == (
         "`Directory Transport Version: 1.1`",
         "`2`",

@@ -43,17 +43,17 @@ def test_a_name_is_found_in_full_or_by_its_end(name: str, found: list[int]) -> N
 
 @pytest.mark.parametrize("name", ["", "//", "-rm", "--help", "a b", "a//b", "a\n", "../a", "a;b"])
 def test_what_is_no_name_reaches_no_program(name: str) -> None:
-    with pytest.raises(SubjectError, match="this is no name of an image"):
+    with pytest.raises(SubjectError, match="this is not a valid image name"):
         names.image_name(name, Budget("podman:"))
 
 
 def test_none_and_several_are_refused() -> None:
     budget = Budget("x:a")
-    assert names.one_of("a", {"`x:1/a`": 1, "`x:2/a`": 1}, "", budget) == 1
+    assert names.only_image("a", {"`x:1/a`": 1, "`x:2/a`": 1}, "", budget) == 1
     with pytest.raises(SubjectError) as caught:
-        names.one_of("a", {"`x:1/a`": 1, "`x:2/a`": 2}, "", budget)
-    assert caught.value.what == "the name stands for several images"
+        names.only_image("a", {"`x:1/a`": 1, "`x:2/a`": 2}, "", budget)
+    assert caught.value.what == "the name matches several images"
     assert caught.value.expected == "`x:1/a` or `x:2/a`"
     with pytest.raises(SubjectError) as caught:
-        names.one_of("a", {}, names.near("x", "a", ["b", "aa"]), budget)
-    assert (caught.value.what, caught.value.expected) == ("there is no such image", "`x:aa`")
+        names.only_image("a", {}, names.nearest("x", "a", ["b", "aa"]), budget)
+    assert (caught.value.what, caught.value.expected) == ("no such image", "`x:aa`")

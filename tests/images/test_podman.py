@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.process
 
 NAME = "localhost/team/app:1.0"
-NOT_SAVED = ("toolmatrix.images.engines._saved", None)
+NOT_SAVED = ("toolmatrix.images.engines._read_saved", None)
 NOT_IN_PLACE = ("toolmatrix.images.local.read_storage", lambda *_: None)
 """Arguments of `setattr`."""
 
@@ -86,7 +86,7 @@ class TestNames:
         with pytest.raises(SubjectError) as caught:
             self.read("app:1")
         assert caught.value.expected == "`podman:h.io/0/app:1` or `podman:h.io/1/app:1`"
-        with pytest.raises(SubjectError, match="there is no such image"):
+        with pytest.raises(SubjectError, match="no such image"):
             self.read("sha256:")
         with pytest.raises(SubjectError) as caught:
             self.read("h.io/0/ap:1")
@@ -102,7 +102,7 @@ class TestNames:
         with (tmp_path / "saved.tar").open("rb") as stream:
             assert saved[0] == local.read_archive(stream, "", alone)[0]
         # What came to nothing counts for nothing.
-        for used in ("entries", "held"):
+        for used in ("entries", "in_memory"):
             assert getattr(reader.budget, used) == getattr(alone.budget, used)
 
     def test_what_fails_in_both_ways_is_one_error(self, tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_platforms_that_are_there_are_listed(registry: Registry) -> None:
 def test_what_is_not_there_is_told(registry: Registry, name: str) -> None:
     with pytest.raises(SubjectError) as caught:
         subjects.observe(f"registry://{registry.host}/{name}")
-    assert caught.value.what == "the registry does not have it"
+    assert caught.value.what == "the registry does not have this"
     assert caught.value.found == "404 MANIFEST_UNKNOWN: manifest unknown"
 
 

@@ -107,7 +107,7 @@ def test_an_image_is_what_the_engine_would_save(
     assert found is not None
     assert found[0] == saved[0].replace(digest=description.get("Digest", ""))
     read = [
-        {path: (one.held, one.mode, one.size, one.layer) for path, one in tree.files()}
+        {path: (one.content, one.mode, one.size, one.layer) for path, one in tree.files()}
         for _, tree in (found, saved)
     ]
     assert read[0] == read[1]

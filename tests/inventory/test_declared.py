@@ -77,15 +77,15 @@ class Watched(View):
         super().__init__(view.image, view.tree)
         self.read: set[str] = set()
         fits = re.compile("|".join(f"(?:{one.pattern})" for one in map(plain, declared))).fullmatch
-        self.kept = {path: data for path, data in self.kept.items() if fits(path)}
+        self.contents = {path: data for path, data in self.contents.items() if fits(path)}
         self.databases = {path: held for path, held in self.databases.items() if fits(path)}
         whole: Tree = view.tree
 
         class Part(type(whole)):  # type: ignore[misc]
             """The tree, which gives the contents of declared files alone."""
 
-            def held(self, path: str) -> bytes | None:
-                found: bytes | None = super().held(path)
+            def content(self, path: str) -> bytes | None:
+                found: bytes | None = super().content(path)
                 real = self.real(path)
                 assert found is None or fits(real or path), f"/{path} is read and not declared"
                 return found
@@ -130,7 +130,7 @@ def ran(observer: ModuleType, seen: View) -> Record:
 def test_an_observer_reads_nothing_that_it_does_not_declare(observer: ModuleType) -> None:
     """With all files kept it puts in what it does with its own alone."""
     whole = view(Everything(Budget("image.tar")))
-    assert "etc/passwd" in whole.kept
+    assert "etc/passwd" in whole.contents
     own = ran(observer, Watched(whole, observer.READS))
     full = ran(observer, whole)
     assert (own.components, own.features) == (full.components, full.features)
@@ -140,7 +140,7 @@ def test_an_observer_reads_nothing_that_it_does_not_declare(observer: ModuleType
 
 def test_what_is_kept_is_what_is_declared() -> None:
     seen = view(TestLook(Budget("image.tar")))
-    held = {*seen.kept, *seen.elves, *seen.databases}
+    held = {*seen.contents, *seen.elves, *seen.databases}
     assert held == FILES.keys() - UNDECLARED
 
 

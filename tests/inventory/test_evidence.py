@@ -264,13 +264,13 @@ def test_what_a_variable_holds_is_shown_nowhere_else(secret: str, around: tuple[
         },
         history=(("sha256:1", text),),
     )
-    hidden = secrets.hidden(inventory)
+    hidden = secrets.hide_secrets(inventory)
     said = [
         hidden.history[0][1],
         *(one.version for held in hidden.features.values() for one in held),
     ]
     assert not [one for one in said if secret in one]
-    assert secrets.hidden(hidden) == hidden
+    assert secrets.hide_secrets(hidden) == hidden
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def features(inventory: Inventory, start: str) -> list[tuple[str, str, str, str]
 def test_an_image_without_elf_files_has_no_libraries_to_look_for() -> None:
     inventory = seen({"etc/motd": b"hello"})
     assert sonames(inventory) == []
-    assert skipped(inventory) == {"sonames": "no ELF file is in it"}
+    assert skipped(inventory) == {"sonames": "it has no ELF file"}
 
 
 def test_each_library_names_the_first_eight_that_need_it() -> None:
@@ -61,7 +61,7 @@ def test_what_lies_out_of_reach_is_a_skip_and_the_next_is_still_looked_for() -> 
     inventory = seen(files)
     assert sonames(inventory) == [("libz.so.1", ("bin/app",), "", ())]
     assert skipped(inventory) == {
-        "soname:liba.so.1": "/opt/far/liba-real.so is outside of what /bin/app searches:"
+        "soname:liba.so.1": "/opt/far/liba-real.so is not on the search path of /bin/app:"
         " the process has to load it first"
     }
 
@@ -72,7 +72,7 @@ def test_the_first_file_of_a_name_is_the_one_that_lies_out_of_reach() -> None:
         "opt/one/liba.so.1": elf(),
         "opt/two/liba.so.1": elf(soname="liba.so.1"),
     }
-    assert skipped(seen(files))["soname:liba.so.1"].startswith("/opt/one/liba.so.1 is outside")
+    assert skipped(seen(files))["soname:liba.so.1"].startswith("/opt/one/liba.so.1 is not on")
 
 
 def test_other_numbers_are_those_of_the_same_library() -> None:

@@ -149,7 +149,7 @@ def test_chains_of_pages_that_meet_are_refused() -> None:
     data = bytearray(FILES["berkeley"])
     pages = [place for place in range(0, len(data), 4096) if data[place + 25] == 7]
     struct.pack_into("<I", data, pages[-1] + 16, pages[0] // 4096)
-    assert "is not what follows" in rpm.read(bytes(data)).damaged
+    assert "does not continue the chain" in rpm.read(bytes(data)).damaged
 
 
 @settings(max_examples=examples(300), deadline=None)

@@ -179,7 +179,10 @@ class TestAnswers:
             ("eats", "was killed for taking more than 128 MiB of memory"),
             ("fails", "ended with 3: \x1b[31mlast\x1b[0m"),
             ("mute", "printed no version: nothing"),
-            ("foreign", "is made for another machine than the engine's, and nothing emulates it"),
+            (
+                "foreign",
+                "is built for another architecture than the engine's, without an emulator for it",
+            ),
             ("nowhere", "is not there"),
             ("/etc/plain", "may not be run"),
             ("/volume/old", "is not there"),  # an empty directory takes the place of a volume

@@ -103,7 +103,7 @@ def test_what_cannot_be_seen_is_a_skip_with_its_reason() -> None:
     assert reasons["page-size"] == "no getconf"
     assert reasons["thp"] == "no /sys/kernel/mm/transparent_hugepage/enabled"
     assert reasons["cpu-model"] == "no lscpu, no /proc/cpuinfo"
-    assert reasons["python packages"] == "no python3 shows its import path"
+    assert reasons["python packages"] == "no python3 prints its import path"
     every = {one.name.removesuffix(":{name}") for one in host.load_readings().readings}
     assert every <= set(reasons)
 

@@ -1,13 +1,13 @@
-"""The engines of this machine, each asked by its own program: their images, and containers that ask programs of one.
+"""The engines of this machine, each through its own program: their images, and containers that run programs of one.
 
-Images are read in the storage, else as the engine saves them: reading in place takes half of the processor time that
-saving does, and a tenth where the layers are known. Docker is described at https://docs.docker.com/reference/cli/docker/,
+Images are read in the storage, else from what the engine saves: reading in place takes half of the processor time of
+saving, and a tenth where the layers are known. Docker is described at https://docs.docker.com/reference/cli/docker/,
 podman at https://docs.podman.io. containerd keeps blobs by their digests as in an OCI layout
 (https://github.com/containerd/containerd, plugins/content/local); `ctr` reaches it by the variables CONTAINERD_ADDRESS
 and CONTAINERD_NAMESPACE.
 
-Containers are bounded on every side, and removed when the asking ends, however it ends. They carry the label `LABEL`
-with the process that started them, so that what a killed process left is known by the next one, which removes it.
+Containers have bounds on everything, and are always removed in the end. They carry the label `LABEL` with the process
+that started them, so that a later process can remove what a killed one left.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from toolmatrix.images.limits import Budget
 from toolmatrix.images.names import this_platform
 from toolmatrix.value import Value
 
-# Seconds for the answer to a question.
+# Seconds for one command.
 _ANSWER = 60
-# Seconds without a byte after which an engine that saves is given up: Docker before version 25 writes the whole archive
+# Seconds without a byte after which saving is given up: Docker before version 25 writes the whole archive
 # to its own disk before it sends the first.
 _PATIENCE = 600
 _LONGEST_MESSAGE = 300
 _HINTS = ("Run '", "See '")
 _INDEXED = (1, 44)
-"""The API of Docker 25, from which on a saved image has an index, whose digest is nowhere else."""
+"""The API of Docker 25: from it on, a saved image has an index, and its digest is only there."""
 _CONTAINERD = "/run/containerd/containerd.sock"
 # Of the columns REF, TYPE and DIGEST of `ctr images ls`.
-_LISTED = re.compile(r"^(\S+) +\S+ +(sha256:\S+)", re.MULTILINE)
+_IMAGE_LINE = re.compile(r"^(\S+) +\S+ +(sha256:\S+)", re.MULTILINE)
 # Of the plugin's exports, as `ctr plugins ls --detailed` lists them.
 _ROOT = re.compile(r"^\s+root\s+(/.*?)\s*$", re.MULTILINE)
 _DISCARDED = (
-    "containerd may discard what it unpacked (`discard_unpacked_layers`), and pulls one platform alone: "
-    "`ctr content fetch --platform PLATFORM NAME` brings back what is missing"
+    "containerd may discard unpacked layers (`discard_unpacked_layers`) and pulls only one platform: "
+    "`ctr content fetch --platform PLATFORM NAME` fetches what is missing"
 )
 
 
 class Failure(NamedTuple):
-    """A failure of an engine's program: a pattern of what it says, what is wrong, and what helps."""
+    """A failure of an engine's program: a pattern of its message, the problem, and the remedy."""
 
     pattern: str
     what: str
@@ -62,9 +62,9 @@ class Failure(NamedTuple):
 
 
 class Engine(NamedTuple):
-    """An engine: its program, what has that, its failures, and how images are found, read in place, saved and run.
+    """An engine: its program and package, its failures, and how images are found, read in place, saved and run.
 
-    One without words to save them is read in place alone; their programs are asked where there are words to run them.
+    Without arguments for `save` images are only read in place; without arguments for `run` their programs are not run.
     """
 
     program: str
@@ -77,7 +77,7 @@ class Engine(NamedTuple):
 
 
 class EngineImage(NamedTuple):
-    """An image of an engine: its id, its name as no other image has it, and what the engine says of it."""
+    """An image of an engine: its id, a name that no other image has, and the engine's description."""
 
     engine: Engine
     subject: str
@@ -89,7 +89,7 @@ class EngineImage(NamedTuple):
 def find(scheme: str, name: str, budget: Budget) -> EngineImage:
     """The image of a name.
 
-    Raises SubjectError for what is no name, or that of no image or of several, and ToolMissing where no engine answers.
+    Raises SubjectError for an invalid name and for one of no image or of several, ToolMissing without an engine.
     """
     return ENGINES[scheme].find(names.image_name(name, budget), budget)
 
@@ -97,9 +97,9 @@ def find(scheme: str, name: str, budget: Budget) -> EngineImage:
 def read(image: EngineImage, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     """The image with its files.
 
-    Raises SubjectError for one that is not whole or of another platform, and ToolMissing where the engine fails.
+    Raises SubjectError for an incomplete one or another platform, and ToolMissing where the engine fails.
     """
-    # An id is that of one image, or of an index of several.
+    # An id belongs to one image, or to an index of several.
     key = f"{image.identity} {platform or this_platform()}"
     known = reader.image(key)
     if known is None:
@@ -110,27 +110,27 @@ def read(image: EngineImage, platform: str, reader: LayerReader) -> tuple[ImageM
             if not image.engine.save:
                 raise
     if known is None:
-        known = _saved(image, platform, reader)
+        known = _read_saved(image, platform, reader)
         reader.keep_image(key, known[0])
     return known
 
 
 def run(
-    engine: Engine, subject: str, *words: str, seconds: float = _PATIENCE
+    engine: Engine, subject: str, *arguments: str, seconds: float = _PATIENCE
 ) -> CompletedProcess[str]:
-    """Run the engine's program; raises ToolMissing where that cannot be done, or takes longer."""
+    """Run the engine's program; raises ToolMissing where that fails or takes longer."""
     import subprocess
 
     try:
         return subprocess.run(  # noqa: S603 - a program from PATH, no shell, names that were checked
-            [engine.program, *words],
+            [engine.program, *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
             errors="replace",
             timeout=seconds,
             check=False,
-            # A signal of the terminal is for the caller: a program that it ends leaves its work half done.
+            # Signals of the terminal are for the caller: they would end the program in the middle of its work.
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
@@ -138,7 +138,7 @@ def run(
             "no engine answers",
             where=Position(subject),
             found=f"nothing for {seconds:g} seconds",
-            help="look into its log, and start it again",
+            help="check its log, then restart it",
         ) from None
     except OSError as error:
         raise _not_run(engine, subject, error) from None
@@ -149,23 +149,23 @@ def _not_run(engine: Engine, subject: str, error: OSError) -> ToolMissing:
         f"the program `{engine.program}` cannot be run",
         where=Position(subject),
         found=str(error.strerror),
-        help=f"install {engine.package}, and have its program in PATH",
+        help=f"install {engine.package} and put its program on PATH",
     )
 
 
-def output(engine: Engine, subject: str, *words: str, seconds: float = _PATIENCE) -> str:
-    """What the engine's program prints; raises ToolMissing where it fails."""
-    ended = run(engine, subject, *words, seconds=seconds)
-    if ended.returncode:
-        raise failure(engine, subject, ended.stderr)
-    return ended.stdout
+def output(engine: Engine, subject: str, *arguments: str, seconds: float = _PATIENCE) -> str:
+    """The output of the engine's program; raises ToolMissing where it fails."""
+    completed = run(engine, subject, *arguments, seconds=seconds)
+    if completed.returncode:
+        raise failure(engine, subject, completed.stderr)
+    return completed.stdout
 
 
 def failure(engine: Engine, subject: str, text: str) -> ToolMissing:
-    """The error for what the engine's program says as it fails."""
-    # Docker's client ends with where its help is.
-    lines = [one for one in text.splitlines() if one.strip() and not one.startswith(_HINTS)]
-    kind = next(one for one in engine.failures if re.search(one.pattern, text))
+    """The error for the message of the engine's program that failed."""
+    # Docker's client ends with a pointer to its help.
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(_HINTS)]
+    kind = next(candidate for candidate in engine.failures if re.search(candidate.pattern, text))
     return ToolMissing(
         kind.what,
         where=Position(subject),
@@ -174,7 +174,9 @@ def failure(engine: Engine, subject: str, text: str) -> ToolMissing:
     )
 
 
-def _saved(image: EngineImage, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+def _read_saved(
+    image: EngineImage, platform: str, reader: LayerReader
+) -> tuple[ImageMetadata, Tree]:
     import subprocess
 
     with TemporaryFile() as errors:
@@ -190,12 +192,12 @@ def _saved(image: EngineImage, platform: str, reader: LayerReader) -> tuple[Imag
             raise _not_run(image.engine, image.subject, error) from None
         with child:
             try:
-                return local.read_archive(_Saved(child, errors, image), platform, reader)
+                return local.read_archive(_SaveStream(child, errors, image), platform, reader)
             finally:
                 child.kill()
 
 
-class _Saved:
+class _SaveStream:
     def __init__(self, child: Popen[bytes], errors: IO[bytes], image: EngineImage) -> None:
         self._child = child
         self._errors = errors
@@ -205,8 +207,8 @@ class _Saved:
         self._ready.register(self._pipe, select.POLLIN)
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end; raises ToolMissing where the program failed."""
-        # Here, as what a program that failed has sent looks like a damaged archive.
+        """At most `size` bytes, none at the end; raises ToolMissing where the program failed."""
+        # Checked here, as the output of a program that failed looks like a damaged archive.
         engine, subject = self._image.engine, self._image.subject
         if not self._ready.poll(_PATIENCE * 1000):
             raise failure(engine, subject, f"nothing for {_PATIENCE} seconds")
@@ -218,22 +220,22 @@ class _Saved:
 
 
 def _docker(name: str, budget: Budget) -> EngineImage:
-    ended = run(DOCKER, budget.subject, "image", "inspect", name, seconds=_ANSWER)
-    # Names that the pattern lets through may still be none to the engine.
-    if "invalid reference" in ended.stderr:
-        raise budget.refusal("this is no name of an image", "", ended.stderr.strip())
-    if "no such image" in ended.stderr.lower():
+    completed = run(DOCKER, budget.subject, "image", "inspect", name, seconds=_ANSWER)
+    # The engine may reject names that match the pattern.
+    if "invalid reference" in completed.stderr:
+        raise budget.refusal("this is not a valid image name", "", completed.stderr.strip())
+    if "no such image" in completed.stderr.lower():
         format = "--format={{.Repository}}:{{.Tag}}"
         tags = output(DOCKER, budget.subject, "images", format, seconds=_ANSWER).split()
         raise budget.refusal(
             "the engine has no such image",
-            names.near("docker", name, tags),
+            names.nearest("docker", name, tags),
             f"`{name}`",
-            "pull or build it; `docker images` lists those that are there",
+            "pull or build it; `docker images` lists what is there",
         )
-    if ended.returncode:
-        raise failure(DOCKER, budget.subject, ended.stderr)
-    (description,) = json.loads(ended.stdout)
+    if completed.returncode:
+        raise failure(DOCKER, budget.subject, completed.stderr)
+    (description,) = json.loads(completed.stdout)
     id = description["Id"]
     return EngineImage(DOCKER, budget.subject, id, id, description)
 
@@ -241,7 +243,7 @@ def _docker(name: str, budget: Budget) -> EngineImage:
 def _docker_in_place(
     image: EngineImage, platform: str, reader: LayerReader
 ) -> tuple[ImageMetadata, Tree] | None:
-    # What only an engine has that keeps its images with containerd (API 1.48).
+    # Only an engine that keeps its images with containerd has this (API 1.48).
     top = image.description.get("Descriptor")
     if top:
         format = "--format={{.Containerd.Address}}"
@@ -257,21 +259,21 @@ def _docker_in_place(
 def _podman(name: str, budget: Budget) -> EngineImage:
     by_id: dict[str, EngineImage] = {}
     by_name: dict[str, EngineImage] = {}
-    words = ("images", "--all", "--no-trunc", "--format=json")
-    for one in json.loads(output(PODMAN, budget.subject, *words, seconds=_ANSWER)):
-        # One configuration may be that of several manifests.
-        identity = f"podman {one['Id']} {one['Digest']}"
-        by_id[one["Id"]] = image = EngineImage(PODMAN, budget.subject, one["Id"], identity, {})
-        # What was pulled by its tag is asked for by its digest as well.
-        for reference in (*(one.get("Names") or ()), *(one.get("RepoDigests") or ())):
+    arguments = ("images", "--all", "--no-trunc", "--format=json")
+    for entry in json.loads(output(PODMAN, budget.subject, *arguments, seconds=_ANSWER)):
+        # Several manifests may have one configuration.
+        identity = f"podman {entry['Id']} {entry['Digest']}"
+        by_id[entry["Id"]] = image = EngineImage(PODMAN, budget.subject, entry["Id"], identity, {})
+        # An image that was pulled by tag can be named by digest as well.
+        for reference in (*(entry.get("Names") or ()), *(entry.get("RepoDigests") or ())):
             by_name.setdefault(reference, image)
     matches = names.find(name, by_name)
     start = name.removeprefix("sha256:")
-    # Every id begins with nothing.
+    # Every id begins with the empty text.
     if not matches and start:
         matches = {id: image for id, image in by_id.items() if id.startswith(start)}
-    worded = {f"`podman:{one}`": image for one, image in matches.items()}
-    return names.one_of(name, worded, names.near("podman", name, by_name), budget)
+    candidates = {f"`podman:{reference}`": image for reference, image in matches.items()}
+    return names.only_image(name, candidates, names.nearest("podman", name, by_name), budget)
 
 
 def _podman_in_place(
@@ -288,55 +290,49 @@ def _containerd(name: str, budget: Budget) -> EngineImage:
     by_name: dict[str, dict[str, str]] = {}
     for space in spaces:
         images = _ctr(budget.subject, "--namespace", space, "images", "ls")
-        for reference, digest in _LISTED.findall(images):
+        for reference, digest in _IMAGE_LINE.findall(images):
             by_name.setdefault(reference, {})[space] = digest
     # One image has one digest, in whatever namespaces.
     matches = {
         f"`containerd:{reference}` with CONTAINERD_NAMESPACE={space}": digest
-        for reference, within in names.find(name, by_name).items()
-        for space, digest in within.items()
+        for reference, digests in names.find(name, by_name).items()
+        for space, digest in digests.items()
     }
     if not matches and name.startswith("sha256:"):
         digest_hex(name, budget)
         matches = {name: name}
-    id = names.one_of(name, matches, names.near("containerd", name, by_name), budget)
+    id = names.only_image(name, matches, names.nearest("containerd", name, by_name), budget)
     return EngineImage(CONTAINERD, budget.subject, id, id, {})
-
-
-def _containerd_in_place(
-    image: EngineImage, platform: str, reader: LayerReader
-) -> tuple[ImageMetadata, Tree]:
-    return _read_content(image.id, platform, reader)
 
 
 def _read_content(
     digest: str, platform: str, reader: LayerReader, address: str = ""
 ) -> tuple[ImageMetadata, Tree]:
-    asked = ("plugins", "ls", "--detailed", "id==content")
+    query = ("plugins", "ls", "--detailed", "id==content")
     subject = reader.budget.subject
-    root = _ROOT.search(_ctr(subject, *asked, address=address))
+    root = _ROOT.search(_ctr(subject, *query, address=address))
     if root is None:
         raise ToolMissing(
-            "containerd does not say where it keeps its content", where=Position(subject)
+            "containerd does not report its content directory", where=Position(subject)
         )
     return local.read_blobs(root[1], digest, platform, reader, _DISCARDED)
 
 
-def _ctr(subject: str, *words: str, address: str = "") -> str:
+def _ctr(subject: str, *arguments: str, address: str = "") -> str:
     address = address or os.environ.get("CONTAINERD_ADDRESS") or _CONTAINERD
     try:
-        # The program takes ten seconds, and knows no reason.
-        with closing(socket.socket(socket.AF_UNIX)) as line:
-            line.connect(address.removeprefix("unix://"))
+        # The program would take ten seconds and give no reason.
+        with closing(socket.socket(socket.AF_UNIX)) as connection:
+            connection.connect(address.removeprefix("unix://"))
     except OSError as error:
         raise ToolMissing(
             "containerd does not answer",
             where=Position(subject),
             found=f"{address}: {error.strerror or error}",
-            help="start it, or name another with CONTAINERD_ADDRESS; users who may speak to it are root alone by "
+            help="start it, or set CONTAINERD_ADDRESS to another; only root may access it by "
             "default",
         ) from None
-    return output(CONTAINERD, subject, "--address", address, *words, seconds=_ANSWER)
+    return output(CONTAINERD, subject, "--address", address, *arguments, seconds=_ANSWER)
 
 
 DOCKER = Engine(
@@ -345,19 +341,19 @@ DOCKER = Engine(
     (
         Failure(
             "permission denied while trying to connect",
-            "this user may not speak to the engine",
-            "join the group of its socket (`docker`), or run the command as a user who may",
+            "this user may not access the engine",
+            "join the group of its socket (`docker`), or run the command as a user with access",
         ),
         Failure("Error response from daemon", "the engine refuses"),
         Failure(
             "[Cc]annot connect|[Ff]ailed to (connect|initialize)|during connect|unable to resolve",
             "no engine answers",
-            "start it, or name another with DOCKER_HOST",
+            "start it, or set DOCKER_HOST to another",
         ),
         Failure(
             "EOF|reset by peer|nothing for",
-            "the engine ended on the way",
-            "look into its log, and start it again",
+            "the engine stopped answering",
+            "check its log, then restart it",
         ),
         Failure("", "docker fails"),
     ),
@@ -366,37 +362,41 @@ DOCKER = Engine(
     save=("save",),
     run=("run", "--detach"),
 )
-"""Docker's engine: the one that DOCKER_HOST names, or the context in force."""
+"""Docker's engine, by DOCKER_HOST or the current context."""
 PODMAN = Engine(
     "podman",
     "podman",
-    (Failure("", "podman fails", "run the command as the user whose images these are"),),
+    (Failure("", "podman fails", "run the command as the user who owns the images"),),
     _podman,
     _podman_in_place,
     save=("save", "--quiet"),
 )
 """Podman, with the images of Buildah and CRI-O, which keep theirs in the same storage."""
 CONTAINERD = Engine(
-    "ctr", "containerd", (Failure("", "containerd refuses"),), _containerd, _containerd_in_place
+    "ctr",
+    "containerd",
+    (Failure("", "containerd refuses"),),
+    _containerd,
+    lambda image, platform, reader: _read_content(image.id, platform, reader),
 )
-"""containerd, such as that of a node of Kubernetes."""
+"""containerd, such as on a Kubernetes node."""
 ENGINES = {"docker": DOCKER, "podman": PODMAN, "containerd": CONTAINERD}
 """The engines by the schemes of their subjects."""
 
 LABEL = "io.github.toolmatrix.asked-by"
-# The last one ends a worker whose time is over.
+# The last one ends a worker after its time limit.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
-# Seconds after which a signal is obeyed.
+# Seconds until a signal takes effect.
 _SOON = 0.2
 _LONGEST = 200
-# Bytes that the engine's log takes at most for each that is printed, in lines of some length: each is framed.
+# Bytes in the engine's log for each printed byte at most: every line has a frame.
 _FRAMED = 16
 NOT_THERE = "is not there"
 _FORMAT = "exec format error"
-_FOREIGN = "is made for another machine than the engine's, and nothing emulates it"
-# What the engine says of a program that it cannot start begins so; what its client says for itself does not.
+_FOREIGN = "is built for another architecture than the engine's, without an emulator for it"
+# How the engine's message about a program that it cannot start begins, unlike those of its client.
 _REFUSED = re.compile(r"Error response from daemon: (.*)")
-# What runc says of a program that does not start, and what that means.
+# Messages of runc about programs that do not start, and their meanings.
 _REFUSALS = (
     (_FORMAT, _FOREIGN),
     (r"executable file not found|no such file or directory", NOT_THERE),
@@ -411,7 +411,7 @@ _PROXIES = [
 
 
 class ProgramBounds(Value):
-    """Bounds of one program: seconds; bytes of memory, of /tmp and of what it prints; processes."""
+    """Bounds of one program: seconds; bytes of memory, of /tmp and of output; processes."""
 
     seconds: float = 30
     memory: int = 1 << 30
@@ -420,23 +420,25 @@ class ProgramBounds(Value):
     processes: int = 256
 
 
-# No Exception: nothing on the way may take it for the failure of one program.
+# Not an Exception, so that it is not handled as the failure of one program.
 class _SignalCaught(BaseException):
     pass
 
 
-# Signals that came meanwhile: they are obeyed between two commands and while a program is waited for, as a command
-# that is left half way might still make a container after those that are there were removed.
+# Signals that came meanwhile. They take effect between two commands and while waiting for a program: an interrupted
+# command might still make a container after the others were removed.
 @contextmanager
 def _signals() -> Iterator[list[int]]:
     caught: list[int] = []
     handlers: dict[int, Any] = {}
-    for one in _SIGNALS:
-        # nohup ignores SIGHUP, and whoever started us so wants it to stay that way.
-        if signal.getsignal(one) != signal.SIG_IGN:
-            # Python lets only its main thread set handlers; another one leaves them as they are.
+    for signum in _SIGNALS:
+        # Under nohup SIGHUP is ignored and has to stay so.
+        if signal.getsignal(signum) != signal.SIG_IGN:
+            # Only the main thread may set handlers.
             with suppress(ValueError):
-                handlers[one] = signal.signal(one, lambda number, _: caught.append(number))
+                handlers[signum] = signal.signal(
+                    signum, lambda caught_signal, _: caught.append(caught_signal)
+                )
     try:
         yield caught
     finally:
@@ -448,7 +450,7 @@ def _signals() -> Iterator[list[int]]:
 
 @contextmanager
 def opened_containers(image: EngineImage, bounds: ProgramBounds) -> Iterator[Containers]:
-    """The containers of one image: at the end none is left, and a signal is obeyed after that."""
+    """The containers of one image: at the end all are removed, and then signals take effect."""
     _sweep(image)
     owner = _owner(os.getpid())
     with _signals() as caught:
@@ -469,9 +471,9 @@ class Containers(Value):
     caught: list[int]
 
     def run(self, programs: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
-        """Of each program, which is given by its arguments, the output, or the reason why that does not count."""
-        # All are started before the first is waited for, so they share one deadline instead of adding theirs up.
-        started = [self._start(*one) for one in programs]
+        """The output of each program, given by its arguments, or the reason why that does not count."""
+        # All are started before waiting for the first, so that they share one deadline.
+        started = [self._start(*program) for program in programs]
         ids = [id for id, _ in started if id]
         answers = iter(self._answers(ids) if ids else ())
         return [next(answers) if id else ("", reason) for id, reason in started]
@@ -480,28 +482,28 @@ class Containers(Value):
     def _start(self, name: str, *arguments: str) -> tuple[str, str]:
         self._obey()
         engine, subject, id = self.image.engine, self.image.subject, self.image.id
-        words = (*engine.run, *self._options(), f"--entrypoint={name}", id, *arguments)
-        ended = run(engine, subject, *words)
-        if not ended.returncode:
-            return ended.stdout.strip(), ""
-        refused = _REFUSED.search(ended.stderr)
-        if refused is None:
-            raise failure(engine, subject, ended.stderr)
-        return "", _refusal(refused[1])
+        command = (*engine.run, *self._options(), f"--entrypoint={name}", id, *arguments)
+        completed = run(engine, subject, *command)
+        if not completed.returncode:
+            return completed.stdout.strip(), ""
+        refusal = _REFUSED.search(completed.stderr)
+        if refusal is None:
+            raise failure(engine, subject, completed.stderr)
+        return "", _refusal(refusal[1])
 
     def _options(self) -> list[str]:
         config = self.image.description.get("Config") or {}
-        variables = dict(one.partition("=")[::2] for one in config.get("Env") or ())
-        # The engine would make a volume on its disk for each that the image declares.
+        variables = dict(variable.partition("=")[::2] for variable in config.get("Env") or ())
+        # The engine would make a volume on disk for each declared one.
         folders = dict.fromkeys(config.get("Volumes") or {}, "ro,size=4k")
         folders["/tmp"] = f"size={self.bounds.scratch},mode=1777"  # noqa: S108 - of the container, and empty
         return [
             f"--label={LABEL}={self.owner}",
             "--workdir=/tmp",
             "--pull=never",
-            # Else the client takes that of DOCKER_DEFAULT_PLATFORM.
+            # Otherwise the client takes DOCKER_DEFAULT_PLATFORM.
             "--platform=",
-            # A health check of the image would run other programs beside the one that is asked.
+            # A health check of the image would run other programs beside this one.
             "--no-healthcheck",
             "--network=none",
             "--read-only",
@@ -512,7 +514,7 @@ class Containers(Value):
             f"--memory-swap={self.bounds.memory}",
             f"--pids-limit={self.bounds.processes}",
             *(f"--tmpfs={path}:{options}" for path, options in folders.items()),
-            # The client's proxies may hold a password, and would be variables of the container.
+            # The client's proxies may contain a password, and would be variables of the container.
             *(f"--env={name}={variables.get(name, '')}" for name in _PROXIES),
             "--log-driver=json-file",
             f"--log-opt=max-size={_FRAMED * self.bounds.output}",
@@ -525,10 +527,10 @@ class Containers(Value):
 
     def _answers(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         self._wait(ids)
-        words = ("inspect", "--type=container", "--format={{json .State}}", *ids)
-        states = [json.loads(line) for line in _output(self.image, *words).splitlines()]
-        answers = [self._answer(*one) for one in zip(ids, states, strict=True)]
-        # Those that ended take nothing any more, and are removed at the end all at once.
+        command = ("inspect", "--type=container", "--format={{json .State}}", *ids)
+        states = [json.loads(line) for line in _output(self.image, *command).splitlines()]
+        answers = [self._answer(id, state) for id, state in zip(ids, states, strict=True)]
+        # Ended containers use no resources, and are removed together in the end.
         running = [id for id, state in zip(ids, states, strict=True) if state["Running"]]
         if running:
             _output(self.image, "rm", "--force", "--volumes", *running)
@@ -575,7 +577,7 @@ def _failure(code: int, printed: str) -> str:
 
 
 def last_line(printed: str) -> str:
-    """The last line of a program's output that is not blank, as far as it is shown."""
+    """The last line of a program's output that is not blank, cut to the length to print."""
     lines = reversed(printed.split("\n"))
     return next((line.strip() for line in lines if line.strip()), "")[:_LONGEST]
 
@@ -585,22 +587,21 @@ def _refusal(message: str) -> str:
     return next(reasons, f"cannot be run: {message[-_LONGEST:]}")
 
 
-# A process as no other will ever be called: machine and boot, namespace, number, and when it started. Numbers are
-# given anew after a while, and after a restart.
+# A name that no other process will ever have: boot, namespace, number, and start time, as numbers are reused.
 def _owner(process: int) -> str:
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         boot = file.read().strip()
     with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
-        # Field 22 of proc(5), counted from behind the name, which may hold blanks and parentheses.
+        # Field 22 of proc(5), counted from behind the name, which may have blanks and parentheses.
         fields = file.read().rpartition(")")[2].split()
-    # One that nobody has waited for has ended as well.
+    # A zombie has ended as well.
     if fields[0] in "ZX":
         raise ProcessLookupError(process)
     return f"{boot} {os.readlink('/proc/self/ns/pid')} {process} {fields[19]}"
 
 
 def _sweep(image: EngineImage) -> None:
-    # Whether processes of other machines and namespaces are alive is not known: theirs are left alone.
+    # Containers of other machines and namespaces stay: it is not known whether their processes are alive.
     here = _owner(os.getpid()).split()[:2]
     format = f'--format={{{{.Label "{LABEL}"}}}}'
     for owner in {*_output(image, "ps", "--all", f"--filter=label={LABEL}", format).splitlines()}:
@@ -623,5 +624,5 @@ def _remove(image: EngineImage, owner: str) -> None:
             _output(image, "rm", "--force", "--volumes", *ids)
 
 
-def _output(image: EngineImage, *words: str) -> str:
-    return output(image.engine, image.subject, *words)
+def _output(image: EngineImage, *arguments: str) -> str:
+    return output(image.engine, image.subject, *arguments)

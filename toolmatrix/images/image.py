@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, Any
 from toolmatrix.images.layers import Layer, LayerReader, Tree, check_digest
 from toolmatrix.images.limits import LARGEST_DOCUMENT, MOST_LAYERS, Budget
 from toolmatrix.images.names import this_platform
-from toolmatrix.images.streams import Hashed, Sized, first, section
+from toolmatrix.images.streams import Closable, Hashed, Readable, Sized, first, section
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-    from toolmatrix.images.streams import Closable, Readable
 
     Document = Mapping[str, Any]
     Fetch = Callable[["Descriptor"], Document]
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _DEEPEST_INDEX = 4
-# Layers that are fetched side by side: what one of them waits for another does meanwhile.
+# Layers that are fetched in parallel.
 _AT_ONCE = 3
 _MOST_MANIFESTS = 1000
 _INDEXES = (
@@ -45,7 +43,7 @@ _MANIFESTS = (
     "application/vnd.docker.distribution.manifest.v2+json",
 )
 DOCUMENTS = (*_INDEXES, *_MANIFESTS)
-"""Media types of what lists images or is one."""
+"""Media types of indexes and manifests."""
 _CONFIGS = (
     "application/vnd.oci.image.config.v1+json",
     "application/vnd.docker.container.image.v1+json",
@@ -54,15 +52,15 @@ _LAYERS = re.compile(
     r"application/vnd\.(oci\.image\.layer\.(nondistributable\.)?v1\.tar(\+gzip|\+zstd)?"
     r"|docker\.image\.rootfs\.(foreign\.)?diff\.tar(\.gzip|\.zstd)?)"
 )
-# An annotation of entries that hold a statement on another entry, https://docs.docker.com/build/metadata/attestations/
+# An annotation of entries that are attestations of another entry, https://docs.docker.com/build/metadata/attestations/
 _REFERENCE_TYPE = "vnd.docker.reference.type"
 
 
 class ImageMetadata(Value):
     """An image apart from its files.
 
-    `indexed` is the platform that the index gives it, `platform` that of its own configuration; `layers` are the diff
-    ids from the bottom up, `history` pairs of one and the instruction that made it.
+    `indexed` is its platform in the index, `platform` that in its configuration; `layers` are the diff ids from the
+    bottom up, `history` pairs of a diff id and the instruction that made it.
     """
 
     subject: str
@@ -75,9 +73,9 @@ class ImageMetadata(Value):
 
 
 class Descriptor(Value):
-    """A document's description of a blob that it names: digest, bytes as stored, and media type.
+    """A reference to a blob in a document: digest, bytes as stored, and media type.
 
-    In archives before OCI a path stands for the digest, and the size is not known (-1).
+    In archives before OCI the digest is a path, and the size is not known (-1).
     """
 
     digest: str
@@ -92,8 +90,8 @@ class Manifest(Value):
     layers: tuple[Descriptor, ...]
 
 
-class Listed(Value):
-    """One image of an index: its platform, if the index tells it, and its manifest, where it had to be read to tell."""
+class IndexEntry(Value):
+    """One image of an index: its platform if the index has it, else its manifest, which had to be read for that."""
 
     blob: Descriptor
     platform: str = ""
@@ -101,23 +99,19 @@ class Listed(Value):
 
 
 def digest_hex(digest: object, budget: Budget) -> str:
-    """The hexadecimal part of a digest; raises SubjectError for what is none."""
-    found = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
-    if found is None:
-        raise budget.refusal("a digest is not readable", "`sha256:` and 64 digits", f"{digest!r}")
-    return found[1]
+    """The hexadecimal part of a digest; raises SubjectError for an invalid one."""
+    match = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
+    if match is None:
+        raise budget.refusal("a digest is invalid", "`sha256:` and 64 digits", f"{digest!r}")
+    return match[1]
 
 
 def read_document(stream: Readable, budget: Budget, *, digest: str = "") -> Any:
-    """JSON out of a stream; raises SubjectError if it is too large, damaged, or has another digest than the given."""
+    """JSON out of a stream; raises SubjectError if it is too large, damaged, or does not have the given digest."""
     hashed = Hashed(stream)
     data = first(LARGEST_DOCUMENT + 1, hashed)
     if hashed.count > LARGEST_DOCUMENT:
-        raise budget.refusal(
-            "a document of the image is too large",
-            f"at most {LARGEST_DOCUMENT >> 20} MiB",
-            "more than that",
-        )
+        raise budget.excess("a document of the image is too large", f"{LARGEST_DOCUMENT >> 20} MiB")
     if digest:
         check_digest(digest, hashed.digest, budget)
     return parse(data, budget)
@@ -133,37 +127,36 @@ def parse(data: bytes, budget: Budget) -> Any:
         ) from None
 
 
-def images_of_index(index: object, fetch: Fetch, budget: Budget) -> list[Listed]:
+def images_of_index(index: object, fetch: Fetch, budget: Budget) -> list[IndexEntry]:
     """The images of an index, nested ones too; attestations and other artifacts are none.
 
-    `fetch` gives the document of a blob; a manifest whose platform the index tells is not asked for, as an index may
-    name images that were not copied with it. Raises SubjectError for entries that are not what they should be.
+    `fetch` gives the document of a blob; a manifest whose platform is in the index is not fetched, as an index may
+    name images that were not copied with it. Raises SubjectError for invalid entries.
     """
-    found: dict[str, Listed] = {}
-    todo = [(Listed(blob=Descriptor(digest="")), 0)]
+    by_digest: dict[str, IndexEntry] = {}
+    todo = [(IndexEntry(blob=Descriptor(digest="")), 0)]
     for _ in range(_MOST_MANIFESTS):
         if not todo:
-            return list(found.values())
+            return list(by_digest.values())
         entry, depth = todo.pop()
         if entry.platform and entry.blob.media in _MANIFESTS:
-            found.setdefault(entry.blob.digest, entry)
+            by_digest.setdefault(entry.blob.digest, entry)
             continue
         document = fetch(entry.blob) if depth else index
         if kind(document, budget) == "manifest":
-            made = manifest(document, budget)
-            if made is not None:
-                found.setdefault(entry.blob.digest, entry.replace(manifest=made))
+            image_manifest = manifest(document, budget)
+            if image_manifest is not None:
+                by_digest.setdefault(entry.blob.digest, entry.replace(manifest=image_manifest))
             continue
         if depth > _DEEPEST_INDEX:
-            raise budget.refusal(
-                "the index is nested too deeply", f"at most {_DEEPEST_INDEX} levels", "more"
-            )
+            raise budget.excess("the index is nested too deeply", f"{_DEEPEST_INDEX} levels")
         # The stack is emptied from its end, so that images come in the order of the index.
-        for one in reversed(_list(document, "manifests", budget)):
-            if _is_image(one):
-                platform = platform_of(one.get("platform")) or entry.platform
-                todo.append((Listed(blob=descriptor(one, budget), platform=platform), depth + 1))
-    raise budget.refusal("the index is too long", f"at most {_MOST_MANIFESTS} entries", "more")
+        for child in reversed(_list(document, "manifests", budget)):
+            if _is_image(child):
+                platform = platform_of(child.get("platform")) or entry.platform
+                blob = descriptor(child, budget)
+                todo.append((IndexEntry(blob=blob, platform=platform), depth + 1))
+    raise budget.excess("the index is too long", f"{_MOST_MANIFESTS} entries")
 
 
 def kind(document: object, budget: Budget) -> str:
@@ -173,7 +166,7 @@ def kind(document: object, budget: Budget) -> str:
         # Without a media type such a document was an index to one client and a manifest to another, CVE-2021-41190.
         if "manifests" in document and ("config" in document or "layers" in document):
             raise budget.refusal(
-                "a document can be read in two ways", "an index or a manifest", "the keys of both"
+                "a document is ambiguous", "an index or a manifest", "the keys of both"
             )
         if media in _INDEXES or (not media and "manifests" in document):
             return "index"
@@ -187,9 +180,9 @@ def kind(document: object, budget: Budget) -> str:
                 "push the image again with an engine from 2016 or later",
             )
         raise budget.refusal(
-            "a media type is not known", "an index or a manifest of an image", f"{media!r}"
+            "a media type is unknown", "an index or a manifest of an image", f"{media!r}"
         )
-    raise budget.refusal("a document is no manifest", "an object", type(document).__name__)
+    raise budget.refusal("a document is not a manifest", "an object", type(document).__name__)
 
 
 def _is_image(entry: object) -> bool:
@@ -197,51 +190,51 @@ def _is_image(entry: object) -> bool:
         return False
     # BuildKit lists its attestations beside the images, as manifests for the platform unknown/unknown.
     notes = entry.get("annotations") or {}
-    about = isinstance(notes, dict) and _REFERENCE_TYPE in notes
-    return not about and platform_of(entry.get("platform")) != "unknown/unknown"
+    is_attestation = isinstance(notes, dict) and _REFERENCE_TYPE in notes
+    return not is_attestation and platform_of(entry.get("platform")) != "unknown/unknown"
 
 
 def manifest(document: object, budget: Budget) -> Manifest | None:
-    """The manifest of an image, None for one of something else; raises SubjectError for what is no sound manifest."""
+    """The manifest of an image, None for one of something else; raises SubjectError for an invalid manifest."""
     if kind(document, budget) != "manifest" or not isinstance(document, dict):
-        raise budget.refusal("a document is no manifest", "a manifest of an image", "an index")
+        raise budget.refusal("a document is not a manifest", "a manifest of an image", "an index")
     config = document.get("config")
     if not isinstance(config, dict):
         raise budget.refusal("a manifest has no configuration", "`config`", f"{config!r}"[:80])
     if config.get("mediaType", _CONFIGS[0]) not in _CONFIGS:
         return None
     layers = [descriptor(entry, budget) for entry in _list(document, "layers", budget)]
-    odd = next((one.media for one in layers if not _LAYERS.fullmatch(one.media)), None)
+    odd = next((layer.media for layer in layers if not _LAYERS.fullmatch(layer.media)), None)
     if odd is not None:
         raise budget.refusal(
-            "a media type is not known", "a layer: tar, plain or gzip or zstd", f"{odd!r}"
+            "a media type is unknown", "a layer: tar, plain or gzip or zstd", f"{odd!r}"
         )
     return Manifest(config=descriptor(config, budget), layers=tuple(layers))
 
 
 def descriptor(entry: object, budget: Budget) -> Descriptor:
-    """The descriptor of a blob; raises SubjectError for what is none."""
-    held = entry if isinstance(entry, dict) else {}
-    digest, size, media = (held.get(key) for key in ("digest", "size", "mediaType"))
+    """The descriptor of a blob; raises SubjectError for an invalid one."""
+    fields = entry if isinstance(entry, dict) else {}
+    digest, size, media = (fields.get(key) for key in ("digest", "size", "mediaType"))
     digest_hex(digest, budget)
     # JSON's true is an int to isinstance.
     if type(size) is not int or size < 0:
-        raise budget.refusal("a descriptor does not tell a size", "`size` in bytes", f"{size!r}")
+        raise budget.refusal("a descriptor has no valid size", "`size` in bytes", f"{size!r}")
     return Descriptor(digest=str(digest), size=size, media=media if isinstance(media, str) else "")
 
 
 def _list(document: Any, key: str, budget: Budget) -> list[Any]:
-    found = document.get(key)
-    if not isinstance(found, list):
-        raise budget.refusal(f"`{key}` is missing", "a list", f"{found!r}"[:80])
-    return found
+    entries = document.get(key)
+    if not isinstance(entries, list):
+        raise budget.refusal(f"`{key}` is missing", "a list", f"{entries!r}"[:80])
+    return entries
 
 
-def platform_of(held: object) -> str:
-    """A platform as a word such as `linux/arm64/v8`, out of the object of an index or configuration; else empty."""
-    if not isinstance(held, dict):
+def platform_of(platform: object) -> str:
+    """A platform such as `linux/arm64/v8`, out of the object of an index or configuration; else empty."""
+    if not isinstance(platform, dict):
         return ""
-    parts = [held.get(key) for key in ("os", "architecture", "variant")]
+    parts = [platform.get(key) for key in ("os", "architecture", "variant")]
     return "/".join(part for part in parts if isinstance(part, str) and part)
 
 
@@ -250,47 +243,47 @@ def by_digests(
 ) -> tuple[ImageMetadata, Tree]:
     """An image whose blobs can be opened by digest; all that are opened are verified.
 
-    A layer that is known already is not read. Where blobs come `by_name` from elsewhere it need not even be there, and
-    the others are read side by side. Of several images that of this machine is taken where no platform is asked for.
+    A known layer is not read. Where blobs come `by_name` from elsewhere it need not even exist, and the others are read
+    in parallel. Without a platform, the image for this machine is taken of several.
     """
     budget = reader.budget
 
-    def fetch(asked: Descriptor) -> Any:
-        with closing(blob(asked)) as stream:
-            sized = Sized(stream, asked.size, budget)
-            return read_document(sized, budget, digest=asked.digest)
+    def fetch(descriptor: Descriptor) -> Any:
+        with closing(blob(descriptor)) as stream:
+            sized = Sized(stream, descriptor.size, budget)
+            return read_document(sized, budget, digest=descriptor.digest)
 
-    def known(asked: Descriptor) -> Layer | None:
+    def known(descriptor: Descriptor) -> Layer | None:
         if by_name:
-            return reader.known(asked.digest, asked.size)
-        with closing(blob(asked)) as stream:
-            there = section(stream)
-            # Of another size it is read, and refused.
-            if there is None or there.left != asked.size:
+            return reader.known(descriptor.digest, descriptor.size)
+        with closing(blob(descriptor)) as stream:
+            stored = section(stream)
+            # One of another size is read, and then refused.
+            if stored is None or stored.left != descriptor.size:
                 return None
-            return reader.known(asked.digest, asked.size, lambda: there)
+            return reader.known(descriptor.digest, descriptor.size, lambda: stored)
 
-    given_up = Event()
+    cancelled = Event()
 
-    def layer(asked: Descriptor, _: str) -> Layer:
-        found = known(asked)
-        if found is None:
-            with closing(blob(asked)) as stream:
-                sized = Sized(stream, asked.size, budget)
-                found = reader.read(Hashed(GivenUp(sized, given_up)))
-            check_digest(asked.digest, found.digest, budget)
-        return found
+    def layer(descriptor: Descriptor, _: str) -> Layer:
+        reading = known(descriptor)
+        if reading is None:
+            with closing(blob(descriptor)) as stream:
+                sized = Sized(stream, descriptor.size, budget)
+                reading = reader.read(Hashed(Cancellable(sized, cancelled)))
+            check_digest(descriptor.digest, reading.digest, budget)
+        return reading
 
-    found = images_of_index(index, fetch, budget)
+    entries = images_of_index(index, fetch, budget)
     each = side_by_side if by_name else map
     try:
-        return put_together(found, fetch, layer, platform or default(found), budget, each)
+        return assemble(entries, fetch, layer, platform or default_platform(entries), budget, each)
     finally:
-        given_up.set()
+        cancelled.set()
 
 
-class GivenUp:
-    """A stream that breaks off when an event says that nobody wants the rest."""
+class Cancellable:
+    """A stream that breaks off when an event says that the rest is not needed."""
 
     __slots__ = ("_event", "_stream")
 
@@ -299,14 +292,14 @@ class GivenUp:
         self._event = event
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end; raises EOFError where it breaks off."""
+        """At most `size` bytes, none at the end; raises EOFError where it breaks off."""
         if self._event.is_set():
-            raise EOFError("nobody wants the rest")
+            raise EOFError("the rest is not needed")
         return self._stream.read(size)
 
 
 def side_by_side(call: Callable[..., Layer], *arguments: Sequence[object]) -> Iterator[Layer]:
-    """What `map` gives, with some calls at a time; none begins after one that failed."""
+    """The results of `map`, with some calls at a time; none begins after one that failed."""
     from concurrent.futures import ThreadPoolExecutor
 
     waiting = deque(zip(*arguments, strict=True))
@@ -318,17 +311,17 @@ def side_by_side(call: Callable[..., Layer], *arguments: Sequence[object]) -> It
                 running.append(pool.submit(call, *waiting.popleft()))
             yield running.popleft().result()
     finally:
-        # What still runs ends by itself, and nobody waits for it here.
+        # Do not wait for running calls: they end by themselves.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def default(found: Sequence[Listed]) -> str:
-    """The platform of this machine where an index lists several images, and no one asks for another platform."""
-    return this_platform() if len(found) > 1 else ""
+def default_platform(entries: Sequence[IndexEntry]) -> str:
+    """The platform of this machine where an index lists several images."""
+    return this_platform() if len(entries) > 1 else ""
 
 
-def put_together(
-    found: Sequence[Listed],
+def assemble(
+    entries: Sequence[IndexEntry],
     fetch: Fetch,
     layer: Callable[[Descriptor, str], Layer],
     platform: str,
@@ -337,26 +330,29 @@ def put_together(
 ) -> tuple[ImageMetadata, Tree]:
     """The image of a platform with its files, out of the images of an index.
 
-    `fetch` gives the document of a blob, `layer` the layer, which the configuration says to have this diff id; layers
-    are asked for from the bottom up, one after the other unless `each` calls it otherwise. Raises SubjectError where no
-    single image is of the platform, or its layers are not those that its configuration names.
+    `fetch` gives the document of a blob, `layer` the layer of a blob with this diff id by the configuration; layers are
+    read from the bottom up, one after the other unless `each` calls it otherwise. Raises SubjectError where not exactly
+    one image has the platform, or its layers do not match its configuration.
     """
-    chosen = _chosen(found, fetch, platform, budget)
-    made = chosen.manifest or manifest(fetch(chosen.blob), budget)
-    if made is None:
-        raise budget.refusal("there is no image in it", "a manifest of an image", "an artifact")
-    config = fetch(made.config)
+    chosen = _chosen(entries, fetch, platform, budget)
+    image_manifest = chosen.manifest or manifest(fetch(chosen.blob), budget)
+    if image_manifest is None:
+        raise budget.refusal("it contains no image", "a manifest of an image", "an artifact")
+    config = fetch(image_manifest.config)
     diff_ids = _diff_ids(config, budget)
-    if len(diff_ids) != len(made.layers):
+    if len(diff_ids) != len(image_manifest.layers):
         raise budget.refusal(
-            "layers are missing or too many", f"{len(diff_ids)} layers", f"{len(made.layers)}"
+            "the manifest and the configuration differ in the number of layers",
+            f"{len(diff_ids)} layers",
+            f"{len(image_manifest.layers)}",
         )
     tree = Tree()
-    for diff_id, one in zip(diff_ids, each(layer, made.layers, diff_ids), strict=True):
-        # Before the layer is applied, so that nothing is made of what was replaced.
-        check_digest(diff_id, one.diff_id, budget)
-        tree.apply(one, budget)
-    # Builders may leave the history out, or squash layers and keep it: then nobody knows what belongs to what.
+    layers = each(layer, image_manifest.layers, diff_ids)
+    for diff_id, reading in zip(diff_ids, layers, strict=True):
+        # Before the layer is applied, so that a replaced one has no effect.
+        check_digest(diff_id, reading.diff_id, budget)
+        tree.apply(reading, budget)
+    # Builders may leave the history out, or squash layers and keep it: then steps and layers cannot be matched.
     steps = instructions(config, with_layer=True)
     image = ImageMetadata(
         subject=budget.subject,
@@ -374,52 +370,56 @@ def _diff_ids(config: object, budget: Budget) -> list[str]:
     if not isinstance(config, dict):
         raise budget.refusal("the configuration is damaged", "an object", type(config).__name__)
     root = config.get("rootfs")
-    found = root.get("diff_ids") if isinstance(root, dict) else None
-    if not isinstance(found, list) or len(found) > MOST_LAYERS:
+    diff_ids = root.get("diff_ids") if isinstance(root, dict) else None
+    if not isinstance(diff_ids, list) or len(diff_ids) > MOST_LAYERS:
         raise budget.refusal(
             "the configuration names no layers",
             f"`rootfs.diff_ids`, at most {MOST_LAYERS}",
-            f"{found!r}"[:80],
+            f"{diff_ids!r}"[:80],
         )
-    return list(map(str, found))
+    return list(map(str, diff_ids))
 
 
-def _chosen(found: Sequence[Listed], fetch: Fetch, wanted: str, budget: Budget) -> Listed:
-    # An image that the index gives no platform has that of its configuration.
-    named = [
-        (one.platform or (platform_of(fetch(one.manifest.config)) if one.manifest else ""), one)
-        for one in found
-    ]
-    fitting = [one for platform, one in named if not wanted or _fits(platform, wanted)]
+def _chosen(entries: Sequence[IndexEntry], fetch: Fetch, wanted: str, budget: Budget) -> IndexEntry:
+    # Without a platform in the index an image has that of its configuration.
+    by_platform = [(entry.platform or _own_platform(entry, fetch), entry) for entry in entries]
+    fitting = [entry for platform, entry in by_platform if not wanted or _fits(platform, wanted)]
     if len(fitting) == 1:
         return fitting[0]
-    held = ", ".join(sorted({platform or "unknown" for platform, _ in named})) or "none"
-    if not found:
-        raise budget.refusal("there is no image in it", "a manifest of an image", "none")
+    platforms = ", ".join(sorted({platform or "unknown" for platform, _ in by_platform})) or "none"
+    if not entries:
+        raise budget.refusal("it contains no image", "a manifest of an image", "none")
     if not fitting:
-        raise budget.refusal("there is no image for this platform", f"`{wanted}`", held)
+        raise budget.refusal("there is no image for this platform", f"`{wanted}`", platforms)
     raise budget.refusal(
-        "there are several images in it",
+        "it contains several images",
         "one image, or one for each platform",
-        f"{len(fitting)}: {held}",
-        "choose with `--platform`, or save one image alone",
+        f"{len(fitting)}: {platforms}",
+        "choose one with `--platform`, or save a single image",
     )
 
 
+def _own_platform(entry: IndexEntry, fetch: Fetch) -> str:
+    return platform_of(fetch(entry.manifest.config)) if entry.manifest else ""
+
+
 def _fits(platform: str, wanted: str) -> bool:
-    # Who asks for no variant takes any.
+    # Without a variant any will do.
     mine, theirs = platform.split("/"), wanted.split("/")
     if mine[1:2] == theirs[1:2] == ["arm64"]:  # v8 is what arm64 means
-        mine, theirs = ([one for one in words if one != "v8"] for words in (mine, theirs))
+        mine, theirs = ([field for field in fields if field != "v8"] for fields in (mine, theirs))
     return mine[: len(theirs)] == theirs
 
 
 def instructions(config: Document, *, with_layer: bool) -> list[str]:
     """The instructions in the history of a configuration: those that made a layer, or those such as ARG and ENV."""
-    steps = config.get("history")
-    listed = [one for one in steps if isinstance(one, dict)] if isinstance(steps, list) else []
     return [
-        str(one.get("created_by", ""))
-        for one in listed
-        if bool(one.get("empty_layer")) is not with_layer
+        str(step.get("created_by", ""))
+        for step in objects(config.get("history"))
+        if bool(step.get("empty_layer")) is not with_layer
     ]
+
+
+def objects(value: object) -> list[dict[str, Any]]:
+    """The objects in a list of a document; none where it is no list."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

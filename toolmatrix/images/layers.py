@@ -1,7 +1,7 @@
 """Layers of an image, each read once and ahead, and the file system that they make together.
 
-Whiteouts are applied, links are followed inside the root, and nothing lies on disk. A layer is not read at all where a
-store has what reading it gave.
+Whiteouts are applied, links are followed inside the root, and nothing is written to disk. A layer is not read at all
+where a store has its reading.
 """
 
 from __future__ import annotations
@@ -17,59 +17,58 @@ from typing import TYPE_CHECKING, Protocol
 
 from toolmatrix.images import streams
 from toolmatrix.images.limits import LONGEST_NAME, MOST_PADDING, Budget
-from toolmatrix.images.streams import BLOCK, Hashed, Member, Section, Unpacked, exhaust
+from toolmatrix.images.streams import BLOCK, Hashed, Member, Readable, Section, Unpacked, exhaust
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
     from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.streams import Readable
 
     Look = Callable[[str, int, Readable], object]
     Names = dict[str, "TreeNode"]
 
     class Layers(Protocol):
-        """What keeps the readings of layers."""
+        """A store for the readings of layers."""
 
         def layer(self, digest: str) -> Layer | None:
-            """The layer that is of this digest, packed or unpacked; None where nothing is kept of it."""
+            """The layer of this digest, packed or unpacked; None where it is not stored."""
 
         def keep(self, layer: Layer) -> None:
             """Keep the reading of a layer, under both of its digests."""
 
         def image(self, name: str) -> ImageMetadata | None:
-            """What an image says of itself; None where it is not known."""
+            """The metadata of an image; None where it is not stored."""
 
         def keep_image(self, name: str, image: ImageMetadata) -> None:
-            """Keep what an image says of itself under a name that no other image will have."""
+            """Store the metadata of an image under a name that no other image will have."""
 
 
 WHITEOUT = ".wh."
 OPAQUE = ".wh..wh..opq"
-# How names begin that mean something to AUFS alone; https://github.com/opencontainers/image-spec/blob/main/layer.md
+# The prefix of names with a meaning for AUFS alone; https://github.com/opencontainers/image-spec/blob/main/layer.md
 _OWN = ".wh..wh."
 DIRECTORY, FILE, LINK, HARD_LINK = "directory", "file", "link", "hard link"
 LEFT_OUT = "left out"
-"""What is kept of a file that would be too large together with the others of its layer."""
+"""The content of a file that would be too large together with the others of its layer."""
 
 
 class Entry:
-    """A file, directory or link. `held` is what was kept of a file's contents: bytes, or what a reader made of them."""
+    """A file, directory or link. `content` is what is kept of a file: its bytes, or what a reader made of them."""
 
-    __slots__ = ("held", "kind", "layer", "link", "mode", "size")
+    __slots__ = ("content", "kind", "layer", "link", "mode", "size")
 
     def __init__(
-        self, kind: str, *, size: int = 0, mode: int = 0, link: str = "", held: object = None
+        self, kind: str, *, size: int = 0, mode: int = 0, link: str = "", content: object = None
     ) -> None:
         self.kind = kind
         self.size = size
         self.mode = mode
         self.link = link
-        self.held = held
+        self.content = content
         self.layer = ""
 
     @property
     def is_program(self) -> bool:
-        """True for a file that somebody may run."""
+        """True for an executable file."""
         return self.kind == FILE and bool(self.mode & 0o111)
 
 
@@ -77,7 +76,7 @@ class Layer(Value):
     """Additions and removals of one layer, by paths without a leading slash.
 
     `digest` is that of the blob as stored, of `packed` bytes, `diff_id` that of it unpacked, of `size` bytes. `gone`
-    are the paths that it removes from the layers below, `opaque` the directories of which it removes all that is below.
+    are the paths that it removes from the layers below, `opaque` the directories that it empties there.
     `count` are the entries of its archive, `held` the bytes of files that are kept.
     """
 
@@ -93,7 +92,7 @@ class Layer(Value):
 
 
 def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
-    """A layer out of its blob, which is read to its end; raises SubjectError for what is no sound layer.
+    """A layer out of its blob, which is read to its end; raises SubjectError for a damaged one.
 
     `budget` is for this layer alone. `look` is given the path, size and contents of each regular file and returns what
     to keep of it, or None.
@@ -116,7 +115,7 @@ def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
                         gone.append(f"{folder}/{name[4:]}".lstrip("/"))
                 elif (entry := _entry(path, member, budget, look)) is not None:
                     entries.append((path, entry))
-            # The diff id is that of all bytes, whatever stands behind the last file.
+            # The diff id covers all bytes, also those behind the last file.
             _finish(file, packed, budget)
     except streams.errors() as error:
         raise damaged(budget, error) from None
@@ -129,12 +128,12 @@ def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
         count=budget.entries,
         packed=packed.count,
         size=budget.unpacked,
-        held=budget.held,
+        held=budget.in_memory,
     )
 
 
 def inner_path(name: str, budget: Budget) -> str:
-    """A name of an archive as a path from the root; raises SubjectError for one that climbs out of it."""
+    """A name of an archive as a path from the root; raises SubjectError for one that leads out of it."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts:
         raise budget.refusal(
@@ -146,22 +145,22 @@ def inner_path(name: str, budget: Budget) -> str:
     return "/".join(parts)
 
 
-def check_digest(expected: str, found: str, budget: Budget) -> None:
-    """Raise SubjectError where content is not what its name promises."""
-    if expected != found:
+def check_digest(expected: str, actual: str, budget: Budget) -> None:
+    """Raise SubjectError where content does not have its digest."""
+    if expected != actual:
         raise budget.refusal(
-            "content has another digest than its name says",
+            "content does not match its digest",
             expected,
-            found,
-            "it was damaged or replaced on the way: save or pull the image again",
+            actual,
+            "it was damaged or replaced in transit: save or pull the image again",
         )
 
 
 def damaged(budget: Budget, error: Exception) -> Exception:
-    """The refusal of data that its reader could not make sense of."""
+    """The refusal of damaged data."""
     message = str(error) or type(error).__name__
     return budget.refusal(
-        "the archive is damaged", "a tar archive, whole", message, "save or copy the image again"
+        "the archive is damaged", "a complete tar archive", message, "save or copy the image again"
     )
 
 
@@ -172,15 +171,15 @@ def _entry(path: str, member: Member, budget: Budget, look: Look) -> Entry | Non
         return Entry(LINK, link=member.link)
     if member.is_hard_link:
         return Entry(HARD_LINK, link=inner_path(member.link, budget))
-    # Devices and pipes hold nothing to read.
+    # Devices and pipes have no contents.
     if member.contents is None:
         return None
-    held = look(path, member.size, member.contents)
-    return Entry(FILE, size=member.size, mode=member.mode, held=held)
+    content = look(path, member.size, member.contents)
+    return Entry(FILE, size=member.size, mode=member.mode, content=content)
 
 
 def _finish(file: streams.Forward, packed: Hashed, budget: Budget) -> None:
-    # tar ends an archive with zeros up to a whole record; what hides behind it is no file of the layer.
+    # tar ends an archive with zeros up to a whole record; data behind it is not part of the layer.
     padding = 0
     while data := file.read(streams.BLOCK):
         padding += len(data)
@@ -195,16 +194,16 @@ def _finish(file: streams.Forward, packed: Hashed, budget: Budget) -> None:
     streams.exhaust(packed)
 
 
-# Blocks that a thread reads before anybody takes them.
+# Blocks that a thread reads ahead.
 _PIECES = 8
-# Bytes that it reads at once where nobody waits for them: after each it waits for the interpreter.
+# Bytes that it reads at once where no reader waits for them: after each it waits for the interpreter.
 _BESIDE = 4 << 20
 
 
 class Ahead:
-    """A stream that a thread reads ahead, so that hashing and unpacking go beside what is made of it.
+    """A stream that a thread reads ahead, so that hashing and unpacking run in parallel to its reader.
 
-    Both leave other threads alone meanwhile. It is closed when it is read to its end or nobody wants the rest.
+    Both release the interpreter. It is closed when it is read to its end or the rest is not needed.
     """
 
     __slots__ = ("_closed", "_pieces", "_rest", "_room", "_stream", "_thread")
@@ -212,7 +211,7 @@ class Ahead:
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
         self._pieces: SimpleQueue[bytes | BaseException] = SimpleQueue()
-        # One that is written in C, as each piece waits for a place.
+        # SimpleQueue is written in C, and every piece waits here.
         self._room: SimpleQueue[None] = SimpleQueue()
         for _ in range(_PIECES):
             self._room.put(None)
@@ -221,7 +220,7 @@ class Ahead:
         self._closed = False
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end; raises what reading the stream raises."""
+        """At most `size` bytes, none at the end; raises what reading the stream raises."""
         if self._rest:
             data, self._rest = self._rest[:size], self._rest[size:]
             return data
@@ -238,7 +237,7 @@ class Ahead:
                 raise piece
             data = piece
             if not data:
-                # What is asked for behind the end has none either.
+                # Reads behind the end get the same.
                 self._pieces.put(data)
         if len(data) > size:
             data, self._rest = data[:size], data[size:]
@@ -256,7 +255,7 @@ class Ahead:
             self._pieces.put(error)
 
     def close(self) -> None:
-        """Stop reading, once the piece is there that is on its way."""
+        """Stop reading after the current piece."""
         self._closed = True
         if self._thread is not None:
             self._room.put(None)
@@ -264,16 +263,16 @@ class Ahead:
 
 
 class Beside(Section):
-    """A part of a file of which a thread reads all as `stream`, for count and digest; its end comes when that has them.
+    """A part of a file that a thread reads whole as `stream`, for count and digest; its end waits for that.
 
-    What is read here may leave out most of it, and no piece waits until the other is done with it. Both must have read
-    the same, so a file that changes meanwhile is an error.
+    The reader may skip most of it, and never waits for the thread before the end. Both must read the same, so a file
+    that changes meanwhile is an error.
     """
 
     __slots__ = ("_closed", "_error", "_state", "_stream", "_thread")
 
-    def __init__(self, held: Section, stream: Readable) -> None:
-        super().__init__(held.number, held.place, held.left)
+    def __init__(self, section: Section, stream: Readable) -> None:
+        super().__init__(section.fd, section.position, section.left)
         self._state = self._now()
         self._stream = stream
         self._error: BaseException | None = None
@@ -282,7 +281,7 @@ class Beside(Section):
         self._thread.start()
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end; raises then what reading the stream raised, and OSError."""
+        """At most `size` bytes, none at the end; raises there what reading the stream raised, and OSError."""
         data = super().read(size)
         if not data:
             self._thread.join()
@@ -293,8 +292,8 @@ class Beside(Section):
         return data
 
     def _now(self) -> tuple[int, ...]:
-        held = os.fstat(self.number)
-        return held.st_size, held.st_mtime_ns, held.st_ctime_ns
+        status = os.fstat(self.fd)
+        return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def _run(self) -> None:
         try:
@@ -304,15 +303,15 @@ class Beside(Section):
             self._error = error
 
     def close(self) -> None:
-        """Stop reading, once the piece is there that is on its way."""
+        """Stop reading after the current piece."""
         self._closed = True
         self._thread.join()
 
 
 def read_ahead(stream: Unpacked) -> Ahead | Beside:
-    """A stream that a thread hashes, and unpacks where it is packed, beside what is made of it."""
-    held = stream.section
-    return Ahead(stream) if held is None or held.left <= BLOCK else Beside(held, stream)
+    """A stream that a thread hashes and unpacks in parallel to its reader."""
+    section = stream.section
+    return Ahead(stream) if section is None or section.left <= BLOCK else Beside(section, stream)
 
 
 # Links that Linux follows in one path, see path_resolution(7).
@@ -320,7 +319,7 @@ _MOST_LINKS = 40
 
 
 class TreeNode:
-    """A place in the tree: its entry, and what is below it where that is a directory."""
+    """A node of the tree: its entry, and the nodes below a directory."""
 
     __slots__ = ("below", "entry")
 
@@ -330,7 +329,7 @@ class TreeNode:
 
 
 class LinkError(Exception):
-    """A link that goes in circles."""
+    """A circular link."""
 
 
 class Tree:
@@ -338,13 +337,13 @@ class Tree:
 
     def __init__(self) -> None:
         self.root = TreeNode(Entry(DIRECTORY))
-        # The directory of the entry that was put in last, which mostly is that of the next.
+        # The directory of the latest entry, which mostly is that of the next.
         self._latest: tuple[str, Names] | None = None
 
     def apply(self, layer: Layer, budget: Budget) -> None:
-        """Put a layer on top; raises SubjectError where it writes through links that go in circles."""
+        """Put a layer on top; raises SubjectError where it writes through circular links."""
         try:
-            # Whiteouts remove from lower layers alone, wherever among the entries they stand, image-spec layer.md.
+            # Whiteouts remove from lower layers alone, wherever they are among the entries, image-spec layer.md.
             for path in layer.opaque:
                 node = self._node(path)
                 if node is not None and node.below:
@@ -357,17 +356,16 @@ class Tree:
             self._latest = None
             for path, entry in layer.entries:
                 entry.layer = layer.diff_id
-                self._put(path, entry)
+                self._insert(path, entry)
         except LinkError as error:
             raise budget.refusal(
-                "a file lies below a link that goes in circles",
+                "a file lies below a circular link",
                 "directories above every file",
                 f"`{error}`",
             ) from None
 
-    def _put(self, path: str, entry: Entry) -> None:
-        # tar writes the first name of a file with its contents, all later ones as links; a target may lie in a lower
-        # layer.
+    def _insert(self, path: str, entry: Entry) -> None:
+        # tar writes the first name of a file with its contents, later ones as links; a target may be in a lower layer.
         if entry.kind == HARD_LINK:
             target = self._node(entry.link, follow=False)
             if target is None or target.entry.kind == DIRECTORY:
@@ -379,37 +377,37 @@ class Tree:
         below = self._latest[1]
         if not name:
             return
-        held = below.get(name)
+        existing = below.get(name)
         # A directory over a directory replaces its mode and owner, and not what lies below it.
-        if held is not None and entry.kind == held.entry.kind == DIRECTORY:
-            held.entry = entry
+        if existing is not None and entry.kind == existing.entry.kind == DIRECTORY:
+            existing.entry = entry
         else:
             below[name] = TreeNode(entry)
-            if held is not None:
-                # What leads there may lead elsewhere now.
+            if existing is not None:
+                # Paths through it may lead elsewhere now.
                 self._latest = None
 
-    # The names in a directory, which is made where it is missing or something else stands there: tar may write a file
-    # before the directory that it lies in, and a layer may put a directory in the place of a file.
+    # The names in a directory, created where needed: tar may write a file before its directory, and a layer may replace
+    # a file by a directory.
     def _folder(self, path: str) -> Names:
         node = self.root
-        done = ""
+        prefix = ""
         for name in path.split("/") if path else ():
             assert node.below is not None  # noqa: S101 - a directory by construction
-            held = node.below.get(name)
-            if held is not None and held.entry.kind == LINK:
-                held = self._node(f"{done}/{name}")
-            if held is None or held.below is None:
-                held = node.below[name] = TreeNode(Entry(DIRECTORY))
-            node = held
-            done = f"{done}/{name}"
+            child = node.below.get(name)
+            if child is not None and child.entry.kind == LINK:
+                child = self._node(f"{prefix}/{name}")
+            if child is None or child.below is None:
+                child = node.below[name] = TreeNode(Entry(DIRECTORY))
+            node = child
+            prefix = f"{prefix}/{name}"
         assert node.below is not None  # noqa: S101
         return node.below
 
     def _node(self, path: str, *, follow: bool = True) -> TreeNode | None:
         return self._walk(path, follow=follow)[1]
 
-    # The real path and the node that a path leads to, as the kernel would go from `/`.
+    # The real path and the node of a path, resolved from `/` as by the kernel.
     def _walk(self, path: str, *, follow: bool) -> tuple[str, TreeNode | None]:
         todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
         trail: list[tuple[str, TreeNode]] = [("", self.root)]
@@ -437,52 +435,52 @@ class Tree:
         return "/".join(name for name, _ in trail[1:]), trail[-1][1]
 
     def real(self, path: str) -> str | None:
-        """The path without links that a path leads to; none where nothing is there, or links go in circles."""
-        found, node = self._found(path)
-        return found if node is not None else None
+        """The path without links that a path leads to; none where it does not exist, or links are circular."""
+        real_path, node = self._lookup(path)
+        return real_path if node is not None else None
 
     def entry(self, path: str, *, follow: bool = True) -> Entry | None:
         """The entry at a path; links are followed."""
-        node = self._found(path, follow=follow)[1]
+        node = self._lookup(path, follow=follow)[1]
         return node.entry if node is not None else None
 
-    # To who looks, links in circles lead nowhere; only a layer that writes through them is refused.
-    def _found(self, path: str, *, follow: bool = True) -> tuple[str, TreeNode | None]:
+    # A lookup through circular links finds nothing; only a layer that writes through them is refused.
+    def _lookup(self, path: str, *, follow: bool = True) -> tuple[str, TreeNode | None]:
         try:
             return self._walk(path, follow=follow)
         except LinkError:
             return "", None
 
-    def held(self, path: str) -> bytes | None:
+    def content(self, path: str) -> bytes | None:
         """The contents of a file, where they were kept."""
         entry = self.entry(path)
-        return entry.held if entry is not None and isinstance(entry.held, bytes) else None
+        return entry.content if entry is not None and isinstance(entry.content, bytes) else None
 
     def text(self, path: str) -> str:
         """The contents of a text file that were kept; empty where there are none."""
-        return (self.held(path) or b"").decode("utf-8", "replace")
+        return (self.content(path) or b"").decode("utf-8", "replace")
 
     def names(self, folder: str) -> list[str]:
         """The names in a directory, sorted; none where there is no directory."""
-        node = self._found(folder)[1]
+        node = self._lookup(folder)[1]
         return sorted(node.below) if node is not None and node.below else []
 
     def glob(self, pattern: str) -> list[str]:
         """The paths that a shell pattern matches, links of directories followed; sorted."""
-        found = [""]
-        for part in pattern.strip("/").split("/"):
-            found = [
+        paths = [""]
+        for segment in pattern.strip("/").split("/"):
+            paths = [
                 f"{folder}/{name}".lstrip("/")
-                for folder in found
-                for name in self._matching(folder, part)
+                for folder in paths
+                for name in self._matching(folder, segment)
             ]
-        return found
+        return paths
 
-    def _matching(self, folder: str, part: str) -> Iterable[str]:
+    def _matching(self, folder: str, segment: str) -> Iterable[str]:
         # Where a name is known, the directory is not sorted for it.
-        if not re.search(r"[*?\[]", part):
-            return (part,) if self.entry(f"{folder}/{part}", follow=False) is not None else ()
-        return fnmatch.filter(self.names(folder), part)
+        if not re.search(r"[*?\[]", segment):
+            return (segment,) if self.entry(f"{folder}/{segment}", follow=False) is not None else ()
+        return fnmatch.filter(self.names(folder), segment)
 
     def files(self) -> Iterator[tuple[str, Entry]]:
         """All regular files with their paths, each by the names it was written under, in a fixed order."""
@@ -500,7 +498,7 @@ class Tree:
 
 
 class LayerReader:
-    """Reads layers within the budget of one subject; `look` makes what looks at the files of one of them."""
+    """Reads layers within the budget of one subject; `look` makes the reader of the files of one of them."""
 
     def __init__(
         self, look: Callable[[Budget], Look], budget: Budget, store: Layers | None = None
@@ -511,24 +509,24 @@ class LayerReader:
         self.lock = Lock()
 
     def trying(self) -> LayerReader:
-        """A reader for what may come to nothing: what that counts does not count here."""
+        """A reader for an attempt that may fail, with a budget of its own."""
         return LayerReader(self.look, Budget(self.budget.subject), self.store)
 
     def known(
         self, digest: str, size: int = -1, blob: Callable[[], Readable] | None = None
     ) -> Layer | None:
-        """The layer of a digest, of so many bytes if they are promised, that the store has.
+        """The stored layer of a digest, with this size unless that is unknown (-1).
 
-        Whoever loads or pulls an image compares its layers with their digests, so one that is known need not be opened;
-        a small `blob` is compared all the same, as that costs nothing.
+        Engines verify the digests of layers when they load or pull an image, so a known one need not be opened; a small
+        `blob` is verified all the same, as that costs nothing.
         """
-        found = self._held(digest)
-        if found is None or size not in (-1, found.packed):
+        layer = self._stored(digest)
+        if layer is None or size not in (-1, layer.packed):
             return None
-        if blob is not None and found.packed <= BLOCK and self._digest(blob()) != digest:
+        if blob is not None and layer.packed <= BLOCK and self._digest(blob()) != digest:
             return None
-        self._take(found)
-        return found
+        self._take(layer)
+        return layer
 
     def _digest(self, blob: Readable) -> str:
         stream = Hashed(blob)
@@ -539,31 +537,31 @@ class LayerReader:
         return stream.digest
 
     def passing(self, digest: str, blob: Hashed) -> Layer:
-        """The layer in a blob that will not come again, of a digest if that is promised; raises SubjectError."""
-        found = self._held(digest) if digest else None
-        if found is None:
+        """The layer in a blob that can be read only once, verified if it has a digest; raises SubjectError."""
+        layer = self._stored(digest) if digest else None
+        if layer is None:
             return self.read(blob)
         exhaust(blob)
         check_digest(digest, blob.digest, self.budget)
-        self._take(found)
-        return found
+        self._take(layer)
+        return layer
 
     def image(self, name: str) -> tuple[ImageMetadata, Tree] | None:
         """The image of a name with its files, if it and all of its layers are known; raises SubjectError."""
-        found = self.store.image(name) if self.store is not None else None
-        if found is None:
+        metadata = self.store.image(name) if self.store is not None else None
+        if metadata is None:
             return None
-        layers = [one for one in map(self._held, found.layers) if one is not None]
-        if len(layers) != len(found.layers):
+        layers = [layer for layer in map(self._stored, metadata.layers) if layer is not None]
+        if len(layers) != len(metadata.layers):
             return None
         tree = Tree()
-        for one in layers:
-            self._take(one)
-            tree.apply(one, self.budget)
-        return found.replace(subject=self.budget.subject), tree
+        for layer in layers:
+            self._take(layer)
+            tree.apply(layer, self.budget)
+        return metadata.replace(subject=self.budget.subject), tree
 
     def keep_image(self, name: str, image: ImageMetadata) -> None:
-        """Keep what an image says of itself under a name that no other image will have."""
+        """Store the metadata of an image under a name that no other image will have."""
         if self.store is not None:
             self.store.keep_image(name, image)
 
@@ -572,14 +570,14 @@ class LayerReader:
         with self.lock:
             self.budget.take(layer)
 
-    def _held(self, digest: str) -> Layer | None:
+    def _stored(self, digest: str) -> Layer | None:
         return self.store.layer(digest) if self.store is not None else None
 
     def read(self, packed: Hashed) -> Layer:
-        """The layer in a blob; raises SubjectError for what is no sound layer."""
-        budget = self.budget.layer()
-        found = read_layer(packed, budget, self.look(budget))
+        """The layer in a blob; raises SubjectError for a damaged one."""
+        budget = Budget(self.budget.subject)
+        layer = read_layer(packed, budget, self.look(budget))
         if self.store is not None:
-            self.store.keep(found)
-        self._take(found)
-        return found
+            self.store.keep(layer)
+        self._take(layer)
+        return layer

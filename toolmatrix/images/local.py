@@ -1,20 +1,20 @@
 """Images on this machine: archives of `docker save` and `podman save`, directories, and the storage of engines.
 
-An archive is read from its start. Older ones name the order of their layers at the end: of a plain file the layers are
-read when that is known, out of their places; of a pipe, which cannot be read twice, and of a packed file each is taken
-to memory without its contents as it passes, and put in its place afterwards.
+An archive is read from its start. Older ones have the order of their layers at the end: in a plain file the layers are
+read once that is known, at their offsets; in a pipe, which cannot be read twice, and in a packed file each is read into
+memory without its contents as it passes, and sorted afterwards.
 
 A layout has index.json and blobs by digest. The form of `skopeo copy` and `podman push` is that of
 https://github.com/containers/image, directory/directory_transport.go and directory_dest.go: a file `version` marks it,
-blobs are called by the hexadecimal part of their digest, and of an image for several platforms manifest.json is the
-list, with its manifests beside it. A root is looked at in place, without following any of its links outside.
+blobs are named by the hexadecimal part of their digest, and for an image of several platforms manifest.json is the
+list, with its manifests beside it. A root is read in place, without following any of its links outside.
 
-Docker (driver overlay2) and podman (driver overlay) unpack layers into directories, which they name when they describe
-an image. Places beside those are of Docker's package `layer` (https://github.com/moby/moby): image/overlay2/layerdb has
+Docker (driver overlay2) and podman (driver overlay) unpack layers into directories, which are in their descriptions of
+an image. Paths beside those are of Docker's package `layer` (https://github.com/moby/moby): image/overlay2/layerdb has
 layers by their chain ids (OCI image-spec, config.md, "Layer ChainID"); and of https://github.com/containers/storage,
 `images.go` and `layers.go`. The bytes around the files are beside them, in lines of JSON as of
-https://github.com/vbatts/tar-split: pieces as they are, and names of files that stand between them. Put together they
-are the layer, which its diff id proves.
+https://github.com/vbatts/tar-split: pieces as they are, and names of files between them. Together they are the layer,
+which its diff id proves.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from hashlib import sha256
+from itertools import accumulate
+from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from toolmatrix import opener
 from toolmatrix.errors import SubjectError
 from toolmatrix.images import image as images
 from toolmatrix.images import streams
-from toolmatrix.images.image import Descriptor, ImageMetadata, Listed, Manifest
+from toolmatrix.images.image import Descriptor, ImageMetadata, IndexEntry, Manifest
 from toolmatrix.images.layers import (
     DIRECTORY,
     FILE,
@@ -55,6 +57,7 @@ from toolmatrix.images.streams import (
     Forward,
     Hashed,
     Member,
+    Readable,
     Section,
     blobs_identity,
     errors,
@@ -63,14 +66,13 @@ from toolmatrix.images.streams import (
 
 if TYPE_CHECKING:
     from toolmatrix.images.layers import Look
-    from toolmatrix.images.streams import Readable
 
-    _Held = TypeVar("_Held")
+    _Content = TypeVar("_Content")
     _Stored = tuple[Any, str, list[str]]
 
 
 _BLOB = re.compile(r"blobs/sha256/([0-9a-f]{64})")
-# Docker calls a layer ID/layer.tar, Podman DIGEST.tar; in the OCI shape its name says nothing.
+# Docker calls a layer ID/layer.tar, Podman DIGEST.tar; in the OCI form its name says nothing.
 _LAYER = re.compile(r"blobs/sha256/[0-9a-f]{64}|.*\.tar(\.gz|\.zst)?")
 _DOCUMENT = (b"{", b"[")
 _HELP = "`docker save NAME -o FILE` and `podman save` write one; a bare directory is `dir:ROOT`"
@@ -86,156 +88,157 @@ def read_archive(
     try:
         packed.peek()
     except (OSError, ValueError) as error:
-        # A stdin that is closed holds nothing that could be damaged.
-        found = getattr(error, "strerror", None) or str(error)
-        raise budget.refusal("cannot read the image", "an archive of an image", found) from None
+        # A closed stdin is not a damaged archive.
+        reason = getattr(error, "strerror", None) or str(error)
+        raise budget.refusal("cannot read the image", "an archive of an image", reason) from None
     try:
         unpacked = streams.Unpacked(packed, budget, archive=True)
         head = unpacked.peek()
         if not head.strip(b"\0"):
             raise budget.refusal(
-                "this is no archive", "a tar archive of an image", "nothing", _HELP
+                "this is not an archive", "a tar archive of an image", "nothing", _HELP
             )
         if whole is not None and unpacked.is_plain:
-            whole.place -= len(head)
-            held = _Archive(reader, whole, streams.Forward(whole.part(whole.place, whole.left)))
+            whole.position -= len(head)
+            file = streams.Forward(whole.part(whole.position, whole.left))
+            archive = _Archive(reader, whole, file)
         else:
-            held = _Archive(reader, None, streams.Forward(unpacked))
-        for member in streams.members(held.file):
+            archive = _Archive(reader, None, streams.Forward(unpacked))
+        for member in streams.members(archive.file):
             budget.enter(member.name)
-            held.add(member)
+            archive.add(member)
     except streams.errors() as error:
         raise damaged(budget, error) from None
-    return held.image(platform)
+    return archive.image(platform)
 
 
 class _Archive:
     def __init__(self, reader: LayerReader, whole: Section | None, file: Forward) -> None:
         self.reader = reader
         self.budget = reader.budget
-        # Where parts of the archive can be read by their places, layers are read when they are asked for.
+        # Where parts of the archive can be read by their offsets, layers are read on demand.
         self.whole = whole
-        self.start = whole.place if whole is not None else 0
+        self.start = whole.position if whole is not None else 0
         self.file = file
         self.documents: dict[str, bytes] = {}
         self.layers: dict[str, Layer] = {}
-        self.places: dict[str, int] = {}
+        self.offsets: dict[str, int] = {}
         self.sizes: dict[str, int] = {}
         self.links: dict[str, str] = {}
 
     def add(self, member: Member) -> None:
         path = inner_path(member.name, self.budget)
-        # Docker before version 25 writes a layer that stands in several images once, and links to it from the others.
+        # Docker before version 25 writes a layer of several images once, and links to it from the others.
         if member.is_link:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(path), member.link))
             self.links[path] = target
         elif member.is_hard_link:
             self.links[path] = inner_path(member.link, self.budget)
         elif member.contents is not None:
-            place = self.file.tell()
-            self._add(path, Hashed(member.contents), member.size, place if member.plain else -1)
+            offset = self.file.tell()
+            self._add(path, Hashed(member.contents), member.size, offset if member.plain else -1)
 
-    def _add(self, path: str, blob: Hashed, size: int, place: int) -> None:
+    def _add(self, path: str, blob: Hashed, size: int, offset: int) -> None:
         head = blob.peek()
-        # Blobs of the OCI shape are known by their first bytes alone. A name in a tar header may begin with a brace, so
-        # the mark of tar, which lies behind it, decides.
+        # Blobs of the OCI form are recognized by their first bytes. A name in a tar header may begin with a brace, so
+        # the mark of tar behind it decides.
         if head[:1] in _DOCUMENT and not streams.is_tar(head) and size <= LARGEST_DOCUMENT:
-            if self.budget.can_hold(size):
+            if self.budget.reserve(size):
                 self.documents[path] = b"".join(iter(blob.read, b""))
-                check_digest(_named(path) or blob.digest, blob.digest, self.budget)
+                check_digest(_blob_digest(path) or blob.digest, blob.digest, self.budget)
         elif not _LAYER.fullmatch(path):
             return
-        elif self.whole is not None and place >= 0:
-            self.places[path] = self.start + place
+        elif self.whole is not None and offset >= 0:
+            self.offsets[path] = self.start + offset
         else:
-            self.layers[path] = found = self.reader.passing(_named(path), blob)
-            check_digest(_named(path) or found.digest, found.digest, self.budget)
+            self.layers[path] = layer = self.reader.passing(_blob_digest(path), blob)
+            check_digest(_blob_digest(path) or layer.digest, layer.digest, self.budget)
         self.sizes[path] = size
 
     def image(self, platform: str) -> tuple[ImageMetadata, Tree]:
-        # Docker writes both documents from version 25 on; the index alone tells digests and platforms.
+        # Docker writes both documents from version 25 on; only the index has digests and platforms.
         if "index.json" in self.documents:
             index = images.parse(self.documents["index.json"], self.budget)
-            found = images.images_of_index(index, self._document, self.budget)
-            platform = platform or images.default(found)
+            entries = images.images_of_index(index, self._document, self.budget)
+            platform = platform or images.default_platform(entries)
         else:
-            found = self._saved()
-        return images.put_together(found, self._document, self._layer, platform, self.budget)
+            entries = self._saved()
+        return images.assemble(entries, self._document, self._layer, platform, self.budget)
 
-    def _saved(self) -> list[Listed]:
+    def _saved(self) -> list[IndexEntry]:
         # Docker writes this list from 1.10 on.
         if "manifest.json" not in self.documents:
             raise self.budget.refusal(
-                "this is no archive of an image", "index.json or manifest.json", "neither", _HELP
+                "this is not an image archive", "index.json or manifest.json", "neither", _HELP
             )
-        listed = images.parse(self.documents["manifest.json"], self.budget)
-        found: list[Listed] = []
-        for one in listed if isinstance(listed, list) else [listed]:
-            config = one.get("Config") if isinstance(one, dict) else None
-            layers = one.get("Layers") if isinstance(one, dict) else None
+        document = images.parse(self.documents["manifest.json"], self.budget)
+        entries: list[IndexEntry] = []
+        for entry in document if isinstance(document, list) else [document]:
+            config = entry.get("Config") if isinstance(entry, dict) else None
+            layers = entry.get("Layers") if isinstance(entry, dict) else None
             names = [config, *layers] if isinstance(layers, list) else [None]
             if not all(isinstance(name, str) for name in names):
                 raise self.budget.refusal(
-                    "manifest.json is damaged", "`Config` and `Layers`", f"{one!r}"[:80]
+                    "manifest.json is damaged", "`Config` and `Layers`", f"{entry!r}"[:80]
                 )
             first, *rest = (Descriptor(digest=str(name)) for name in names)
-            made = Manifest(config=first, layers=tuple(rest))
-            found.append(Listed(blob=Descriptor(digest=""), manifest=made))
-        # One image that is listed twice, under another name each, is no choice between several.
-        return list(dict.fromkeys(found))
+            manifest = Manifest(config=first, layers=tuple(rest))
+            entries.append(IndexEntry(blob=Descriptor(digest=""), manifest=manifest))
+        # One image that is listed twice, under different names, is still one image.
+        return list(dict.fromkeys(entries))
 
-    def _document(self, asked: Descriptor) -> Any:
-        return images.parse(self._held(self.documents, asked), self.budget)
+    def _document(self, descriptor: Descriptor) -> Any:
+        return images.parse(self._lookup(self.documents, descriptor), self.budget)
 
-    def _layer(self, asked: Descriptor, diff_id: str) -> Layer:
-        path = self._path(asked)
-        if self.whole is None or path not in self.places:
-            return self._held(self.layers, asked)
-        size = self._size(path, asked)
-        blob = partial(self.whole.part, self.places[path], size)
-        digest = _named(path)
-        found = self.reader.known(digest or diff_id, size, blob)
-        if found is None:
-            found = self.reader.read(Hashed(blob()))
-        check_digest(digest or found.digest, found.digest, self.budget)
-        return found
+    def _layer(self, descriptor: Descriptor, diff_id: str) -> Layer:
+        path = self._path(descriptor)
+        if self.whole is None or path not in self.offsets:
+            return self._lookup(self.layers, descriptor)
+        size = self._size(path, descriptor)
+        blob = partial(self.whole.part, self.offsets[path], size)
+        digest = _blob_digest(path)
+        layer = self.reader.known(digest or diff_id, size, blob)
+        if layer is None:
+            layer = self.reader.read(Hashed(blob()))
+        check_digest(digest or layer.digest, layer.digest, self.budget)
+        return layer
 
-    def _path(self, asked: Descriptor) -> str:
-        name = asked.digest
+    def _path(self, descriptor: Descriptor) -> str:
+        name = descriptor.digest
         path = f"blobs/{name.replace(':', '/', 1)}" if name.startswith("sha256:") else name
         # Docker links to a layer itself and never to another link.
         return self.links.get(path, path)
 
-    def _size(self, path: str, asked: Descriptor) -> int:
-        size = self.sizes.get(path, asked.size)
-        if asked.size not in (-1, size):
-            raise streams.other_size(asked.size, f"{size} bytes", self.budget)
+    def _size(self, path: str, descriptor: Descriptor) -> int:
+        size = self.sizes.get(path, descriptor.size)
+        if descriptor.size not in (-1, size):
+            raise streams.other_size(descriptor.size, f"{size} bytes", self.budget)
         return size
 
-    def _held(self, held: Mapping[str, _Held], asked: Descriptor) -> _Held:
-        path = self._path(asked)
-        self._size(path, asked)
-        if path not in held:
+    def _lookup(self, contents: Mapping[str, _Content], descriptor: Descriptor) -> _Content:
+        path = self._path(descriptor)
+        self._size(path, descriptor)
+        if path not in contents:
             raise self.budget.refusal(
                 "the archive is incomplete",
-                f"`{asked.digest}`, which its index names",
+                f"`{descriptor.digest}`, which its index names",
                 "not there",
                 "save the image again",
             )
-        return held[path]
+        return contents[path]
 
 
-def _named(path: str) -> str:
-    """The digest that a path names a blob by, if it does."""
-    found = _BLOB.fullmatch(path)
-    return f"sha256:{found[1]}" if found else ""
+def _blob_digest(path: str) -> str:
+    """The digest in the path of a blob, if it has one."""
+    match = _BLOB.fullmatch(path)
+    return f"sha256:{match[1]}" if match else ""
 
 
 _INDEX, _MANIFEST = "index.json", "manifest.json"
 _BLOBS = os.path.join("blobs", "sha256")
 _MARK = re.compile(rb"Directory Transport Version: ([\w.]{1,20})")
 _KNOWN = b"1.1"
-# Where a running system mounts what are no files.
+# Where a running system mounts pseudo file systems.
 _ELSEWHERE = ("proc", "sys", "dev")
 
 
@@ -249,22 +252,22 @@ def read_layout(path: str, platform: str, reader: LayerReader) -> tuple[ImageMet
 def read_blobs(
     path: str, digest: str, platform: str, reader: LayerReader, help: str
 ) -> tuple[ImageMetadata, Tree]:
-    """The image of the digest of its manifest or index, out of a directory where blobs lie as in a layout.
+    """The image of a manifest or index by digest, out of a directory of blobs as in a layout.
 
-    Raises SubjectError where one of them is missing, which `help` is about, or damaged.
+    Raises SubjectError where one of them is missing, with `help`, or damaged.
     """
     blob = _blobs(path, reader.budget, help)
     with closing(blob(Descriptor(digest=digest))) as stream:
         size = os.fstat(stream.fileno()).st_size
     index = {"manifests": [{"digest": digest, "size": size}]}
-    # Whoever keeps such a directory has compared what it holds, as a registry has.
+    # The owner of such a directory has verified its blobs, as a registry has.
     return images.by_digests(index, blob, platform, reader, by_name=True)
 
 
 def _blobs(path: str, budget: Budget, help: str = "") -> Callable[[Descriptor], IO[bytes]]:
-    def blob(asked: Descriptor) -> IO[bytes]:
-        name = os.path.join(path, _BLOBS, images.digest_hex(asked.digest, budget))
-        return opened(name, f"the blob {asked.digest}", budget, help)
+    def blob(descriptor: Descriptor) -> IO[bytes]:
+        name = os.path.join(path, _BLOBS, images.digest_hex(descriptor.digest, budget))
+        return opened(name, f"the blob {descriptor.digest}", budget, help)
 
     return blob
 
@@ -275,7 +278,7 @@ def layout_identity(path: str) -> str:
 
 
 def read_directory(path: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    """The image of a directory that is marked as one, else the files below it as a system without configuration."""
+    """The image in a directory marked as one, else the files below it as a system without configuration."""
     version = _version(path)
     if version:
         return _read_copied(path, version, platform, reader)
@@ -283,21 +286,21 @@ def read_directory(path: str, platform: str, reader: LayerReader) -> tuple[Image
 
 
 def directory_identity(path: str) -> str:
-    """The identity of a marked directory's contents at this moment; empty for a root, which only reading tells."""
+    """The identity of a marked directory's contents at this moment; empty for a root, which has to be read for that."""
     return blobs_identity(os.path.join(path, _MANIFEST), path) if _version(path) else ""
 
 
 def _version(path: str) -> bytes:
-    place = os.path.join(path, "version")
-    # Any root may hold something of this name, and opening a pipe would wait for who writes to it.
-    if not os.path.isfile(place):
+    marker = os.path.join(path, "version")
+    # Any root may have an entry of this name, and opening a pipe would wait for a writer.
+    if not os.path.isfile(marker):
         return b""
     try:
-        with opener.opened(place) as file:
-            found = _MARK.match(file.read(100))
+        with opener.opened(marker) as file:
+            match = _MARK.match(file.read(100))
     except OSError:
         return b""
-    return found[1] if found else b""
+    return match[1] if match else b""
 
 
 def _read_copied(
@@ -306,7 +309,7 @@ def _read_copied(
     budget = reader.budget
     if version != _KNOWN:
         raise budget.refusal(
-            "the directory is of an unknown version",
+            "the directory has an unknown version",
             f"`Directory Transport Version: {_KNOWN.decode()}`",
             f"`{version.decode()}`",
             "copy it with `skopeo copy dir:... oci:...`",
@@ -317,19 +320,22 @@ def _read_copied(
         exhaust(stream)
     top = stream.digest
 
-    def blob(asked: Descriptor) -> IO[bytes]:
-        # Manifests of a list carry a suffix; the top one has a name of its own.
-        name = os.path.join(path, images.digest_hex(asked.digest, budget))
-        listed = f"{name}.{_MANIFEST}"
-        place = listed if os.path.isfile(listed) else name
-        return opened(whole if asked.digest == top else place, f"the blob {asked.digest}", budget)
+    def blob(descriptor: Descriptor) -> IO[bytes]:
+        # Manifests of a list have a suffix; the top one has a name of its own.
+        file = os.path.join(path, images.digest_hex(descriptor.digest, budget))
+        manifest = f"{file}.{_MANIFEST}"
+        if descriptor.digest == top:
+            file = whole
+        elif os.path.isfile(manifest):
+            file = manifest
+        return opened(file, f"the blob {descriptor.digest}", budget)
 
     index = {"manifests": [{"digest": top, "size": stream.count}]}
     return images.by_digests(index, blob, platform, reader)
 
 
 def read_root(path: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    """The files below a directory; raises SubjectError where it is none. What cannot be read is left out."""
+    """The files below a directory; raises SubjectError where there is none. Unreadable files are left out."""
     budget = reader.budget
     try:
         names = os.listdir(path)
@@ -355,7 +361,7 @@ def _below(root: str, names: list[str], look: Look, budget: Budget) -> Iterator[
             if stat.S_ISDIR(status.st_mode):
                 todo += [f"{path}/{name}" for name in sorted(os.listdir(full), reverse=True)]
         except OSError:
-            # Of a running system files come and go, and some are for others alone.
+            # In a running system files come and go, and some are unreadable for this user.
             continue
         if entry is not None:
             yield path, entry
@@ -369,20 +375,20 @@ def _entry(path: str, full: str, status: os.stat_result, look: Look) -> Entry | 
         return Entry(LINK, link=os.readlink(full))
     if not stat.S_ISREG(mode):
         return None
-    # Since it was looked at the file may have become a link out of the root, or a pipe that nobody writes to.
+    # Meanwhile the file may have become a link out of the root, or a pipe without a writer.
     with open(os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
-        held = look(path, status.st_size, stream)
-    return Entry(FILE, size=status.st_size, mode=mode & 0o7777, held=held)
+        content = look(path, status.st_size, stream)
+    return Entry(FILE, size=status.st_size, mode=mode & 0o7777, content=content)
 
 
 def opened(path: str, what: str, budget: Budget, help: str = "") -> IO[bytes]:
-    """A file to read; raises SubjectError where it is missing or none, which `help` is about."""
+    """A file to read; raises SubjectError with `help` where it cannot be opened."""
     try:
-        # A pipe is as good as a file here: `validate` and `inventory` bound what they wait for.
+        # A pipe is allowed here: `validate` and `inventory` have time limits.
         return open(path, "rb")
     except OSError as error:
-        found = error.strerror or str(error)
-        raise budget.refusal("cannot read the image", what, found, help) from None
+        reason = error.strerror or str(error)
+        raise budget.refusal("cannot read the image", what, reason, help) from None
 
 
 _FILE, _PIECE = 1, 2
@@ -394,28 +400,28 @@ _LONGEST = 64 << 20
 def read_storage(
     description: Mapping[str, Any], platform: str, reader: LayerReader
 ) -> tuple[ImageMetadata, Tree] | None:
-    """An image as its engine describes it; None where the storage does not hold it whole, or not for this user."""
+    """An image as its engine describes it; None where the storage lacks parts of it, or this user may not read them."""
     try:
-        driver, places = description["GraphDriver"]["Name"], description["GraphDriver"]["Data"]
-        lower = places.get("LowerDir")
-        files = [*reversed(lower.split(":") if lower else ()), places["UpperDir"]]
+        driver, directories = description["GraphDriver"]["Name"], description["GraphDriver"]["Data"]
+        lower = directories.get("LowerDir")
+        files = [*reversed(lower.split(":") if lower else ()), directories["UpperDir"]]
         config, digest, lines = _DRIVERS[driver](description, files)
         folders = dict(zip(lines, files, strict=True))
         # As `docker save` lists it, with paths for digests.
-        layers = tuple(Descriptor(digest=one) for one in lines)
-        made = Manifest(config=Descriptor(digest=digest), layers=layers)
+        layers = tuple(Descriptor(digest=path) for path in lines)
+        manifest = Manifest(config=Descriptor(digest=digest), layers=layers)
 
-        def layer(asked: Descriptor, diff_id: str) -> Layer:
+        def layer(descriptor: Descriptor, diff_id: str) -> Layer:
             known = reader.known(diff_id)
             if known is not None:
                 return known
-            with closing(_pieces(asked.digest, folders[asked.digest])) as pieces:
+            with closing(_pieces(descriptor.digest, folders[descriptor.digest])) as pieces:
                 return reader.read(Hashed(_Joined(pieces)))
 
-        listed = [Listed(blob=Descriptor(digest=digest), manifest=made)]
-        return images.put_together(listed, lambda _: config, layer, platform, reader.budget)
+        entries = [IndexEntry(blob=Descriptor(digest=digest), manifest=manifest)]
+        return images.assemble(entries, lambda _: config, layer, platform, reader.budget)
     except _damage():
-        # What the engine saves tells whether the image is at fault, and how.
+        # Reading what the engine saves shows whether the image is at fault, and how.
         return None
 
 
@@ -423,9 +429,9 @@ def _damage() -> tuple[type[Exception], ...]:
     return (*errors(), TypeError, AttributeError, RecursionError, SubjectError)
 
 
-# Of both drivers the files of a layer lie at DRIVER/NAME/diff below the root of the storage.
+# With both drivers the files of a layer are in DRIVER/NAME/diff below the root of the storage.
 def _docker(description: Mapping[str, Any], files: list[str]) -> _Stored:
-    root = os.path.join(_above(files[-1], 3), "image", "overlay2")
+    root = os.path.join(PurePath(files[-1]).parents[2], "image", "overlay2")
     config = os.path.join(root, "imagedb", "content", *description["Id"].split(":"))
     lines = [
         os.path.join(root, "layerdb", *chain.split(":"), "tar-split.json.gz")
@@ -435,27 +441,21 @@ def _docker(description: Mapping[str, Any], files: list[str]) -> _Stored:
 
 
 def _podman(description: Mapping[str, Any], files: list[str]) -> _Stored:
-    root = os.path.join(_above(files[-1], 3), "overlay-images", description["Id"])
+    root = os.path.join(PurePath(files[-1]).parents[2], "overlay-images", description["Id"])
     digest = description["Digest"]
     config = _document(os.path.join(root, "manifest"), digest)["config"]["digest"]
-    # Files that are not of letters, digits and dots alone are called by this.
+    # Names with other letters than letters, digits and dots are coded like this.
     coded = "=" + base64.b64encode(config.encode()).decode()
-    # A layer of an additional store has its lines there as well.
-    folders = [_above(one, 1) for one in files]
+    # The lines of a layer in an additional store are there as well.
+    folders = [PurePath(file).parent for file in files]
     lines = [
-        os.path.join(_above(one, 2), "overlay-layers", f"{os.path.basename(one)}.tar-split.gz")
-        for one in folders
+        os.path.join(folder.parents[1], "overlay-layers", f"{folder.name}.tar-split.gz")
+        for folder in folders
     ]
     return _document(os.path.join(root, coded), config), digest, lines
 
 
 _DRIVERS = {"overlay2": _docker, "overlay": _podman}
-
-
-def _above(path: str, count: int) -> str:
-    for _ in range(count):
-        path = os.path.dirname(path)
-    return path
 
 
 def _document(path: str, digest: str) -> Any:
@@ -467,10 +467,10 @@ def _document(path: str, digest: str) -> Any:
 
 
 def _chains(diff_ids: list[str]) -> Iterator[str]:
-    chain = ""
-    for one in diff_ids:
-        chain = f"sha256:{sha256(f'{chain} {one}'.encode()).hexdigest()}" if chain else one
-        yield chain
+    return accumulate(
+        diff_ids,
+        lambda chain, diff_id: f"sha256:{sha256(f'{chain} {diff_id}'.encode()).hexdigest()}",
+    )
 
 
 def _pieces(path: str, folder: str) -> Generator[bytes, None, None]:
@@ -484,7 +484,7 @@ def _pieces(path: str, folder: str) -> Generator[bytes, None, None]:
 
 
 def _name(entry: dict[str, Any]) -> str:
-    # Names that are no UTF-8 stand there as bytes.
+    # Names that are not UTF-8 are stored as bytes.
     raw = entry.get("name_raw")
     return os.fsdecode(base64.b64decode(raw)) if raw else str(entry["name"])
 
@@ -493,24 +493,24 @@ def _contents(folder: str, name: str, size: int) -> Iterator[bytes]:
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts:
         raise ValueError(name)
-    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    for number, part in enumerate(parts, 1):
-        above = place
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    for depth, part in enumerate(parts, 1):
+        parent = fd
         try:
-            # No link is followed: one of the image would lead out of its directory.
-            kind = os.O_DIRECTORY if number < len(parts) else os.O_NONBLOCK
-            place = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | kind, dir_fd=above)
+            # Links are not followed: they would lead out of the image.
+            kind = os.O_DIRECTORY if depth < len(parts) else os.O_NONBLOCK
+            fd = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | kind, dir_fd=parent)
         finally:
-            os.close(above)
+            os.close(parent)
     try:
         while size > 0:
-            data = os.read(place, min(size, BLOCK))
+            data = os.read(fd, min(size, BLOCK))
             if not data:
                 raise EOFError(name)
             size -= len(data)
             yield data
     finally:
-        os.close(place)
+        os.close(fd)
 
 
 class _Joined:
@@ -519,12 +519,12 @@ class _Joined:
         self._rest = b""
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end."""
-        several = [self._rest]
+        """At most `size` bytes, none at the end."""
+        pieces = [self._rest]
         count = len(self._rest)
         while count < size and (piece := next(self._pieces, b"")):
-            several.append(piece)
+            pieces.append(piece)
             count += len(piece)
-        data = b"".join(several)
+        data = b"".join(pieces)
         self._rest = data[size:]
         return data[:size]

@@ -1,4 +1,4 @@
-"""Names of images and of platforms: what a user may write, and what engines and indexes hold under names in full."""
+"""Names of images and of platforms: what a user may write, and the full names in engines and indexes."""
 
 from __future__ import annotations
 
@@ -10,64 +10,65 @@ from typing import NamedTuple, TypeVar
 
 from toolmatrix.images.limits import Budget
 
-Held = TypeVar("Held")
+Image = TypeVar("Image")
 
-# What a reference or the beginning of an id is made of; nothing else may reach an engine or a program.
+# The form of a reference or the beginning of an id; nothing else may reach an engine or a program.
 _NAME = re.compile(r"\w[\w.:@+-]*(/\w[\w.:@+-]*)*", re.ASCII)
 _VERSION = re.compile(r"[:@][^/]*$")
-# Docker's own images have no user in front, who is `library` in full.
+# Docker's own images omit their user, `library`.
 _SHORT = re.compile(r"docker\.io/([^/]+)")
 _NEAREST = 3
 
 
 def image_name(name: str, budget: Budget) -> str:
-    """The name out of `NAME` or `//NAME`; raises SubjectError for what cannot be one."""
+    """The name out of `NAME` or `//NAME`; raises SubjectError for an invalid one."""
     name = name.removeprefix("//")
     if not _NAME.fullmatch(name):
-        raise budget.refusal("this is no name of an image", "", f"`{name}`")
+        raise budget.refusal("this is not a valid image name", "", f"`{name}`")
     return name
 
 
-def near(scheme: str, name: str, names: Iterable[str]) -> str:
-    """The subjects of a scheme whose names are the nearest, in words."""
-    found = get_close_matches(name, list(names), _NEAREST)
-    return " or ".join(f"`{scheme}:{one}`" for one in found)
+def nearest(scheme: str, name: str, names: Iterable[str]) -> str:
+    """The subjects of a scheme with the nearest names, as text."""
+    matches = get_close_matches(name, list(names), _NEAREST)
+    return " or ".join(f"`{scheme}:{match}`" for match in matches)
 
 
-def find(name: str, held: Mapping[str, Held]) -> dict[str, Held]:
-    """What is held under a name: as it is, as one of this machine, else under all that end with it.
+def find(name: str, images: Mapping[str, Image]) -> dict[str, Image]:
+    """The images that match a name: as it is, as one of this machine, else all whose names end with it.
 
     Without a tag or digest it is `latest`. Podman takes `localhost/` first as well (containers-registries.conf, "Short
     name"), and asks its configuration where this leaves several.
     """
     tagged = name if _VERSION.search(name) else f"{name}:latest"
-    for one in (name, tagged, f"localhost/{tagged}", _SHORT.sub(r"docker.io/library/\1", tagged)):
-        if one in held:
-            return {one: held[one]}
-    return {one: kept for one, kept in held.items() if one.endswith(f"/{tagged}")}
+    library = _SHORT.sub(r"docker.io/library/\1", tagged)
+    for candidate in (name, tagged, f"localhost/{tagged}", library):
+        if candidate in images:
+            return {candidate: images[candidate]}
+    return {key: image for key, image in images.items() if key.endswith(f"/{tagged}")}
 
 
-def one_of(name: str, found: Mapping[str, Held], nearest: str, budget: Budget) -> Held:
-    """The one thing that was found under a name, by how else it may be called.
+def only_image(name: str, matches: Mapping[str, Image], nearest: str, budget: Budget) -> Image:
+    """The one image among the matches of a name, by what else it may be called.
 
     Raises SubjectError for none, with the nearest, and for several.
     """
-    kept = list(found.values())
-    if not kept:
-        raise budget.refusal("there is no such image", nearest, f"`{name}`", "pull or build it")
-    if any(one != kept[0] for one in kept):
-        raise budget.refusal("the name stands for several images", " or ".join(found), f"`{name}`")
-    return kept[0]
+    images = list(matches.values())
+    if not images:
+        raise budget.refusal("no such image", nearest, f"`{name}`", "pull or build it")
+    if any(image != images[0] for image in images):
+        raise budget.refusal("the name matches several images", " or ".join(matches), f"`{name}`")
+    return images[0]
 
 
 class Processor(NamedTuple):
-    """One architecture as OCI calls it (Go's GOARCH), and what others call it.
+    """The names of an architecture of OCI (Go's GOARCH) elsewhere.
 
-    `kernel` is the name of uname(2); `multiarch` Debian's directory of libraries, https://wiki.debian.org/Multiarch/Tuples;
-    `at_platform` what `$PLATFORM` stands for in ld.so(8), AT_PLATFORM of getauxval(3). `also_runs` is the architecture
-    of programs that run on it beside its own: compatibility mode of the AMD64 manual, volume 2, AArch32 at EL0 of the
-    Arm ARM. `char` is the sign of plain `char`: System V ABI for AMD64, Arm's procedure call standard. `crc` is the
-    word for its CRC32 instructions in /proc/cpuinfo.
+    `kernel` is the name of uname(2); `multiarch` Debian's directory of libraries,
+    https://wiki.debian.org/Multiarch/Tuples; `at_platform` the value of `$PLATFORM` in ld.so(8), AT_PLATFORM of
+    getauxval(3). `also_runs` is the architecture of programs that run on it beside its own: compatibility mode of the
+    AMD64 manual, volume 2, AArch32 at EL0 of the Arm ARM. `char` is the sign of plain `char`: System V ABI for AMD64,
+    Arm's procedure call standard. `crc` is the flag of its CRC32 instructions in /proc/cpuinfo.
     """
 
     kernel: str
@@ -93,17 +94,17 @@ MACHINES = {PROCESSORS[name].kernel: name for name in ("amd64", "arm64")}
 
 
 def processor(architecture: str) -> Processor:
-    """The names of an architecture; its own for all of them where it is not among PROCESSORS."""
+    """The names of an architecture; the given one for all where it is not among PROCESSORS."""
     return PROCESSORS.get(architecture) or Processor(*[architecture] * 3)
 
 
 def architecture(name: str) -> str:
-    """The architecture that `linux/arm64/v8`, `aarch64`, `x86-64` and `arm64` stand for."""
-    word = name.lower().removeprefix("linux/").partition("/")[0]
-    spelled = {"x86-64": "x86_64", "x64": "x86_64"}.get(word, word)
-    return MACHINES.get(spelled, word)
+    """The architecture named by `linux/arm64/v8`, `aarch64`, `x86-64` or `arm64`."""
+    arch = name.lower().removeprefix("linux/").partition("/")[0]
+    spelled = {"x86-64": "x86_64", "x64": "x86_64"}.get(arch, arch)
+    return MACHINES.get(spelled, arch)
 
 
 def this_platform() -> str:
-    """The platform that images for this machine have."""
+    """The platform of images for this machine."""
     return f"linux/{MACHINES.get(platform.machine(), platform.machine())}"

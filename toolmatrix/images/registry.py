@@ -2,14 +2,14 @@
 
 https://github.com/opencontainers/distribution-spec/blob/main/spec.md, whose pull is two kinds of request: a manifest by
 tag or digest, and a blob by digest. Every digest and size is verified. Names are those of the grammar in
-https://github.com/distribution/reference/blob/main/reference.go, but there is no default host. A registry that asks who
-is there is answered by Basic, or by a bearer token from the service that it names, RFC 9110 section 11 and RFC 6750,
+https://github.com/distribution/reference/blob/main/reference.go, but there is no default host. Authentication
+is Basic, or by a bearer token from the service that the registry names, RFC 9110 section 11 and RFC 6750,
 https://distribution.github.io/distribution/spec/auth/token/ and .../oauth/.
 
 An attached document is an artifact whose subject is the manifest of the image:
 https://github.com/opencontainers/image-spec/blob/v1.1.0/manifest.md (subject, artifactType, the empty descriptor) and
-https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md (Listing Referrers, Referrers Tag Schema): what
-a registry does not list by itself, such as one before 1.1, lies under a tag that clients keep.
+https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md (Listing Referrers, Referrers Tag Schema): for
+a registry that does not list them, such as one before 1.1, clients keep a list under a tag.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
 from urllib.request import parse_http_list
 
@@ -43,19 +43,15 @@ from toolmatrix.images import image as images
 from toolmatrix.images.image import Descriptor, ImageMetadata
 from toolmatrix.images.layers import LayerReader, Tree, check_digest
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.streams import BLOCK, Hashed, first
+from toolmatrix.images.streams import BLOCK, Closable, Hashed, first
 from toolmatrix.images.transport import Credential, DockerConfig, Transport
 from toolmatrix.resources import registries_path
 from toolmatrix.value import Value
 
-if TYPE_CHECKING:
-    from toolmatrix.images.streams import Closable
-
-
 LARGEST_MANIFEST = 4 << 20
-"""Bytes; what the distribution specification asks registries to take at least, and they to at most."""
+"""Bytes that registries have to accept by the distribution specification; most accept no more."""
 _ACCEPT = ", ".join(images.DOCUMENTS)
-# Letters of a registry's own words that an error quotes.
+# Letters of a registry's message that an error quotes.
 _LONGEST_WORD = 200
 _LABEL = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _MOST_TAGS, _PAGE = 100_000, 1_000
@@ -67,163 +63,155 @@ _REFERENCE = re.compile(
     rf"(?::(?P<tag>{_TAG.pattern}))?(?:@(?P<digest>sha256:[0-9a-f]{{64}}))?",
     re.ASCII,
 )
-# Tags under which artifacts about an image lie, not an image: the distribution specification, "Referrers Tag Schema"
-# (`sha256-DIGEST`), and what cosign puts behind it for signatures, attestations and lists of parts
+# Tags of artifacts about an image, not of an image: the distribution specification, "Referrers Tag Schema"
+# (`sha256-DIGEST`), and the suffixes of cosign for signatures, attestations and lists of parts
 # (https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md, "Tag-based Discovery").
 _ARTIFACT = re.compile(r"sha256-[0-9a-f]{64}(?:\.(?:sig|att|sbom))?")
 # Letters of host and name together.
 _LONGEST_REFERENCE = 255
-# A token goes into a header as it is, where a line break in it would begin another header.
+# A token goes into a header as it is: a line break in it would begin another header.
 _TOKEN = re.compile(r"[\x21-\x7e]{1,65536}")
 _CLIENT = "toolmatrix"
 
 
-def read(place: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    """The image that a registry names; of several that of this machine where no platform is asked for.
+def read(address: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+    """The image of an address in a registry; without a platform, of several the one for this machine.
 
     Layers that are known already are not fetched.
 
-    Raises UsageError for what is no name, SubjectError for an image that is not there or damaged, AccessDenied, and
+    Raises UsageError for an invalid address, SubjectError for a missing or damaged image, AccessDenied, and
     RegistryFailed.
     """
-    with opened(place, reader.budget) as registry:
+    with opened(address, reader.budget) as registry:
         index = registry.index()
         return images.by_digests(index, registry.blob, platform, reader, by_name=True)
 
 
-def identity(place: str, budget: Budget) -> str:
-    """The digest of what a name stands for at this moment. Raises what `read` raises."""
-    with opened(place, budget) as registry:
+def identity(address: str, budget: Budget) -> str:
+    """The digest that a name has at this moment. Raises what `read` raises."""
+    with opened(address, budget) as registry:
         return str(registry.index()["manifests"][0]["digest"])
 
 
-def tagged(place: str, budget: Budget) -> list[str]:
+def tagged_subjects(address: str, budget: Budget) -> list[str]:
     """Every tag of a repository as a subject, `//HOST/REPOSITORY[:PATTERN]` by a pattern of the shell.
 
     Tags of artifacts about images are left out, unless the pattern begins as they do.
 
-    Raises UsageError for what is no name, NothingMatched where no tag is left, and what `read` raises.
+    Raises UsageError for an invalid address, NothingMatched where no tag matches, and what `read` raises.
     """
-    before, colon, pattern = place.rpartition(":")
+    repository, colon, pattern = address.rpartition(":")
     if not colon or "/" in pattern:
-        before, pattern = place, "*"
-    with opened(before, budget) as registry:
-        # Not every registry lists them in the order of the specification.
+        repository, pattern = address, "*"
+    with opened(repository, budget) as registry:
+        # Not every registry sorts them as specified.
         tags = sorted({*registry.tags()})
     if not pattern.startswith("sha256-"):
         tags = [tag for tag in tags if not _ARTIFACT.fullmatch(tag)]
-    found = [tag for tag in tags if fnmatchcase(tag, pattern)]
-    if not found:
+    matches = [tag for tag in tags if fnmatchcase(tag, pattern)]
+    if not matches:
         raise NothingMatched(
-            "no tag is left of the repository",
+            "no tag of the repository matches",
             expected=f"tags like `{pattern}`",
-            found=f"{len(tags)} tags in `{before.removeprefix('//')}`",
+            found=f"{len(tags)} tags in `{repository.removeprefix('//')}`",
         )
-    return [f"registry:{before}:{tag}" for tag in found]
+    return [f"registry:{repository}:{tag}" for tag in matches]
 
 
 @contextmanager
-def opened(place: str, budget: Budget) -> Iterator[Registry]:
+def opened(address: str, budget: Budget) -> Iterator[Registry]:
     """The registry that has the image of a name. Raises what `read` raises."""
     docker = DockerConfig(os.environ)
-    asked = parse_reference(place)
-    with closing(Transport(asked.host, docker, budget.subject)) as line:
-        yield Registry(asked, docker, line, budget)
+    reference = parse_reference(address)
+    with closing(Transport(reference.host, docker, budget.subject)) as transport:
+        yield Registry(reference, docker, transport, budget)
 
 
 class Registry:
-    """A registry that is asked about one image."""
+    """A client of a registry for one image."""
 
     def __init__(
-        self, asked: Reference, docker: DockerConfig, line: Transport, budget: Budget
+        self, reference: Reference, docker: DockerConfig, transport: Transport, budget: Budget
     ) -> None:
-        self._asked = asked
+        self._image = reference
         self._docker = docker
-        self._line = line
+        self._http = transport
         self._budget = budget
         self._base = ""
         self._authorization = ""
-        # Looked up when the registry first asks: a helper program may want the user at the keyboard.
+        # Looked up on the first challenge: a helper program may prompt the user.
         self._credential: Credential | None = None
-        self._held: dict[str, bytes] = {}
+        self._fetched: dict[str, bytes] = {}
 
     def index(self) -> dict[str, Any]:
-        """The image that the name stands for, as the index of a layout would list it."""
-        with closing(self._get(f"manifests/{self._asked.version}", _ACCEPT)) as answer:
+        """The image of the name, as the index of a layout would list it."""
+        with closing(self._get(f"manifests/{self._image.version}", _ACCEPT)) as answer:
             media = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-            # Portals of networks answer any address with a page of their own.
+            # Captive portals answer any address with a page of their own.
             if "html" in media:
-                raise self._line.refusal(
-                    "the registry answers with something else", "a manifest", media
+                raise self._http.refusal(
+                    "the registry gives an unexpected answer", "a manifest", media
                 )
             body = Hashed(answer)
-            # A manifest has no size that anybody promised, unlike a blob, whose descriptor tells it.
+            # The size of a manifest is unknown here, unlike that of a blob, which is in its descriptor.
             data = first(LARGEST_MANIFEST + 1, body)
-        if len(data) > LARGEST_MANIFEST:
-            raise self._too_large()
+        self._check_size(len(data))
         document = images.parse(data, self._budget)
         images.kind(document, self._budget)
         promised = answer.headers.get("Docker-Content-Digest", "")
-        for expected in (self._asked.digest, promised if promised.startswith("sha256:") else ""):
+        for expected in (self._image.digest, promised if promised.startswith("sha256:") else ""):
             if expected:
                 check_digest(expected, body.digest, self._budget)
-        own = document.get("mediaType", media)
-        if media in images.DOCUMENTS and own != media:
+        declared = document.get("mediaType", media)
+        if media in images.DOCUMENTS and declared != media:
             raise self._budget.refusal(
-                "the registry and the manifest tell two media types", f"`{media}`", f"`{own}`"
+                "registry and manifest disagree on the media type", f"`{media}`", f"`{declared}`"
             )
-        self._held[body.digest] = data
-        return {"manifests": [{"mediaType": own, "digest": body.digest, "size": len(data)}]}
+        self._fetched[body.digest] = data
+        return {"manifests": [{"mediaType": declared, "digest": body.digest, "size": len(data)}]}
 
     def tags(self) -> list[str]:
-        """The tags of the repository, whatever is asked for of it (distribution specification, Listing Tags)."""
-        found: list[str] = []
-        asked = {"n": str(_PAGE)}
-        while len(found) < _MOST_TAGS:
-            with closing(self._get(f"tags/list?{urlencode(asked)}", "*/*")) as answer:
+        """All tags of the repository (distribution specification, Listing Tags)."""
+        collected: list[str] = []
+        query = {"n": str(_PAGE)}
+        while len(collected) < _MOST_TAGS:
+            with closing(self._get(f"tags/list?{urlencode(query)}", "*/*")) as answer:
                 data = first(LARGEST_MANIFEST + 1, answer)
-            page = self._page(images.parse(data, self._budget))
-            found += page
-            # That there is a next page a link says; it begins behind the last tag of this one.
+            document = images.parse(data, self._budget)
+            tags = document.get("tags") if isinstance(document, dict) else ""
+            # A repository whose last tag was removed has none.
+            page = [] if tags is None else tags
+            if not isinstance(page, list) or not all(
+                isinstance(tag, str) and _TAG.fullmatch(tag) for tag in page
+            ):
+                raise self._http.refusal(
+                    "the registry gives an unexpected answer", "a list of tags", f"`{tags!r:.40}`"
+                )
+            collected += page
+            # A link announces the next page, which begins behind the last tag of this one.
             if not page or 'rel="next"' not in answer.headers.get("Link", ""):
-                return found
-            asked["last"] = page[-1]
-        raise self._budget.refusal(
-            "the repository has too many tags", f"at most {_MOST_TAGS}", "more than that"
-        )
+                return collected
+            query["last"] = page[-1]
+        raise self._budget.excess("the repository has too many tags", f"{_MOST_TAGS}")
 
-    def _page(self, document: Any) -> list[str]:
-        tags = document.get("tags") if isinstance(document, dict) else ""
-        # A repository whose last tag was removed has none.
-        page = [] if tags is None else tags
-        if not isinstance(page, list) or not all(
-            isinstance(tag, str) and _TAG.fullmatch(tag) for tag in page
-        ):
-            raise self._line.refusal(
-                "the registry answers with something else", "a list of tags", f"`{tags!r:.40}`"
-            )
-        return page
-
-    def blob(self, asked: Descriptor) -> Closable:
+    def blob(self, descriptor: Descriptor) -> Closable:
         """The blob that a descriptor names; raises SubjectError where the registry does not have it."""
-        # It was fetched already, to learn the digest that the tag stands for.
-        if asked.digest in self._held:
-            return io.BytesIO(self._held[asked.digest])
-        if asked.media not in images.DOCUMENTS:
-            return _Blob(partial(self._get, f"blobs/{asked.digest}", "*/*"))
-        if asked.size > LARGEST_MANIFEST:
-            raise self._too_large()
-        return self._get(f"manifests/{asked.digest}", _ACCEPT)
+        # It was fetched already, for the digest of the tag.
+        if descriptor.digest in self._fetched:
+            return io.BytesIO(self._fetched[descriptor.digest])
+        if descriptor.media not in images.DOCUMENTS:
+            return _Blob(partial(self._get, f"blobs/{descriptor.digest}", "*/*"))
+        self._check_size(descriptor.size)
+        return self._get(f"manifests/{descriptor.digest}", _ACCEPT)
 
-    def _too_large(self) -> SubjectError:
-        return self._budget.refusal(
-            "a manifest is too large", f"at most {LARGEST_MANIFEST >> 20} MiB", "more than that"
-        )
+    def _check_size(self, size: int) -> None:
+        if size > LARGEST_MANIFEST:
+            raise self._budget.excess("a manifest is too large", f"{LARGEST_MANIFEST >> 20} MiB")
 
     def document(self, path: str) -> Any:
         """A document of the repository, None where the registry does not have it."""
         with closing(
-            self._answer(path, partial(self._line.get, headers={"Accept": _ACCEPT}))
+            self._answer(path, partial(self._http.get, headers={"Accept": _ACCEPT}))
         ) as answer:
             if answer.status in (404, 410):
                 return None
@@ -235,17 +223,18 @@ class Registry:
         """Put a blob where it is not there yet (distribution specification, pushing a blob in two requests)."""
         path = "blobs/uploads/"
         with closing(self._put("POST", path, b"", "", 202)) as answer:
-            place = urljoin(answer.url, answer.headers.get("Location", ""))
-        # Credentials and what is put go to nobody else.
-        if not same_host(place, answer.url):
-            raise self._line.refusal(
-                "the registry takes uploads elsewhere", self._asked.host, urlsplit(place).netloc
+            location = urljoin(answer.url, answer.headers.get("Location", ""))
+        # Credentials and uploads must not go to another host.
+        if not same_host(location, answer.url):
+            raise self._http.refusal(
+                "the registry redirects uploads to another host",
+                self._image.host,
+                urlsplit(location).netloc,
             )
-        joint = "&" if urlsplit(place).query else "?"
-        put = partial(
-            self._line.send, "PUT", headers={"Content-Type": "application/octet-stream"}, body=data
-        )
-        self._done(f"{place}{joint}{urlencode({'digest': digest})}", path, put, 201).close()
+        url = f"{location}{'&' if urlsplit(location).query else '?'}{urlencode({'digest': digest})}"
+        headers = {"Content-Type": "application/octet-stream"}
+        upload = partial(self._http.send, "PUT", headers=headers, body=data)
+        self._done(url, path, upload, 201).close()
 
     def put_manifest(self, version: str, data: bytes, media: str) -> Mapping[str, str]:
         """Put a manifest under a digest or a tag, and return the headers of the answer."""
@@ -255,12 +244,12 @@ class Registry:
     def _put(self, method: str, path: str, data: bytes, media: str, wanted: int) -> Answer:
         headers = {"Content-Type": media} if media else {}
         return self._done(
-            "", path, partial(self._line.send, method, headers=headers, body=data), wanted
+            "", path, partial(self._http.send, method, headers=headers, body=data), wanted
         )
 
     def _get(self, path: str, accept: str, start: int = 0) -> Answer:
         headers = {"Accept": accept, **({"Range": f"bytes={start}-"} if start else {})}
-        return self._done("", path, partial(self._line.get, headers=headers), 206 if start else 200)
+        return self._done("", path, partial(self._http.get, headers=headers), 206 if start else 200)
 
     def _done(self, url: str, path: str, send: Callable[..., Answer], wanted: int) -> Answer:
         answer = self._answer(path, send, url)
@@ -270,10 +259,10 @@ class Registry:
         return answer
 
     def _answer(self, path: str, send: Callable[..., Answer], url: str = "") -> Answer:
-        self._base = self._base or self._line.base()
-        url = url or f"{self._base}/v2/{self._asked.name}/{path}"
+        self._base = self._base or self._http.base()
+        url = url or f"{self._base}/v2/{self._image.name}/{path}"
         answer = send(url=url, authorization=self._authorization)
-        # Storage behind a redirect that asks for credentials does not get those of the registry.
+        # Storage behind a redirect does not get the credentials of the registry.
         if answer.status == 401 and same_host(answer.url, url):
             answer.close()
             self._authorization = self._authorized(answer)
@@ -281,17 +270,17 @@ class Registry:
         return answer
 
     def _refused(self, answer: Answer, path: str, wanted: int) -> Exception:
-        words = f"{answer.status} {self._words(answer)}".strip()
+        explanation = f"{answer.status} {self._explanation(answer)}".strip()
         if answer.status in (401, 403):
-            return self._denied(f"other credentials: {words}")
+            return self._denied(f"other credentials: {explanation}")
         if answer.status in (404, 410):
             return self._budget.refusal(
-                "the registry does not have it", f"`{self._asked.name}`, {path}", words
+                "the registry does not have this", f"`{self._image.name}`, {path}", explanation
             )
-        return self._line.refusal("the registry fails", f"an answer with status {wanted}", words)
+        return self._http.refusal("the registry fails", f"status {wanted}", explanation)
 
-    def _words(self, answer: Answer) -> str:
-        # Registries explain an error as the distribution specification says, or not at all.
+    def _explanation(self, answer: Answer) -> str:
+        # Registries explain errors in the form of the distribution specification, or not at all.
         try:
             document = images.parse(answer.read(BLOCK), self._budget)
             error = document["errors"][0]
@@ -300,16 +289,16 @@ class Registry:
             return ""
 
     def _authorized(self, refused: Answer) -> str:
-        asked = challenges(refused.headers.getlist("WWW-Authenticate"))
+        schemes = challenges(refused.headers.getlist("WWW-Authenticate"))
         if self._credential is None:
-            self._credential = self._docker.credential(self._asked.server)
+            self._credential = self._docker.credential(self._image.server)
         credential = self._credential
-        if "bearer" in asked:
-            token = credential.bearer or self._token(asked["bearer"], credential, refused.url)
+        if "bearer" in schemes:
+            token = credential.bearer or self._token(schemes["bearer"], credential, refused.url)
             return f"Bearer {token}"
-        if "basic" in asked and credential.basic:
+        if "basic" in schemes and credential.basic:
             return credential.basic
-        raise self._denied("credentials" if "basic" in asked else f"{', '.join(asked)!r}")
+        raise self._denied("credentials" if "basic" in schemes else f"{', '.join(schemes)!r}")
 
     def _denied(self, wanted: str) -> AccessDenied:
         known = self._credential is not None and any(self._credential)
@@ -319,52 +308,52 @@ class Registry:
             where=Position(self._budget.subject),
             expected=f"{'other' if known else 'any'} credentials in {self._docker.path}",
             found=f"it wants {wanted}{note}",
-            # Registries answer so for names that they do not have, not to tell who has which.
-            help=f"`docker login {self._asked.server}`, if the image exists",
+            # Registries answer so for missing names too, to conceal which exist.
+            help=f"`docker login {self._image.server}`, if the image exists",
         )
 
-    def _token(self, asked: Mapping[str, str], credential: Credential, by: str) -> str:
-        realm = self._line.check_address(asked.get("realm", ""), by=by)
+    def _token(self, challenge: Mapping[str, str], credential: Credential, by: str) -> str:
+        realm = self._http.check_address(challenge.get("realm", ""), by=by)
         service = urlsplit(realm).netloc
-        scope = asked.get("scope") or f"repository:{self._asked.name}:pull"
-        fields = {"service": asked.get("service", ""), "client_id": _CLIENT}
-        # Identity tokens are exchanged by the OAuth form alone, which older services do not know; all else goes by GET.
+        scope = challenge.get("scope") or f"repository:{self._image.name}:pull"
+        fields = {"service": challenge.get("service", ""), "client_id": _CLIENT}
+        # Identity tokens need the OAuth form, which older services do not know; all else goes by GET.
         if credential.identity:
-            own = {"grant_type": "refresh_token", "refresh_token": credential.identity}
-            answer = self._line.post(realm, {**fields, **own, "scope": scope})
+            grant = {"grant_type": "refresh_token", "refresh_token": credential.identity}
+            answer = self._http.post(realm, {**fields, **grant, "scope": scope})
         else:
-            # Each scope is a parameter of its own; in a challenge blanks part them.
-            pairs = [*fields.items(), *(("scope", one) for one in scope.split())]
-            joint = "&" if urlsplit(realm).query else "?"
-            answer = self._line.get(f"{realm}{joint}{urlencode(pairs)}", {}, credential.basic)
+            # Each scope is a parameter of its own; in a challenge blanks separate them.
+            pairs = [*fields.items(), *(("scope", resource) for resource in scope.split())]
+            separator = "&" if urlsplit(realm).query else "?"
+            answer = self._http.get(f"{realm}{separator}{urlencode(pairs)}", {}, credential.basic)
         with closing(answer):
             if answer.status != 200:
                 raise self._denied(f"a token, which {service} does not give: {answer.status}")
             document = images.read_document(answer, self._budget)
-        held = document if isinstance(document, dict) else {}
-        token = held.get("token") or held.get("access_token")
+        body = document if isinstance(document, dict) else {}
+        token = body.get("token") or body.get("access_token")
         if not isinstance(token, str) or not _TOKEN.fullmatch(token):
             raise self._denied(f"a token, and {service} answers without one")
         return token
 
 
 def challenges(values: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
-    """Schemes that WWW-Authenticate asks for, in small letters with their parameters."""
-    found: dict[str, dict[str, str]] = {}
-    own: dict[str, str] = {}
-    # Commas part schemes from each other and the parameters of one as well.
-    for part in parse_http_list(", ".join(values)):
-        scheme, _, rest = part.strip().partition(" ")
+    """The schemes of WWW-Authenticate in lower case, with their parameters."""
+    schemes: dict[str, dict[str, str]] = {}
+    parameters: dict[str, str] = {}
+    # Commas separate schemes, and the parameters of one as well.
+    for element in parse_http_list(", ".join(values)):
+        scheme, _, rest = element.strip().partition(" ")
         if "=" not in scheme and scheme:
-            own = found.setdefault(scheme.lower(), {})
-            part = rest
-        key, equals, value = part.strip().partition("=")
+            parameters = schemes.setdefault(scheme.lower(), {})
+            element = rest
+        key, equals, value = element.strip().partition("=")
         if equals:
-            own[key.strip().lower()] = re.sub(r'^"|"$', "", value.strip()).replace("\\", "")
-    return found
+            parameters[key.strip().lower()] = re.sub(r'^"|"$', "", value.strip()).replace("\\", "")
+    return schemes
 
 
-# A blob that goes on where its connection broke, as long as each one brings it further.
+# A blob that resumes where its connection broke, as long as each connection makes progress.
 class _Blob:
     def __init__(self, ask: Callable[[int], Answer]) -> None:
         self._ask = ask
@@ -393,7 +382,7 @@ class _Blob:
 
 
 class Reference(Value):
-    """An image in a registry: the host of the API, what Docker's configuration calls it, and the image's name there."""
+    """An image in a registry: the host of the API, its name in Docker's configuration, and the image's name there."""
 
     host: str
     server: str
@@ -403,46 +392,45 @@ class Reference(Value):
 
     @property
     def version(self) -> str:
-        """The digest, or else the tag: what the manifest is asked for by."""
+        """The digest, else the tag, by which to request the manifest."""
         return self.digest or self.tag
 
 
-def is_host(word: str) -> bool:
-    """Check whether a name of an image begins with a host, by its word before the first slash.
+def is_host(component: str) -> bool:
+    """Check whether the first component of an image name is a host.
 
-    Only by these signs it can be told from the first word of a name in a repository (distribution/reference,
-    normalize.go).
+    Only these signs distinguish it from the first component of a repository (distribution/reference, normalize.go).
     """
-    return word == "localhost" or any(sign in word for sign in ".:")
+    return component == "localhost" or any(sign in component for sign in ".:")
 
 
-def parse_reference(place: str) -> Reference:
+def parse_reference(address: str) -> Reference:
     """The reference behind `registry:`; raises UsageError for one that names no host or no image."""
-    text = place.removeprefix("//")
-    found = _REFERENCE.fullmatch(text)
-    parts = found.groupdict("") if found else {}
+    text = address.removeprefix("//")
+    match = _REFERENCE.fullmatch(text)
+    parts = match.groupdict("") if match else {}
     host, name = parts.get("host", ""), parts.get("name", "")
     if len(f"{host}/{name}") > _LONGEST_REFERENCE or not is_host(host):
         has_user = "@" in text.partition("/")[0]
         login = "credentials come from Docker's configuration: `docker login HOST`"
         raise UsageError(
-            "this is no image of a registry",
+            "this is not an image of a registry",
             expected="`registry://HOST[:PORT]/NAME[:TAG][@sha256:DIGEST]`, a host with a dot or a port, "
             "or `localhost`, and a name in small letters",
-            # What stands before the sign may be a password.
+            # The text before the sign may be a password.
             found="a user's name or password" if has_user else f"`{text}`",
             help=login if has_user else "",
         )
     import yaml
 
     with open(registries_path(), encoding="utf-8") as file:
-        several: list[dict[str, Any]] = yaml.safe_load(file)
-    other = next((one for one in several if host in one["images"]), {})
-    if other and "/" not in name:
-        name = f"{other['official']}/{name}"
+        registries: list[dict[str, Any]] = yaml.safe_load(file)
+    settings = next((registry for registry in registries if host in registry["images"]), {})
+    if settings and "/" not in name:
+        name = f"{settings['official']}/{name}"
     return Reference(
-        host=other.get("api", host),
-        server=other.get("credentials", host),
+        host=settings.get("api", host),
+        server=settings.get("credentials", host),
         name=name,
         tag=parts["tag"] or ("" if parts["digest"] else "latest"),
         digest=parts["digest"],
@@ -452,10 +440,10 @@ def parse_reference(place: str) -> Reference:
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
 UNREADABLE = (SubjectError, ToolMissing)
-"""What a registry that does not have, or does not give or take, a document ends with."""
-# Documents with the same annotations that are read until one is whole.
+"""The errors of a registry that lacks, or does not give or accept, a document."""
+# Documents with the same annotations to read until one is intact.
 _MOST_READ = 8
-# What comes of reading a document of another shape.
+# The errors of reading a document of another shape.
 _ODD = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 _EMPTY, _NOTHING = "application/vnd.oci.empty.v1+json", b"{}"
 
@@ -471,21 +459,21 @@ class Referrers:
 
     @property
     def digest(self) -> str:
-        """The digest of the manifest or index that the name stood for."""
+        """The digest of the manifest or index of the name."""
         return str(self._subject["digest"])
 
     def documents(self, notes: Mapping[str, str]) -> Iterator[Any]:
-        """The documents with these annotations; what is damaged, or listed and gone, counts as not there."""
+        """The documents with these annotations; damaged ones and listed ones that are gone are left out."""
         try:
-            listed = self._listed()
+            entries = self._list_entries()
         except UNREADABLE:
             return
         mine = (
-            one
-            for one in listed
-            if one.get("artifactType") == self._media
-            and isinstance(own := one.get("annotations"), dict)
-            and notes.items() <= own.items()
+            entry
+            for entry in entries
+            if entry.get("artifactType") == self._media
+            and isinstance(annotations := entry.get("annotations"), dict)
+            and notes.items() <= annotations.items()
         )
         for entry in islice(mine, _MOST_READ):
             try:
@@ -499,9 +487,9 @@ class Referrers:
         """Attach a document with annotations. Raises what `UNREADABLE` names, AccessDenied where it is not allowed."""
         data = _bytes(document)
         config, layer = _descriptor(_EMPTY, _NOTHING), _descriptor(self._media, data)
-        # A registry refuses a manifest that names what it does not have.
-        for part, blob in ((config, _NOTHING), (layer, data)):
-            self._registry.put_blob(part["digest"], blob)
+        # A registry refuses a manifest with missing blobs.
+        for descriptor, blob in ((config, _NOTHING), (layer, data)):
+            self._registry.put_blob(descriptor["digest"], blob)
         manifest = _bytes(
             {
                 "schemaVersion": 2,
@@ -515,18 +503,18 @@ class Referrers:
         )
         entry = _descriptor(MANIFEST, manifest)
         headers = self._registry.put_manifest(entry["digest"], manifest, MANIFEST)
-        # So a registry tells that it lists referrers itself.
+        # With this header a registry says that it lists referrers itself.
         if not headers.get("OCI-Subject"):
             entry |= {"artifactType": self._media, "annotations": dict(notes)}
-            entries = [one for one in self._tagged() if one.get("digest") != entry["digest"]]
+            entries = [other for other in self._tagged() if other.get("digest") != entry["digest"]]
             try:
                 self._put_tagged([*entries, entry])
             except (SubjectError, RegistryFailed):
-                # A registry may refuse a list for what it names and has no more.
-                there = [one for one in entries if not self._is_gone(one)]
-                if there == entries:
+                # A registry may refuse a list with deleted entries.
+                remaining = [other for other in entries if not self._is_gone(other)]
+                if remaining == entries:
                     raise
-                self._put_tagged([*there, entry])
+                self._put_tagged([*remaining, entry])
 
     def _put_tagged(self, entries: list[dict[str, Any]]) -> None:
         index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": entries}
@@ -538,13 +526,13 @@ class Referrers:
             images.digest_hex(digest, self._budget)
             return self._registry.document(f"manifests/{digest}") is None
         except UNREADABLE:
-            # Nobody knows, and others may find it.
+            # It is not known, and others may find it.
             return False
 
-    def _listed(self) -> list[dict[str, Any]]:
-        asked = urlencode({"artifactType": self._media})
-        found = self._registry.document(f"referrers/{self.digest}?{asked}")
-        return self._tagged() if found is None else self._entries(found)
+    def _list_entries(self) -> list[dict[str, Any]]:
+        query = urlencode({"artifactType": self._media})
+        index = self._registry.document(f"referrers/{self.digest}?{query}")
+        return self._tagged() if index is None else self._entries(index)
 
     def _tagged(self) -> list[dict[str, Any]]:
         return self._entries(self._registry.document(f"manifests/{self._tag}"))
@@ -554,22 +542,21 @@ class Referrers:
         return self.digest.replace(":", "-")
 
     def _entries(self, index: Any) -> list[dict[str, Any]]:
-        found = index.get("manifests") if isinstance(index, dict) else None
-        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        return images.objects(index.get("manifests") if isinstance(index, dict) else None)
 
     def _read(self, entry: Mapping[str, Any]) -> Any:
         images.digest_hex(entry["digest"], self._budget)
-        asked = Descriptor(
+        descriptor = Descriptor(
             media=entry["mediaType"], digest=entry["digest"], size=int(entry["size"])
         )
-        with closing(self._registry.blob(asked)) as stream:
-            return images.read_document(stream, self._budget, digest=asked.digest)
+        with closing(self._registry.blob(descriptor)) as stream:
+            return images.read_document(stream, self._budget, digest=descriptor.digest)
 
 
 @contextmanager
-def opened_referrers(place: str, media: str, budget: Budget) -> Iterator[Referrers]:
-    """What is attached to the image `//HOST/NAME:TAG`. Raises what reading the image raises."""
-    with opened(place, budget) as registry:
+def opened_referrers(address: str, media: str, budget: Budget) -> Iterator[Referrers]:
+    """The documents attached to the image `//HOST/NAME:TAG`. Raises what reading the image raises."""
+    with opened(address, budget) as registry:
         yield Referrers(registry, media, budget)
 
 

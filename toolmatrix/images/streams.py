@@ -1,7 +1,7 @@
 """Streams of blobs, recognized by their first bytes, unpacked, counted and hashed; and entries of tar archives in them.
 
-A header that is a plain one of POSIX (pax(1), "ustar Interchange Format") or GNU tar is read here, as layers have tens
-of thousands; every other one, such as of a long name or a sparse file, and whatever is damaged is left to `tarfile`.
+Plain headers of POSIX (pax(1), "ustar Interchange Format") and GNU tar are read here, as layers have tens of thousands;
+all others, such as of long names and sparse files, and damaged ones are left to `tarfile`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import tarfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from toolmatrix.errors import SubjectError
 from toolmatrix.images.limits import Budget
@@ -23,28 +23,15 @@ from toolmatrix.images.limits import Budget
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    class Readable(Protocol):
-        """A stream of bytes in order."""
-
-        def read(self, size: int, /) -> bytes:
-            """At most so many bytes, none at the end."""
-
-    class Closable(Readable, Protocol):
-        """A stream that holds something until it is closed."""
-
-        def close(self) -> None:
-            """Give it up."""
-
-
 BLOCK = 1 << 20
 _LONGEST_HEAD = 512
-# Bytes that are read at once where fewer are asked for.
+# Bytes to read at once where fewer are requested.
 _AHEAD = 64 << 10
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BZIP2 = b"BZh"
 _XZ = b"\xfd7zXZ\0"
-# Marks of what a blob may be by mistake, so that its name is told instead of a damaged archive.
+# Marks of what a blob may be by mistake, so that the error can name it.
 _OTHER = {
     _BZIP2: "bzip2",
     _XZ: "xz",
@@ -58,6 +45,20 @@ ZSTD_WINDOW = 128 << 20
 _XZ_MEMORY = 128 << 20
 
 
+class Readable(Protocol):
+    """A stream of bytes in order."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most `size` bytes, none at the end."""
+
+
+class Closable(Readable, Protocol):
+    """A stream that keeps a resource until it is closed."""
+
+    def close(self) -> None:
+        """Release it."""
+
+
 def exhaust(stream: Readable) -> None:
     """Read a stream to its end, for its count and digest."""
     while stream.read(BLOCK):
@@ -65,7 +66,7 @@ def exhaust(stream: Readable) -> None:
 
 
 def first(size: int, stream: Readable) -> bytes:
-    """The first bytes of a stream, so many or fewer at its end."""
+    """The first `size` bytes of a stream, fewer at its end."""
     pieces: list[bytes] = []
     while size > 0 and (data := stream.read(size)):
         pieces.append(data)
@@ -74,7 +75,7 @@ def first(size: int, stream: Readable) -> bytes:
 
 
 class Counted:
-    """A stream that counts what is read of it, and can be looked into without reading."""
+    """A stream that counts the bytes read, and allows to peek."""
 
     __slots__ = ("_head", "_stream", "count")
 
@@ -90,11 +91,10 @@ class Counted:
         return self._head
 
     def read(self, size: int = BLOCK, /) -> bytes:
-        """At most so many bytes, none at the end."""
+        """At most `size` bytes, none at the end."""
         size = BLOCK if size < 0 else size
         if self._head:
-            # Fewer bytes than were asked for are allowed; the head is not joined with what follows, which would copy
-            # it.
+            # Fewer bytes than requested are allowed: joining the head with the rest would copy it.
             data, self._head = self._head[:size], self._head[size:]
         else:
             data = self._stream.read(size)
@@ -102,25 +102,25 @@ class Counted:
         return data
 
     def readinto(self, buffer: bytearray | memoryview, /) -> int:
-        """Fill a buffer as far as one reading goes; how many bytes came."""
+        """Fill a buffer by one read; the count of bytes."""
         data = self.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
     @property
     def section(self) -> Section | None:
-        """What is left of it, if that lies in a file as it is."""
-        held = self._stream
-        return held.part(held.place - len(self._head)) if isinstance(held, Section) else None
+        """The rest of it, if that lies in a file as it is."""
+        file = self._stream
+        return file.part(file.position - len(self._head)) if isinstance(file, Section) else None
 
     @property
     def digest(self) -> str:
-        """Nothing: what is read is not hashed."""
+        """Empty: the bytes are not hashed."""
         return ""
 
 
 class Hashed(Counted):
-    """A stream that hashes what is read of it as well."""
+    """A stream that also hashes the bytes read."""
 
     __slots__ = ("_sha",)
 
@@ -129,7 +129,7 @@ class Hashed(Counted):
         self._sha = hashlib.sha256()
 
     def read(self, size: int = BLOCK, /) -> bytes:
-        """At most so many bytes, none at the end."""
+        """At most `size` bytes, none at the end."""
         data = super().read(size)
         self._sha.update(data)
         return data
@@ -141,128 +141,129 @@ class Hashed(Counted):
 
 
 class Forward:
-    """A stream as a file that is read from its start to its end; what is passed over is read all the same."""
+    """A stream as a file that is read from its start to its end; skipped bytes are read all the same."""
 
-    __slots__ = ("_ahead", "_held", "_place", "_stream", "_taken")
+    __slots__ = ("_ahead", "_buffer", "_consumed", "_position", "_stream")
 
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
-        # Of a file most is passed over.
+        # Most of a file is skipped.
         self._ahead = _AHEAD if isinstance(stream, Section) else BLOCK
-        self._held = b""
-        self._taken = 0
-        self._place = 0
+        self._buffer = b""
+        self._consumed = 0
+        self._position = 0
 
     def tell(self) -> int:
-        """The count of bytes that lie behind."""
-        return self._place
+        """The count of bytes so far."""
+        return self._position
 
-    def seek(self, place: int, /) -> None:
-        """Go on to a place, or to the end where that comes before it; raises OSError for one that lies behind."""
-        if place < self._place:
+    def seek(self, position: int, /) -> None:
+        """Go on to a position or the end; raises OSError for one that lies behind."""
+        if position < self._position:
             raise OSError("a stream does not go back")
         if isinstance(self._stream, Section):
-            ahead = len(self._held) - self._taken
-            if place > self._place + ahead:
-                self._place += ahead + self._stream.skip(place - self._place - ahead)
-                self._held = b""
-        while self._place < place and self.read(min(place - self._place, BLOCK)):
+            ahead = len(self._buffer) - self._consumed
+            if position > self._position + ahead:
+                self._position += ahead + self._stream.skip(position - self._position - ahead)
+                self._buffer = b""
+        while self._position < position and self.read(min(position - self._position, BLOCK)):
             pass
 
     def read(self, size: int, /) -> bytes:
-        """So many bytes, fewer at the end."""
+        """Exactly `size` bytes, fewer at the end."""
         data = self.some(size)
         while len(data) < size and (more := self.some(size - len(data))):
             data += more
         return data
 
     def some(self, size: int, /) -> bytes:
-        """At most so many bytes, as many as are there without joining pieces; none at the end."""
+        """At most `size` bytes, without joining pieces; none at the end."""
         # Headers have 512 bytes: read by themselves each would cost a call of every stream below.
-        if self._taken >= len(self._held) and size > 0:
-            self._held, self._taken = self._stream.read(max(size, self._ahead)), 0
-        data = self._held[self._taken : self._taken + size]
-        self._taken += len(data)
-        self._place += len(data)
+        if self._consumed >= len(self._buffer) and size > 0:
+            self._buffer, self._consumed = self._stream.read(max(size, self._ahead)), 0
+        data = self._buffer[self._consumed : self._consumed + size]
+        self._consumed += len(data)
+        self._position += len(data)
         return data
 
     def next_section(self, size: int) -> Section | None:
-        """The next bytes, so many, if they lie in a file as they are."""
-        held = self._stream
-        if not isinstance(held, Section):
+        """The next `size` bytes, if they lie in a file as they are."""
+        source = self._stream
+        if not isinstance(source, Section):
             return None
-        return held.part(held.place - len(self._held) + self._taken, size)
+        return source.part(source.position - len(self._buffer) + self._consumed, size)
 
     def unread(self, data: bytes) -> None:
         """Take bytes back that were just read."""
-        self._held, self._taken = data + self._held[self._taken :], 0
-        self._place -= len(data)
+        self._buffer, self._consumed = data + self._buffer[self._consumed :], 0
+        self._position -= len(data)
 
 
 class Section:
-    """A part of a file from a place on, read where it lies, so that several parts may be read side by side.
+    """A part of a file from a position on, so that several parts can be read in parallel.
 
-    It is a seekable file itself; `place` counts from the start of the whole file, and a part may begin before it.
+    It is a seekable file itself; `position` counts from the start of the whole file, and a part may begin before it.
     """
 
-    __slots__ = ("_end", "_start", "number", "place")
+    __slots__ = ("_end", "_start", "fd", "position")
 
-    def __init__(self, number: int, place: int, size: int) -> None:
-        """So many bytes of the file that is open under a number."""
-        self.number = number
-        self.place = self._start = place
-        self._end = place + size
+    def __init__(self, fd: int, position: int, size: int) -> None:
+        """`size` bytes of the open file of a descriptor."""
+        self.fd = fd
+        self.position = self._start = position
+        self._end = position + size
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end."""
-        if self.place >= self._end:
+        """At most `size` bytes, none at the end."""
+        if self.position >= self._end:
             return b""
-        data = os.pread(self.number, min(size, self._end - self.place), self.place)
-        self.place += len(data)
+        data = os.pread(self.fd, min(size, self._end - self.position), self.position)
+        self.position += len(data)
         return data
 
-    def seek(self, place: int, /) -> None:
-        """Go to a place, counted from its start."""
-        self.place = self._start + place
+    def seek(self, offset: int, /) -> None:
+        """Go to an offset from its start."""
+        self.position = self._start + offset
 
     def skip(self, size: int) -> int:
-        """Pass over so many bytes, fewer at the end, and return how many."""
-        size = min(size, self._end - self.place)
-        self.place += size
+        """Skip at most `size` bytes, and return how many."""
+        size = min(size, self._end - self.position)
+        self.position += size
         return size
 
     @property
     def left(self) -> int:
-        """The bytes from its place on."""
-        return self._end - self.place
+        """The count of bytes from its position on."""
+        return self._end - self.position
 
-    def part(self, place: int, size: int = sys.maxsize) -> Section:
-        """A part of the file from a place on, so many bytes or all up to the end of this one."""
-        return Section(self.number, place, min(size, max(0, self._end - place)))
+    def part(self, position: int, size: int = sys.maxsize) -> Section:
+        """A part of the file from a position on, of `size` bytes or up to the end of this one."""
+        return Section(self.fd, position, min(size, max(0, self._end - position)))
 
 
 def section(stream: Readable) -> Section | None:
-    """What is left of a stream that is a regular file or lies in one as it is, None of any other."""
+    """The rest of a stream that is a regular file or lies in one as it is, None for any other."""
     if hasattr(stream, "section"):
-        found: Section | None = stream.section
-        return found
+        rest: Section | None = stream.section
+        return rest
     try:
-        number, place = stream.fileno(), stream.tell()  # type: ignore[attr-defined]
-        held = os.fstat(number)
+        fd, position = stream.fileno(), stream.tell()  # type: ignore[attr-defined]
+        status = os.fstat(fd)
     except (AttributeError, OSError, ValueError):
         return None
-    return Section(number, place, held.st_size - place) if stat.S_ISREG(held.st_mode) else None
+    size = status.st_size - position
+    return Section(fd, position, size) if stat.S_ISREG(status.st_mode) else None
 
 
-def other_size(promised: int, found: str, budget: Budget) -> SubjectError:
-    """The refusal of content that is not as long as its descriptor promises."""
+def other_size(promised: int, actual: str, budget: Budget) -> SubjectError:
+    """The refusal of content without the size of its descriptor."""
     return budget.refusal(
-        "content has another size than its descriptor says", f"{promised} bytes", found
+        "content does not have the size of its descriptor", f"{promised} bytes", actual
     )
 
 
 class Sized:
-    """A stream of a length that is known; raises SubjectError where it has another, and reads no more than that."""
+    """A stream of known length; raises SubjectError for another one."""
 
     __slots__ = ("_budget", "_count", "_size", "_stream")
 
@@ -273,13 +274,13 @@ class Sized:
         self._count = 0
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end."""
-        # One byte beyond the promise, to see that there is none.
+        """At most `size` bytes, none at the end."""
+        # One byte more than promised, to notice a longer stream.
         data = self._stream.read(min(size, self._size - self._count + 1))
         self._count += len(data)
         if self._count > self._size or (not data and self._count < self._size):
-            found = "more than that" if data else f"{self._count} bytes"
-            raise other_size(self._size, found, self._budget)
+            actual = "more than that" if data else f"{self._count} bytes"
+            raise other_size(self._size, actual, self._budget)
         return data
 
 
@@ -303,14 +304,14 @@ class Unpacked:
         return self._inside.peek(size)
 
     def read(self, size: int = BLOCK, /) -> bytes:
-        """At most so many bytes; raises SubjectError for what unpacks beyond reason."""
+        """At most `size` bytes; raises SubjectError for a decompression bomb."""
         data = self._inside.read(size)
         self._budget.unpack(len(data), self._inside.count, self._packed.count)
         return data
 
     @property
     def section(self) -> Section | None:
-        """What is left of it, if that lies in a file as it is."""
+        """The rest of it, if that lies in a file as it is."""
         return self._inside.section
 
     @property
@@ -319,7 +320,7 @@ class Unpacked:
         return self._inside.digest
 
 
-# Contents of packed streams, one after another. A decompressor of bz2 or lzma makes no more than is asked; their file
+# Contents of packed streams, one after another. A decompressor of bz2 or lzma makes no more than requested; their file
 # objects would do, but for the bound on the memory of xz, which they do not take.
 class _Stepwise:
     def __init__(self, packed: Counted, make: Callable[[], Any]) -> None:
@@ -351,14 +352,14 @@ class _Stepwise:
 def _opened(packed: Counted, budget: Budget, *, archive: bool) -> Any:
     head = packed.peek()
     if head.startswith(_GZIP):
-        # It goes on over members, of which eStargz and pigz write many.
+        # It continues over members: eStargz and pigz write many.
         return _gzip()(fileobj=packed, mode="rb")
     if head.startswith(_ZSTD):
         import zstandard
 
-        made = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
+        decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
         # zstd:chunked, which Podman writes, is one frame after another.
-        return made.stream_reader(packed, read_across_frames=True)  # type: ignore[arg-type]
+        return decompressor.stream_reader(packed, read_across_frames=True)  # type: ignore[arg-type]
     if archive and head.startswith(_BZIP2):
         import bz2
 
@@ -370,7 +371,7 @@ def _opened(packed: Counted, budget: Budget, *, archive: bool) -> Any:
     for mark, name in _OTHER.items():
         if head.startswith(mark):
             raise budget.refusal(
-                "a blob is packed in a way that no image uses",
+                "a blob has an unsupported compression",
                 "tar, plain or packed with gzip or zstd",
                 name,
             )
@@ -400,12 +401,10 @@ def _errors_of_isal() -> tuple[type[Exception], ...]:
 def errors() -> tuple[type[Exception], ...]:
     """The exceptions of the unpackers for damaged data."""
     import lzma
-    import tarfile
-    import zlib
 
     import zstandard
 
-    # The last four come out of readers that meet damage they do not look for.
+    # The last four are what readers raise for damage that they do not check.
     return (
         *(tarfile.TarError, zlib.error, lzma.LZMAError, zstandard.ZstdError, EOFError, OSError),
         *_errors_of_isal(),
@@ -414,30 +413,30 @@ def errors() -> tuple[type[Exception], ...]:
 
 
 def file_identity(path: str) -> str:
-    """Size, times of the last changes of contents and of anything, and number; empty for what is no file.
+    """Size, times of the last changes of contents and of anything, and inode; empty where there is no file.
 
-    A file that is written or replaced gets another time of the latter kind, which nobody can set (stat(2), `st_ctim`).
+    A file that is written or replaced gets another time of the latter kind, which cannot be set (stat(2), `st_ctim`).
     """
     try:
-        held = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return ""
-    if not stat.S_ISREG(held.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return ""
-    return f"{held.st_size} {held.st_mtime_ns} {held.st_ctime_ns} {held.st_ino}"
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
 def blobs_identity(document: str, folder: str) -> str:
     """A document that names blobs by their digests, with the sizes of those that are there; empty where it is not."""
     try:
         with open(document, "rb") as file:
-            made = hashlib.sha256(file.read())
-        with os.scandir(folder) as found:
-            there = sorted((one.name, one.stat().st_size) for one in found)
+            digest = hashlib.sha256(file.read())
+        with os.scandir(folder) as entries:
+            sizes = sorted((entry.name, entry.stat().st_size) for entry in entries)
     except OSError:
         return ""
-    made.update(repr(there).encode())
-    return f"sha256:{made.hexdigest()}"
+    digest.update(repr(sizes).encode())
+    return f"sha256:{digest.hexdigest()}"
 
 
 _BLOCK = tarfile.BLOCKSIZE
@@ -456,31 +455,26 @@ _PLAIN = re.compile(
     rb".{64}(?:\0{8}|%b){2}(.{155}).{12}" % (_NUMBER, _NUMBER, _LARGE, _LARGE, _NUMBER),
     re.DOTALL,
 )
-# Where the checksum stands, which counts as blanks in it.
+# The position of the checksum, which counts as blanks in it.
 _SUM = slice(148, 156)
 _BLANKS = 8 * 0x20
 _NOTHING = bytes(155)
 _FOLDER, _LINK, _HARD_LINK = tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
 
 
-class Member:
-    """One entry: its name as it stands there, its type as of `tarfile`, and what is in it where it is a file."""
+class Member(NamedTuple):
+    """One entry: its name as stored, its type as in `tarfile`, and the contents of a file."""
 
-    __slots__ = ("contents", "link", "mode", "name", "size", "type")
-
-    def __init__(
-        self, name: str, type: bytes, size: int, mode: int, link: str, contents: Readable | None
-    ) -> None:
-        self.name = name
-        self.type = type
-        self.size = size
-        self.mode = mode
-        self.link = link
-        self.contents = contents
+    name: str
+    type: bytes
+    size: int
+    mode: int
+    link: str
+    contents: Readable | None
 
     @property
     def plain(self) -> bool:
-        """True for contents that stand behind the header as they are."""
+        """True for contents that follow the header as they are."""
         return isinstance(self.contents, _Contents)
 
     @property
@@ -495,18 +489,18 @@ class Member:
 
     @property
     def is_hard_link(self) -> bool:
-        """True for another name of an entry."""
+        """True for a hard link."""
         return self.type == _HARD_LINK
 
 
 class _Header(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
-        made = super().frombuf(buf, encoding, errors)  # type: ignore[arg-type]
-        # tarfile takes an extended header to memory whole, of whatever size it says that it is.
-        if made.type in _EXTENDED and made.size > _LARGEST_HEADER:
-            raise tarfile.ReadError(f"a header of {made.size} bytes")
-        return made
+        header = super().frombuf(buf, encoding, errors)  # type: ignore[arg-type]
+        # tarfile reads an extended header of any size into memory.
+        if header.type in _EXTENDED and header.size > _LARGEST_HEADER:
+            raise tarfile.ReadError(f"a header of {header.size} bytes")
+        return header
 
 
 class _Contents:
@@ -523,12 +517,12 @@ class _Contents:
 
     @property
     def section(self) -> Section | None:
-        """What is left of it, if that lies in a file as it is."""
+        """The rest of it, if that lies in a file as it is."""
         return self._file.next_section(self._left)
 
 
 def is_tar(head: bytes) -> bool:
-    """Check whether a file that begins so is a tar archive as POSIX and GNU mark it."""
+    """Check whether a file with this head is a tar archive of POSIX or GNU."""
     return head[257:262] == _MAGIC
 
 
@@ -536,30 +530,30 @@ def members(file: Forward) -> Iterator[Member]:
     """The entries of a tar archive, the contents of each to be read before the next; raises what tarfile raises."""
     while True:
         block = file.read(_BLOCK)
-        made = _plain(block, file)
-        if made is None:
+        member = _plain(block, file)
+        if member is None:
             file.unread(block)
             if not (yield from _odd(file)):
                 return
             continue
-        end = file.tell() + -(-made.size // _BLOCK) * _BLOCK
-        yield made
+        end = file.tell() + -(-member.size // _BLOCK) * _BLOCK
+        yield member
         _go_on(file, end)
 
 
 def _plain(block: bytes, file: Forward) -> Member | None:
-    found = _PLAIN.fullmatch(block)
-    if found is None:
+    match = _PLAIN.fullmatch(block)
+    if match is None:
         return None
-    mode, size, checksum, type, link, prefix = found.groups()
+    mode, size, checksum, type, link, prefix = match.groups()
     if _total(block) - _total(block[_SUM]) + _BLANKS != int(checksum, 8):
         return None
-    # In these places GNU tar may keep times.
+    # GNU tar may store times in these fields.
     if prefix != _NOTHING and block[262:263] != b"\0":
         return None
     name = _text(block[:100])
     if name.endswith("/"):
-        # Before POSIX this was how a directory was written.
+        # The form of a directory before POSIX.
         type = _FOLDER if type == tarfile.AREGTYPE else type
         name = name.rstrip("/") if type == _FOLDER else name
     if prefix[:1] != b"\0":
@@ -592,7 +586,7 @@ def _odd(file: Forward) -> Generator[Member, None, bool]:
         encoding="utf-8",
         errors="surrogateescape",
     ) as tar:
-        # Asked again behind the end, tarfile would look for its beginning.
+        # Called again behind the end, tarfile would look for its beginning.
         while tar.firstmember is not None or tar.offset > start:
             member = tar.next()
             if member is None:
@@ -611,7 +605,7 @@ def _of_tarfile(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Member:
     if member.isreg():
         opened = tar.extractfile(member)
         assert isinstance(opened, io.BufferedReader)  # noqa: S101 - a regular file
-        # Without the buffer that tarfile puts around it, which would copy once more.
+        # Without the buffer of tarfile, which would copy once more.
         contents = opened.raw
     type = tarfile.REGTYPE if contents is not None else member.type
     return Member(member.name, type, member.size, member.mode, member.linkname, contents)

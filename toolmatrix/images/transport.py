@@ -1,6 +1,6 @@
-"""HTTP to a registry and to where it sends on, as the files of Docker say, and within one measure of patience.
+"""HTTP to a registry and the hosts it redirects to, configured by the files of Docker, within one deadline.
 
-These say credentials, certificates, and registries that may be asked without encryption:
+These hold credentials, certificates, and registries that may be used without encryption:
 https://docs.docker.com/reference/cli/docker/ (config.json), https://docs.docker.com/engine/security/certificates/
 (certs.d), https://docs.docker.com/reference/cli/dockerd/#insecure-registries (daemon.json), and for helpers
 https://github.com/docker/docker-credential-helpers.
@@ -39,16 +39,16 @@ from toolmatrix.http import (
 from toolmatrix.opener import opened
 
 ETC = "/etc/docker"
-# Bytes of a file or an answer of a helper that are read.
+# Bytes to read of a file or of a helper's answer.
 _LARGEST = 1 << 20
 HELPER_PATIENCE = 20
-"""Seconds that a helper may take."""
+"""Time limit of a helper in seconds."""
 # The user's name that marks a secret as an identity token.
 _NO_USER = "<token>"
 
 
 class Credential(NamedTuple):
-    """Credentials of a user at a registry: a name and password, or by a token; its text shows none of it."""
+    """Credentials of a user at a registry: a name and password, or a token; its text reveals nothing."""
 
     user: str = ""
     password: str = ""
@@ -66,7 +66,7 @@ class Credential(NamedTuple):
 
 
 class DockerConfig:
-    """The files of Docker's client and engine, read when they are asked for."""
+    """The files of Docker's client and engine, read on demand."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         home = os.path.join(env.get("HOME", ""), ".docker")
@@ -74,27 +74,28 @@ class DockerConfig:
         self.note = ""
 
     def credential(self, server: str) -> Credential:
-        """The credential for a registry, empty if there is none; `note` then says what went wrong on the way.
+        """The credential for a registry, empty if there is none; `note` then says what went wrong.
 
         Raises ConfigError for a file that is damaged.
         """
         config = _document(self.path)
         helpers = _table(config, "credHelpers")
         helper = helpers.get(server) or config.get("credsStore")
-        found = self._asked(helper, server) if isinstance(helper, str) and helper else None
-        if found is not None:
-            return found
-        held = {_host(key): value for key, value in _table(config, "auths").items()}
-        entry = held.get(_host(server))
+        if isinstance(helper, str) and helper:
+            credential = self._ask_helper(helper, server)
+            if credential is not None:
+                return credential
+        entries = {_host(key): value for key, value in _table(config, "auths").items()}
+        entry = entries.get(_host(server))
         return _credential(entry, self.path) if isinstance(entry, dict) else Credential()
 
-    def _asked(self, helper: str, server: str) -> Credential | None:
+    def _ask_helper(self, helper: str, server: str) -> Credential | None:
         import subprocess
 
         if not re.fullmatch(r"[\w.-]+", helper):
-            self.note = "the name of its credential helper is none"
+            self.note = "the name of its credential helper is invalid"
             return None
-        # A helper that fails is no error: it may be one of another machine, and most images need no credentials.
+        # A helper that fails is no error: it may belong to another machine, and most images need no credentials.
         try:
             ended = subprocess.run(  # noqa: S603 - the user's configuration names the program
                 [f"docker-credential-{helper}", "get"],
@@ -108,20 +109,20 @@ class DockerConfig:
             why = "took too long" if isinstance(error, subprocess.TimeoutExpired) else "failed"
             self.note = f"docker-credential-{helper} {why}"
             return None
-        held = answer if isinstance(answer, dict) else {}
-        user, secret = held.get("Username"), held.get("Secret")
+        fields = answer if isinstance(answer, dict) else {}
+        user, secret = fields.get("Username"), fields.get("Secret")
         if not isinstance(user, str) or not isinstance(secret, str):
             return None
         return Credential(identity=secret) if user == _NO_USER else Credential(user, secret)
 
     def may_be_plain(self, host: str) -> bool:
-        """Check whether a host may be asked without encryption: this machine, and what the engine's file allows."""
-        listed = _document(os.path.join(ETC, "daemon.json")).get("insecure-registries")
-        allowed = listed if isinstance(listed, list) else []
+        """Check whether a host may be used without encryption: this machine, and what the engine's file allows."""
+        hosts = _document(os.path.join(ETC, "daemon.json")).get("insecure-registries")
+        allowed = hosts if isinstance(hosts, list) else []
         name = bare_host(host)
         return is_loopback(host) or any(
-            isinstance(one, str) and (one in (host, name) or is_within(name, one))
-            for one in allowed
+            isinstance(entry, str) and (entry in (host, name) or is_within(name, entry))
+            for entry in allowed
         )
 
     def trust(self, host: str) -> ssl.SSLContext:
@@ -132,7 +133,7 @@ class DockerConfig:
         import ssl
 
         context = ssl.create_default_context()
-        # The name of a host may hold brackets, which are a pattern to glob.
+        # The name of a host may have brackets, which are a pattern to glob.
         folder = glob.escape(os.path.join(ETC, "certs.d", host))
         for path in sorted(glob.glob(os.path.join(folder, "*.c*rt"))):
             _add(context, path)
@@ -141,7 +142,7 @@ class DockerConfig:
 
 def _add(context: ssl.SSLContext, path: str) -> None:
     try:
-        # Docker tells this client from an authority by `cert` and `crt`.
+        # Docker distinguishes this client from an authority by `cert` and `crt`.
         if path.endswith(".cert"):
             # Without a password OpenSSL asks for one on the terminal, and waits.
             context.load_cert_chain(path, f"{path.removesuffix('.cert')}.key", password="")
@@ -157,65 +158,65 @@ def _host(key: str) -> str:
 
 
 def _credential(entry: Mapping[str, Any], path: str) -> Credential:
-    held = {key: value for key, value in entry.items() if isinstance(value, str)}
-    user, password = held.get("username", ""), held.get("password", "")
-    if "auth" in held:
+    fields = {key: value for key, value in entry.items() if isinstance(value, str)}
+    user, password = fields.get("username", ""), fields.get("password", "")
+    if "auth" in fields:
         try:
             user, _, password = (
-                base64.b64decode(held["auth"], validate=True).decode().partition(":")
+                base64.b64decode(fields["auth"], validate=True).decode().partition(":")
             )
         except ValueError as error:
             raise _unusable(path, "`auth`: a name and a password in base 64", error) from None
     return Credential(
-        # Docker pads what it decodes with zeros, and cuts them off as well (decodeAuth of its configfile package).
+        # Docker strips padding zeros as well (decodeAuth of its configfile package).
         user,
         password.strip("\0"),
-        held.get("identitytoken", ""),
-        held.get("registrytoken", ""),
+        fields.get("identitytoken", ""),
+        fields.get("registrytoken", ""),
     )
 
 
 def _document(path: str) -> dict[str, Any]:
     try:
         with opened(path) as file:
-            found = json.loads(file.read(_LARGEST))
-    # The engine's files are often for root alone, and no user needs them.
+            document = json.loads(file.read(_LARGEST))
+    # The engine's files are often readable for root alone, and optional.
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise _unusable(path, "JSON", error) from None
-    if not isinstance(found, dict):
-        raise _unusable(path, "an object of JSON", TypeError())
-    return found
+    if not isinstance(document, dict):
+        raise _unusable(path, "a JSON object", TypeError())
+    return document
 
 
 def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    held = document.get(key)
-    return held if isinstance(held, dict) else {}
+    table = document.get(key)
+    return table if isinstance(table, dict) else {}
 
 
 def _unusable(path: str, expected: str, error: Exception) -> ConfigError:
-    # What stands in the file is not quoted, as it may be secret.
-    found = getattr(error, "strerror", None) or type(error).__name__
+    # The content is not quoted, as it may be secret.
+    problem = getattr(error, "strerror", None) or type(error).__name__
     return ConfigError(
         "a file of Docker's configuration cannot be used",
         where=Position(path),
         expected=expected,
-        found=str(found),
+        found=str(problem),
     )
 
 
 PATIENCE: float = 300
-"""Seconds that one image may take, apart from those that its bytes buy."""
-# What helps against errors, the first that is among the causes deciding.
+"""Time limit of one image in seconds, plus the time granted for its bytes."""
+# Help for errors; the first one among the causes counts.
 _HELP: tuple[tuple[type[BaseException], str], ...] = (
     (
         ssl.SSLCertVerificationError,
-        "put the certificate of its authority into /etc/docker/certs.d/HOST/ca.crt, or name it by SSL_CERT_FILE",
+        "put the certificate of its authority into /etc/docker/certs.d/HOST/ca.crt, or set SSL_CERT_FILE to it",
     ),
     (
         ssl.SSLError,
-        "plain HTTP is for this machine alone, and for `insecure-registries` of /etc/docker/daemon.json",
+        "plain HTTP is only for this machine and the `insecure-registries` of /etc/docker/daemon.json",
     ),
     (exceptions.IncompleteRead, "try again"),
 )
@@ -235,9 +236,9 @@ class Transport(Client):
         self._subject = subject
 
     def base(self) -> str:
-        """The address of the registry, with HTTPS unless it may be asked without and does not speak it.
+        """The address of the registry, with HTTPS unless it may be used without and does not speak it.
 
-        Docker's engine does the same. A certificate that is not trusted is an error all the same.
+        Docker's engine does the same. An untrusted certificate is still an error.
         """
         url = f"https://{self._host}"
         if not self._may_be_plain(self._host):
@@ -248,13 +249,13 @@ class Transport(Client):
                     "HEAD", f"{url}/v2/", retries=False, timeout=Timeout(**TIMEOUT), redirect=False
                 ).close()
             except BROKEN as error:
-                if any(isinstance(one, ssl.SSLCertVerificationError) for one in causes(error)):
+                if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes(error)):
                     raise
                 return f"http://{self._host}"
         return url
 
     def post(self, url: str, fields: Mapping[str, str]) -> Answer:
-        """The answer to a form."""
+        """The answer to a posted form."""
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         return self.send("POST", url, kind, body=urlencode(fields).encode())
 
@@ -266,13 +267,13 @@ class Transport(Client):
             raise self.refusal(f"the registry {error.what}", error.expected, error.found) from None
         except BROKEN as error:
             chain = causes(error)
-            helps = (help for kind, help in _HELP if any(isinstance(one, kind) for one in chain))
-            asked = f"an answer of {urlsplit(url).netloc}"
+            helps = (help for kind, help in _HELP if any(isinstance(e, kind) for e in chain))
+            expected = f"an answer from {urlsplit(url).netloc}"
             raise self.refusal(
-                "the registry cannot be read", asked, reason(error), next(helps, "")
+                "the registry cannot be read", expected, reason(error), next(helps, "")
             ) from None
 
     def refusal(self, what: str, expected: str, found: str, help: str = "") -> RegistryFailed:
-        """The error for what a registry does."""
+        """The error for a failure of the registry."""
         where = Position(self._subject)
         return RegistryFailed(what, where=where, expected=expected, found=found, help=help)

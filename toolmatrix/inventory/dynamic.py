@@ -1,12 +1,12 @@
 """The requests of an ELF file to the loader, its symbol versions, and the version that a library of CUDA has.
 
 System V gABI, chapters 4 and 5, and the Linux Standard Base, "Symbol Versioning". pyelftools reads the same, and the
-tests compare the two; at 7 ms a file it would take most of the time of an image, which holds thousands.
+tests compare the two; at 7 ms a file it would take most of the time of an image, which has thousands.
 
-The soname of a library of CUDA tells the major alone; the rest is read, and never run. cudart and NCCL store it as a
-number through the pointer that `cudaRuntimeGetVersion` and `ncclGetVersion` are given (CUDA Runtime API, "Version
-Management"; nccl.h, NCCL_VERSION), cuDNN keeps it in objects beside `cudnnGetVersion`. The parts of libraries that were
-looked at are in tests/fixtures/library-versions.yaml.
+The soname of a library of CUDA has the major alone; the rest is read, and never run. cudart and NCCL store it as a
+number through the pointer argument of `cudaRuntimeGetVersion` and `ncclGetVersion` (CUDA Runtime API, "Version
+Management"; nccl.h, NCCL_VERSION), cuDNN keeps it in objects beside `cudnnGetVersion`. The examined parts of
+libraries are in tests/fixtures/library-versions.yaml.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ DEVICES = {(190, 64, "<"): CUDA, (224, 64, "<"): AMDGPU, (247, 64, "<"): "bpf"}
 # no loader looks at them.
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 _EXECUTABLE = 1
-"""The flag of segments (p_flags) that hold code."""
+"""The flag of segments (p_flags) with code."""
 _NEEDED, _STRTAB, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29
 _SYMTAB, _GNU_HASH = 6, 0x6FFFFEF5
 _VERDEF, _VERDEFNUM, _VERNEED, _VERNEEDNUM = range(0x6FFFFFFC, 0x70000000)
 # The flag (vna_flags) of a version without which the loader goes on.
 _WEAK = 2
-# Segments, tags or versions of a file; more are no file that a linker made.
+# Segments, tags or versions of a file; no linker makes more.
 _MOST = 4096
 _LONGEST = 4096
 # A symbol version such as GLIBC_2.34: its family and its number.
@@ -57,7 +57,7 @@ _VERSION = re.compile(rb"([A-Z][A-Z_]*)_(\d{1,9}(?:\.\d{1,9})*)")
 class Dynamic(Value):
     """The dynamic section, and the loader that a program asks for.
 
-    `gives` are the newest symbol versions by family (`GLIBC`: `2.34`), `asks` those that are asked of each library
+    `gives` are the newest symbol versions by family (`GLIBC`: `2.34`), `asks` those required of each library
     (`libc.so.6`: `GLIBC_2.34`).
     """
 
@@ -71,17 +71,17 @@ class Dynamic(Value):
 
 
 class DamagedElf(Exception):
-    """A file that ends before what it says it holds, or holds what cannot be."""
+    """A file that is cut off or has impossible values."""
 
 
 def machine(head: bytes) -> str:
-    """The architecture of a file that begins so; a number where it has no name, empty where it is no ELF file."""
+    """The architecture of a file with this head; a number where it has no name, empty for other files than ELF."""
     if len(head) < 20 or not head.startswith(MAGIC):
         return ""
     order = _order(head)
-    (number,) = struct.unpack_from(order + "H", head, 18)
-    key = (number, _bits(head), order)
-    return MACHINES.get(key) or DEVICES.get(key, f"machine {number}")
+    (code,) = struct.unpack_from(order + "H", head, 18)
+    key = (code, _bits(head), order)
+    return MACHINES.get(key) or DEVICES.get(key, f"machine {code}")
 
 
 def _order(head: bytes) -> str:
@@ -93,9 +93,9 @@ def _bits(head: bytes) -> int:
 
 
 class File:
-    """A file with the sizes and order of its words; `code` are the ranges of it that hold code and nothing else.
+    """A file with the sizes and order of its words; `code` are its ranges of nothing but code.
 
-    Raises DamagedElf, and NotKept where only parts of it are known.
+    Raises DamagedElf, and OutsideWindow where only parts of it are known.
     """
 
     def __init__(self, file: IO[bytes] | Any) -> None:
@@ -113,21 +113,21 @@ class File:
         self.interpreter = ""
         self._segments()
 
-    def piece(self, place: int, size: int, *, short: bool = False) -> bytes:
-        """So many bytes at a place."""
+    def piece(self, offset: int, size: int, *, short: bool = False) -> bytes:
+        """The `size` bytes at an offset."""
         # Beyond 63 bits seek raises OverflowError instead of finding nothing.
-        if place >= 1 << 62:
-            raise DamagedElf(f"an offset of {place}")
-        self.file.seek(place)
+        if offset >= 1 << 62:
+            raise DamagedElf(f"an offset of {offset}")
+        self.file.seek(offset)
         data: bytes = self.file.read(size)
         if len(data) < size and not short:
-            raise DamagedElf(f"{size} bytes at {place} are not all there")
+            raise DamagedElf(f"{size} bytes at {offset} are cut off")
         return data
 
-    def words(self, form: str, place: int) -> tuple[int, ...]:
-        """Numbers at a place, by a format of struct without its order."""
+    def words(self, form: str, offset: int) -> tuple[int, ...]:
+        """Numbers at an offset, by a format of struct without its byte order."""
         form = self.order + form
-        return struct.unpack(form, self.piece(place, struct.calcsize(form)))
+        return struct.unpack(form, self.piece(offset, struct.calcsize(form)))
 
     def _segments(self) -> None:
         (start,) = self.words(self.word, 32 if self.wide else 28)
@@ -138,11 +138,11 @@ class File:
         if count and size < form.size:
             raise DamagedElf(f"segments described in {size} bytes")
         table = self.piece(start, count * size)
-        for place in range(0, count * size, size or 1):
+        for position in range(0, count * size, size or 1):
             if self.wide:
-                kind, flags, offset, address, _, length = form.unpack_from(table, place)
+                kind, flags, offset, address, _, length = form.unpack_from(table, position)
             else:
-                kind, offset, address, _, length, _, flags = form.unpack_from(table, place)
+                kind, offset, address, _, length, _, flags = form.unpack_from(table, position)
             if kind == _LOAD:
                 self.loads.append((address, offset, length))
                 if flags & _EXECUTABLE:
@@ -152,8 +152,8 @@ class File:
             elif kind == _INTERPRETER:
                 self.interpreter = self.text(offset).decode("utf-8", "surrogateescape")
 
-        # Linkers that do not part code from data put both behind the header, https://sourceware.org/binutils/docs/ld,
-        # `-z separate-code`.
+        # Linkers that do not separate code from data put both behind the header,
+        # https://sourceware.org/binutils/docs/ld, `-z separate-code`.
         if any(start == 0 for start, _ in self.code):
             self.code.clear()
         self.code.sort()
@@ -167,49 +167,49 @@ class File:
 
     def tags(self) -> Iterator[tuple[int, int]]:
         """The tags of the dynamic section with their values."""
-        place, length = self.dynamic
+        start, length = self.dynamic
         form = struct.Struct(self.order + self.word * 2)
         size = min(length // form.size, _MOST) * form.size
-        data = self.piece(place, size, short=True)
+        data = self.piece(start, size, short=True)
         for tag, value in form.iter_unpack(data[: len(data) // form.size * form.size]):
             if tag == 0:
                 return
             yield tag, value
         if len(data) < size:
-            raise DamagedElf(f"{size} bytes at {place} are not all there")
+            raise DamagedElf(f"{size} bytes at {start} are cut off")
 
-    def text(self, place: int) -> bytes:
+    def text(self, offset: int) -> bytes:
         """The bytes up to the next zero."""
-        return self.piece(place, _LONGEST, short=True).partition(b"\0")[0]
+        return self.piece(offset, _LONGEST, short=True).partition(b"\0")[0]
 
     def at(self, address: int, size: int, *, short: bool = False) -> bytes:
-        """So many bytes at an address; none where `short` ones do and the address lies in no segment."""
+        """The `size` bytes at an address; with `short` maybe fewer, and none for an address in no segment."""
         if short and not any(start <= address < start + length for start, _, length in self.loads):
             return b""
         return self.piece(self.offset(address), size, short=short)
 
     def symbol(self, name: str) -> tuple[int, int] | None:
-        """The address and size of what a 64-bit library gives under a name, by its GNU hash table."""
-        held = dict(self.tags())
-        if not self.wide or not {_GNU_HASH, _SYMTAB, _STRTAB} <= held.keys():
+        """The address and size of a symbol of a 64-bit library, by its GNU hash table."""
+        tags = dict(self.tags())
+        if not self.wide or not {_GNU_HASH, _SYMTAB, _STRTAB} <= tags.keys():
             return None
-        table, symbols, names = (self.offset(held[tag]) for tag in (_GNU_HASH, _SYMTAB, _STRTAB))
+        table, symbols, names = (self.offset(tags[tag]) for tag in (_GNU_HASH, _SYMTAB, _STRTAB))
         buckets, first, blooms, _ = self.words("IIII", table)
         if not buckets:
             return None
-        sought = gnu_hash(name)
+        hash_value = gnu_hash(name)
         chains = table + 16 + 8 * blooms + 4 * buckets
-        (number,) = self.words("I", chains - 4 * (buckets - sought % buckets))
-        for _ in range(_MOST if number >= first else 0):
-            (found,) = self.words("I", chains + 4 * (number - first))
+        (index,) = self.words("I", chains - 4 * (buckets - hash_value % buckets))
+        for _ in range(_MOST if index >= first else 0):
+            (entry,) = self.words("I", chains + 4 * (index - first))
             # The lowest bit of a hash is not part of it: it marks the end of a chain.
-            if found | 1 == sought | 1:
-                text, _, _, section, value, size = self.words("IBBHQQ", symbols + 24 * number)
+            if entry | 1 == hash_value | 1:
+                text, _, _, section, value, size = self.words("IBBHQQ", symbols + 24 * index)
                 if section and self.text(names + text) == name.encode():
                     return value, size
-            if found & 1:
+            if entry & 1:
                 break
-            number += 1
+            index += 1
         return None
 
 
@@ -225,83 +225,83 @@ def read(file: IO[bytes] | Any) -> Dynamic:
     """The dynamic section of a seekable file; empty where it has none. Raises DamagedElf."""
     elf = File(file)
     tags = list(elf.tags())
-    held = dict(tags)
-    if _STRTAB not in held:
+    by_tag = dict(tags)
+    if _STRTAB not in by_tag:
         return Dynamic(interpreter=elf.interpreter)
-    names = elf.offset(held[_STRTAB])
+    names = elf.offset(by_tag[_STRTAB])
 
-    def named(tag: int) -> tuple[str, ...]:
-        found = (elf.text(names + value) for kind, value in tags if kind == tag)
-        return tuple(name.decode("utf-8", "surrogateescape") for name in found)
+    def strings(tag: int) -> tuple[str, ...]:
+        texts = (elf.text(names + value) for kind, value in tags if kind == tag)
+        return tuple(name.decode("utf-8", "surrogateescape") for name in texts)
 
     def folders(tag: int) -> tuple[str, ...]:
-        return tuple(folder for path in named(tag) for folder in path.split(":") if folder)
+        return tuple(folder for path in strings(tag) for folder in path.split(":") if folder)
 
     return Dynamic(
-        needed=named(_NEEDED),
-        soname="".join(named(_SONAME)[:1]),
+        needed=strings(_NEEDED),
+        soname="".join(strings(_SONAME)[:1]),
         interpreter=elf.interpreter,
         rpath=folders(_RPATH),
         runpath=folders(_RUNPATH),
-        gives=newest(_given(elf, held, names)),
+        gives=newest(_defined_versions(elf, by_tag, names)),
         asks=tuple(
             (library.decode("utf-8", "surrogateescape"), f"{family}_{number}")
-            for library, several in _needed_versions(elf, held, names)
-            for family, number in newest(several)
+            for library, versions in _needed_versions(elf, by_tag, names)
+            for family, number in newest(versions)
         ),
     )
 
 
-def _given(elf: File, held: dict[int, int], names: int) -> Iterator[bytes]:
-    if _VERDEF not in held:
+def _defined_versions(elf: File, tags: dict[int, int], names: int) -> Iterator[bytes]:
+    if _VERDEF not in tags:
         return
-    place = elf.offset(held[_VERDEF])
-    for _ in range(min(held.get(_VERDEFNUM, 0), _MOST)):
-        _, _, _, _, _, first, following = elf.words("HHHHIII", place)
+    offset = elf.offset(tags[_VERDEF])
+    for _ in range(min(tags.get(_VERDEFNUM, 0), _MOST)):
+        _, _, _, _, _, first, following = elf.words("HHHHIII", offset)
         # The first name of an entry is its own, the others are those it follows.
-        (name,) = elf.words("I", place + first)
+        (name,) = elf.words("I", offset + first)
         yield elf.text(names + name)
         if not following:
             return
-        place += following
+        offset += following
 
 
 def _needed_versions(
-    elf: File, held: dict[int, int], names: int
+    elf: File, tags: dict[int, int], names: int
 ) -> Iterator[tuple[bytes, list[bytes]]]:
-    if _VERNEED not in held:
+    if _VERNEED not in tags:
         return
-    place = elf.offset(held[_VERNEED])
-    for _ in range(min(held.get(_VERNEEDNUM, 0), _MOST)):
-        _, count, library, first, following = elf.words("HHIII", place)
+    offset = elf.offset(tags[_VERNEED])
+    for _ in range(min(tags.get(_VERNEEDNUM, 0), _MOST)):
+        _, count, library, first, following = elf.words("HHIII", offset)
         versions = []
-        at = place + first
+        entry = offset + first
         for _ in range(min(count, _MOST)):
-            _, flags, _, name, further = elf.words("IHHII", at)
+            _, flags, _, name, further = elf.words("IHHII", entry)
             if not flags & _WEAK:
                 versions.append(elf.text(names + name))
-            at += further
+            entry += further
         yield elf.text(names + library), versions
         if not following:
             return
-        place += following
+        offset += following
 
 
 def newest(names: Iterable[bytes]) -> tuple[tuple[str, str], ...]:
     """The newest of symbol versions by family, such as `2.34` of GLIBC_2.2.5 and GLIBC_2.34."""
-    found: dict[str, tuple[int, ...]] = {}
+    families: dict[str, tuple[int, ...]] = {}
     for name in names:
         match = _VERSION.fullmatch(name)
         if match:
             number = tuple(map(int, match[2].split(b".")))
             family = match[1].decode("ascii")
-            found[family] = max(found.get(family, ()), number)
-    return tuple((family, ".".join(map(str, number))) for family, number in sorted(found.items()))
+            families[family] = max(families.get(family, ()), number)
+    return tuple((name, ".".join(map(str, number))) for name, number in sorted(families.items()))
 
 
 _CUDA_SONAME = re.compile(r"lib(cudart|nccl|cudnn)(_\w+)?\.so\.\d.*")
 _OBJECTS = ("cudnn_graph_version", "cudnn_ops_infer_version", "cudnn_cnn_infer_version")
-# Bytes of a function that are looked at.
+# Bytes of a function to search.
 _LARGEST = 4096
 # `test %rdi,%rdi; je; movl $NUMBER,(%rdi); xor %eax,%eax; ret`, Intel SDM volume 2.
 _STORES_X86 = re.compile(rb"\x48\x85\xff\x74.\xc7\x07(.{4})\x31\xc0\xc3", re.DOTALL)
@@ -315,13 +315,13 @@ _CBZ_X0, _MOV_X1_X0, _MOVZ_W2, _MOVZ_W0_0, _STR_W2_X1, _RET, _BL = (
 
 
 def library_version(file: File, soname: str) -> tuple[str, str] | None:
-    """The component that a library is, and its version as far as it tells; raises NotKept and DamagedElf."""
-    found = _CUDA_SONAME.fullmatch(soname)
-    if found is None:
+    """The component that a library is, and its version as far as it has one; raises OutsideWindow and DamagedElf."""
+    match = _CUDA_SONAME.fullmatch(soname)
+    if match is None:
         return None
-    if found[1] == "cudnn":
+    if match[1] == "cudnn":
         return _cudnn(file)
-    name, component, version = _FUNCTIONS[found[1]]
+    name, component, version = _FUNCTIONS[match[1]]
     symbol = file.symbol(name)
     numbers = {*_numbers(file, *symbol)} if symbol else set()
     text = version(numbers.pop()) if len(numbers) == 1 else ""
@@ -373,12 +373,12 @@ def _numbers(file: File, address: int, size: int) -> Iterator[int]:
 def _stored(code: bytes, machine: str) -> int | None:
     code = code[4:] if code.startswith(_MARKED) else code
     if machine == "amd64":
-        found = _STORES_X86.match(code)
-        return int.from_bytes(found[1], "little") if found else None
+        match = _STORES_X86.match(code)
+        return int.from_bytes(match[1], "little") if match else None
     if machine != "arm64" or len(code) < 24:
         return None
     *begin, load, zero, store, back = struct.unpack_from("<6I", code)
-    tests = [word & 0xFF00001F if word != _MOV_X1_X0 else word for word in begin]
+    tests = [code if code == _MOV_X1_X0 else code & 0xFF00001F for code in begin]
     fits = (
         sorted(tests) == sorted((_CBZ_X0, _MOV_X1_X0))
         and load & 0xFFE0001F == _MOVZ_W2
@@ -388,19 +388,19 @@ def _stored(code: bytes, machine: str) -> int | None:
 
 
 def _calls_x86(code: bytes, address: int) -> Iterator[int]:
-    # A byte that only looks like `call` leads to what stores no number.
-    place = code.find(b"\xe8")
-    while 0 <= place <= len(code) - 5:
-        (step,) = struct.unpack_from("<i", code, place + 1)
-        yield address + place + 5 + step
-        place = code.find(b"\xe8", place + 1)
+    # A byte that only looks like `call` leads to code that stores no number.
+    index = code.find(b"\xe8")
+    while 0 <= index <= len(code) - 5:
+        (step,) = struct.unpack_from("<i", code, index + 1)
+        yield address + index + 5 + step
+        index = code.find(b"\xe8", index + 1)
 
 
 def _calls_arm(code: bytes, address: int) -> Iterator[int]:
-    for place, (word,) in enumerate(struct.iter_unpack("<I", code[: len(code) & ~3])):
-        if word & 0xFC000000 == _BL:
-            step = (word & 0x3FFFFFF) - ((word & 0x2000000) << 1)
-            yield address + 4 * (place + step)
+    for index, (instruction,) in enumerate(struct.iter_unpack("<I", code[: len(code) & ~3])):
+        if instruction & 0xFC000000 == _BL:
+            step = (instruction & 0x3FFFFFF) - ((instruction & 0x2000000) << 1)
+            yield address + 4 * (index + step)
 
 
 _CALLS = {"amd64": _calls_x86, "arm64": _calls_arm}

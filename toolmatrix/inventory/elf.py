@@ -1,16 +1,18 @@
 """ELF files: what they need and give, how they were compiled, and which device code they carry.
 
-A file is read in one pass. A small one is taken whole; of a large one its head, its dynamic section and its end are,
-which hold what a loader reads. What lies elsewhere in a large file is left out and `partial` says so. Debug information
+A file is read in one pass. A small one is kept whole; of a large one its head, its dynamic section and its end are,
+which a loader reads. The rest of a large file is left out and `partial` says so. Debug information
 is that of DWARF 5: section 3.1.1, the producer of a compilation unit, and 5.1, the encoding of a base type.
 
 Device code is read from the headers in front of it, without any GPU, for its archs and gfx.
-CUDA: a fat binary begins with a magic number; each image in it has a header with its kind (PTX or cubin), the number
-of its arch and flags, of which two tell arch-specific (`a`) and family-specific (`f`) code. Its layout is not
-published; it was read out of what nvcc writes and is tested against that. A cubin by itself is an ELF file: the flags
-in its header are those of LLVM's BinaryFormat/ELF.h (EF_CUDA_*), and a note holds the command line of ptxas.
+
+CUDA: a fat binary begins with a magic number; each image in it has a header with its kind (PTX or cubin), the number of
+its arch and flags, of which two mark arch-specific (`a`) and family-specific (`f`) code. Its layout is not published;
+it was derived from the output of nvcc and is tested against that. A cubin by itself is an ELF file: the flags in its
+header are those of LLVM's BinaryFormat/ELF.h (EF_CUDA_*), and a note has the command line of ptxas.
+
 HIP: https://clang.llvm.org/docs/ClangOffloadBundler.html, sections "Bundled Binary File Layout" and "Compression and
-Decompression"; code objects by themselves tell their target in a note, https://llvm.org/docs/AMDGPUUsage.html.
+Decompression"; code objects by themselves name their target in a note, https://llvm.org/docs/AMDGPUUsage.html.
 """
 
 from __future__ import annotations
@@ -21,16 +23,12 @@ import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from toolmatrix.images.streams import BLOCK, first, section
+from toolmatrix.images.streams import BLOCK, Readable, Section, first, section
 from toolmatrix.inventory import dynamic
 from toolmatrix.inventory.dynamic import CUDA, Dynamic
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from toolmatrix.images.streams import Readable, Section
-
 
 FATBIN = struct.pack("<I", 0xBA55ED50)
 # Magic, version, bytes of this header, bytes of the images that follow.
@@ -48,8 +46,8 @@ _MOST_HEADERS = 200_000
 BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 _COUNT = struct.Struct("<Q")
 # Offset and bytes of an image, and bytes of its name, which follows.
-_PART = struct.Struct("<QQQ")
-_MOST_PARTS = 256
+_BUNDLE_ENTRY = struct.Struct("<QQQ")
+_MOST_BUNDLE_ENTRIES = 256
 _GFX = re.compile(rb"gfx[0-9a-f]+(?:-\d+)*(?:-generic)?(?::[a-z]+[+-])*")
 _LONGEST_NAME = 256
 
@@ -57,7 +55,7 @@ COMPRESSED = b"CCOB"
 # Bytes of the header of a compressed bundle by its version, a number after the magic.
 _COMPRESSED_HEADERS = {1: 20, 2: 24, 3: 32}
 _ZLIB, _ZSTD = 0, 1
-# Bytes of an unpacked bundle in which its names stand.
+# Bytes of an unpacked bundle that hold its names.
 _NAMES = 32 << 10
 
 _PTXAS = re.compile(rb"-arch (sm_\d+[af]?)\b")
@@ -68,7 +66,7 @@ _CUDA_OLD, _CUDA_OLD_SPECIFIC = 7, 0x800
 """Up to this version of the ABI the arch is in the first byte of the flags, and arch-specific code has this flag."""
 
 OVERLAP = 192 << 10
-"""Bytes that are looked at again with the next block, so that no header is cut in two: a block of zstd, and more."""
+"""Bytes that are searched again with the next block, so that no header is cut in two: a block of zstd, and more."""
 
 
 class Scan:
@@ -106,27 +104,28 @@ class Scan:
         """Look at the last bytes."""
         self._look(self._base + len(self._data))
 
-    # Read every header that begins before a place.
+    # Read every header that begins before a position.
     def _look(self, end: int) -> None:
         if end <= self._done:
             return
-        place = self._images(max(self._done, self._next))
-        while place < end:
-            start = self._data.find(FATBIN, place - self._base, end - self._base + len(FATBIN) - 1)
+        position = self._images(max(self._done, self._next))
+        while position < end:
+            last = end - self._base + len(FATBIN) - 1
+            start = self._data.find(FATBIN, position - self._base, last)
             until = self._base + start if start >= 0 else end
             for magic, read in ((BUNDLE, self._bundle), (COMPRESSED, self._compressed)):
-                self._each(magic, read, place, until)
-            place = self._fatbin(start) if start >= 0 else end
+                self._each(magic, read, position, until)
+            position = self._fatbin(start) if start >= 0 else end
         self._done = end
 
-    def _each(self, magic: bytes, read: Callable[[int], None], place: int, until: int) -> None:
+    def _each(self, magic: bytes, read: Callable[[int], None], position: int, until: int) -> None:
         end = until - self._base
-        start = self._data.find(magic, place - self._base, end + len(magic) - 1)
+        start = self._data.find(magic, position - self._base, end + len(magic) - 1)
         while start >= 0:
             read(start)
             start = self._data.find(magic, start + 1, end + len(magic) - 1)
 
-    # Read a fat binary; returned is where to go on, behind the code in it as far as that is known.
+    # Read a fat binary; the result is where to go on, behind its code as far as that is known.
     def _fatbin(self, start: int) -> int:
         if start + _FATBIN_HEADER.size <= len(self._data):
             _, _, header, size = _FATBIN_HEADER.unpack_from(self._data, start)
@@ -135,14 +134,14 @@ class Scan:
                 self._end = self._next + size
         return self._images(self._base + start + 1)
 
-    # Read the headers of images up to the end of a fat binary, or to one that is not there yet; returned is where to
-    # go on, which is not before a place.
-    def _images(self, place: int) -> int:
-        place = max(place, self._next)
+    # Read the headers of images up to the end of a fat binary, or to one that is not there yet; the result is where to
+    # go on, at `position` or later.
+    def _images(self, position: int) -> int:
+        position = max(position, self._next)
         while self._next + _IMAGE.size <= self._end:
             start = self._next - self._base
             if start + _IMAGE.size > len(self._data):
-                return place
+                return position
             kind, _, header, length, *_, arch, _, _, flags = _IMAGE.unpack_from(self._data, start)
             if (
                 header < _IMAGE.size
@@ -156,9 +155,9 @@ class Scan:
                 self.archs.add(f"{_KINDS[kind]}{arch}{suffix}")
             # Code is packed or machine code: no other header begins in it.
             self._next = min(self._next + header + length, self._end)
-            place = max(place, self._next)
+            position = max(position, self._next)
         self._next = self._end = 0
-        return place
+        return position
 
     def _spend(self) -> bool:
         self._left -= 1
@@ -168,10 +167,10 @@ class Scan:
 
     def _bundle(self, start: int) -> None:
         if self._spend():
-            self.archs |= set(_parts(self._data, start))
+            self.archs |= set(_bundle_targets(self._data, start))
 
     def _compressed(self, start: int) -> None:
-        # The names stand at the beginning of a bundle, so no more of it is unpacked.
+        # The names are at the beginning of a bundle, so no more of it is unpacked.
         version, method = struct.unpack_from(
             "<HH", self._data[start : start + 8].ljust(8, b"\0"), 4
         )
@@ -182,30 +181,29 @@ class Scan:
         if not unpacked.startswith(BUNDLE):
             self.unread.add("a compressed bundle is damaged")
         else:
-            self.archs |= set(_parts(unpacked, 0))
+            self.archs |= set(_bundle_targets(unpacked, 0))
 
 
-def _parts(data: bytes, start: int) -> Iterator[str]:
-    place = start + len(BUNDLE)
-    if place + _COUNT.size > len(data):
+def _bundle_targets(data: bytes, start: int) -> Iterator[str]:
+    position = start + len(BUNDLE)
+    if position + _COUNT.size > len(data):
         return
-    (count,) = _COUNT.unpack_from(data, place)
-    place += _COUNT.size
-    for _ in range(min(count, _MOST_PARTS)):
-        if place + _PART.size > len(data):
+    (count,) = _COUNT.unpack_from(data, position)
+    position += _COUNT.size
+    for _ in range(min(count, _MOST_BUNDLE_ENTRIES)):
+        if position + _BUNDLE_ENTRY.size > len(data):
             return
-        _, _, length = _PART.unpack_from(data, place)
+        _, _, length = _BUNDLE_ENTRY.unpack_from(data, position)
         if length > _LONGEST_NAME:
             return
-        place += _PART.size
-        name = _GFX.search(data, place, place + length)
+        position += _BUNDLE_ENTRY.size
+        name = _GFX.search(data, position, position + length)
         if name:
             yield name[0].decode()
-        place += length
+        position += length
 
 
 def _unpacked(packed: bytes, method: int) -> bytes:
-    import io
     import zlib
 
     import zstandard
@@ -213,17 +211,17 @@ def _unpacked(packed: bytes, method: int) -> bytes:
     try:
         if method == _ZLIB:
             return zlib.decompressobj().decompress(packed, _NAMES)
-        made = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-        return made.stream_reader(io.BytesIO(packed)).read(_NAMES)
+        decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+        return decompressor.stream_reader(io.BytesIO(packed)).read(_NAMES)
     except (zlib.error, zstandard.ZstdError):
         return b""
 
 
 def archs_alone(device: str, data: bytes) -> set[str]:
-    """The arch of an ELF file for a device, CUDA or AMDGPU: as its notes tell, else the flags in its header."""
-    found = {match[1].decode() for match in (_PTXAS if device == CUDA else _TARGET).finditer(data)}
-    if found or device != CUDA or len(data) < _FLAGS + 4:
-        return found
+    """The arch of an ELF file for a device, CUDA or AMDGPU: from its notes, else from the flags in its header."""
+    archs = {match[1].decode() for match in (_PTXAS if device == CUDA else _TARGET).finditer(data)}
+    if archs or device != CUDA or len(data) < _FLAGS + 4:
+        return archs
     (flags,) = struct.unpack_from("<I", data, _FLAGS)
     if data[_ABI] > _CUDA_OLD:
         return {f"sm_{flags >> 8 & 0xFF}"}
@@ -232,14 +230,14 @@ def archs_alone(device: str, data: bytes) -> set[str]:
 
 MAGIC = dynamic.MAGIC
 _WHOLE = 24 << 20
-# Bytes of a file that are read at once sooner than its parts are one by one.
+# Bytes of a file that are faster to read at once than part by part.
 _AT_ONCE = 256 << 10
 _TAIL = 2 << 20
 _DYNAMIC = 1 << 20
 _MOST_VERSIONS = 16
 # Bytes that are searched again with the next, so that no text is cut in two.
 _OVERLAP = 256
-# Bytes at the beginning of a file in which its segments are told.
+# Bytes at the beginning of a file that describe its segments.
 _HEAD = 64 << 10
 
 _COMMAND_LINE = ".GCC.command.line"
@@ -258,9 +256,9 @@ _CHAR = {6: "signed", 8: "unsigned"}
 class Elf(Value):
     """The contents of an ELF file that matter here.
 
-    `options` are compiler options that were recorded, each with the section that tells. `char` is `signed` or
-    `unsigned` where debug information tells. `versions` are texts that match what was looked for, `version` is a
-    component and the version of it that a library has of itself. `device` are codegen archs of device code in it,
+    `options` are compiler options that were recorded, each with its section. `char` is `signed` or
+    `unsigned` where debug information says so. `versions` are texts that match the searched pattern, `version` is a
+    component and the version that a library has of it. `device` are codegen archs of device code in it,
     `unread` why some are not known. `damaged` says why no more could be read.
     """
 
@@ -276,31 +274,31 @@ class Elf(Value):
     damaged: str = ""
 
 
-class NotKept(Exception):
-    """A piece of a large file that was not kept."""
+class OutsideWindow(Exception):
+    """A read of a range of a large file that is not in memory."""
 
 
 class Windows:
-    """A file of which only some ranges are known; reading elsewhere raises NotKept."""
+    """A file of which only some ranges are known; reading elsewhere raises OutsideWindow."""
 
     def __init__(self, size: int, ranges: Iterable[tuple[int, bytes]]) -> None:
         self.size = size
-        self.place = 0
+        self.position = 0
         self.ranges = tuple(ranges)
 
-    def seek(self, place: int, /) -> None:
-        """Go to a place."""
-        self.place = place
+    def seek(self, position: int, /) -> None:
+        """Go to a position."""
+        self.position = position
 
     def read(self, size: int, /) -> bytes:
         """Bytes from there on, fewer at the end of the file or of a range."""
-        if self.place >= self.size:
+        if self.position >= self.size:
             return b""
         for start, data in self.ranges:
-            if start <= self.place < start + len(data):
-                begin = self.place - start
+            if start <= self.position < start + len(data):
+                begin = self.position - start
                 return data[begin : begin + size]
-        raise NotKept
+        raise OutsideWindow
 
 
 def read(
@@ -313,30 +311,30 @@ def read(
 ) -> Elf:
     """An ELF file that begins with `head` and goes on in `stream`, which is read to its end.
 
-    `pattern` finds version texts; without `debug` recorded options are not looked for. A file that is damaged gives
-    what could be read of it, and says so.
+    `pattern` finds version texts; without `debug` recorded options are not searched. A damaged file gives what
+    could be read of it, and says so.
     """
     texts, code = _Texts(pattern), Scan()
     large = _Large()
     whole = _whole(head, stream, size) if size <= _WHOLE else None
-    for part in large.data(head, stream, size) if whole is None else _data_of(whole, size):
-        texts.add(part)
-        code.add(part)
+    for chunk in large.data(head, stream, size) if whole is None else _data_of(whole, size):
+        texts.add(chunk)
+        code.add(chunk)
     file = large.file() if whole is None else whole
     machine = dynamic.machine(head)
     if machine in (CUDA, dynamic.AMDGPU) and whole is not None:
         code.archs |= archs_alone(machine, _piece(whole))
-    found: dict[str, Any] = {"versions": tuple(texts.versions), **_device(code)}
+    fields: dict[str, Any] = {"versions": tuple(texts.versions), **_device(code)}
     try:
-        found["dynamic"] = held = dynamic.read(file)
-        found["version"] = dynamic.library_version(dynamic.File(file), held.soname)
-    except NotKept:
+        fields["dynamic"] = linkage = dynamic.read(file)
+        fields["version"] = dynamic.library_version(dynamic.File(file), linkage.soname)
+    except OutsideWindow:
         pass
     except dynamic.DamagedElf as error:
-        found["damaged"] = str(error)
+        fields["damaged"] = str(error)
     if debug and whole is not None:
-        found |= _recorded(whole)
-    return Elf(machine=machine, partial=whole is None, **found)
+        fields |= _recorded(whole)
+    return Elf(machine=machine, partial=whole is None, **fields)
 
 
 def read_code(head: bytes, stream: Readable) -> Elf | None:
@@ -365,52 +363,57 @@ class _Texts:
     def add(self, data: bytes) -> None:
         if self.pattern is not None and len(self.versions) < _MOST_VERSIONS:
             data = self.before + data
-            found = (one.decode("ascii", "replace") for one in self.pattern.findall(data))
-            self.versions |= dict.fromkeys(found)
+            texts = (match.decode("ascii", "replace") for match in self.pattern.findall(data))
+            self.versions |= dict.fromkeys(texts)
             self.before = data[-_OVERLAP:]
 
 
-# A file of which every part may be read: where it lies in another as it is, most of it is not.
+# A file with random access: of one that lies in another as it is, most is never read.
 def _whole(head: bytes, stream: Readable, size: int) -> IO[bytes] | Section:
-    held = section(stream) if size > _AT_ONCE else None
-    if held is not None:
-        return held.part(held.place - len(head), size)
+    source = section(stream) if size > _AT_ONCE else None
+    if source is not None:
+        return source.part(source.position - len(head), size)
     return io.BytesIO(head + first(size - len(head), stream))
 
 
-# What there is of some bytes of a small file; all of it unless said otherwise.
-def _piece(file: IO[bytes] | Section, place: int = 0, size: int = _WHOLE) -> bytes:
-    if place >= _WHOLE or size <= 0:
+# Bytes of a small file as far as they exist, by default all.
+def _piece(file: IO[bytes] | Section, offset: int = 0, size: int = _WHOLE) -> bytes:
+    if offset >= _WHOLE or size <= 0:
         return b""
-    file.seek(place)
+    file.seek(offset)
     return file.read(min(size, _WHOLE))
 
 
-# The sections in which device code and texts may stand: those that are loaded and no code of the processor, and what
-# was put behind the last of them; all of a file that has no table of them, or one whose sections overlap, so that each
-# byte is looked at once.
-def _data_of(file: IO[bytes] | Section, whole: int) -> Iterator[bytes]:
+# Byte order and width of a file; offset, entry size and length of its table of sections, and the index of their names.
+def _section_table(file: IO[bytes] | Section) -> tuple[str, bool, int, int, int, int]:
     head = _piece(file, 0, 64)
-    order = "<>"[head[5] == 2]
-    wide = head[4] == 2
-    form = struct.Struct(order + ("4xIQ8xQQ" if wide else "4xII4xII"))
+    order, wide = "<>"[head[5] == 2], head[4] == 2
+    (start,) = struct.unpack_from(order + "IQ"[wide], head, 40 if wide else 32)
+    size, count, index = struct.unpack_from(order + "HHH", head, 58 if wide else 46)
+    return order, wide, start, size, count, index
+
+
+# The sections that may contain device code and texts: those that are loaded and no code of the processor, and what
+# was put behind the last of them; all of a file without a table of them or with overlapping ones, so that each byte is
+# searched once.
+def _data_of(file: IO[bytes] | Section, whole: int) -> Iterator[bytes]:
     try:
-        (start,) = struct.unpack_from(order + "IQ"[wide], head, 40 if wide else 32)
-        size, count = struct.unpack_from(order + "HH", head, 58 if wide else 46)
+        order, wide, start, size, count, _ = _section_table(file)
+        form = struct.Struct(order + ("4xIQ8xQQ" if wide else "4xII4xII"))
         table = _piece(file, start, count * size + form.size)
-        tables = [form.unpack_from(table, number * size) for number in range(count)]
+        tables = [form.unpack_from(table, index * size) for index in range(count)]
         end = start + count * size if tables else 0
     except struct.error:
         tables, end = [], 0
     loaded = []
-    for kind, flags, place, length in tables:
+    for kind, flags, offset, length in tables:
         if kind == _PROGBITS and flags & _LOADED and not flags & _EXECUTABLE:
-            loaded.append((place, place + length))
-        end = max(end, place + length) if kind != _NOBITS else end
-    if not tables or sum(end - place for place, end in loaded) > whole:
+            loaded.append((offset, offset + length))
+        end = max(end, offset + length) if kind != _NOBITS else end
+    if not tables or sum(end - begin for begin, end in loaded) > whole:
         loaded, end = [], 0
-    for place, until in (*loaded, (end, whole)):
-        yield _piece(file, place, until - place)
+    for offset, until in (*loaded, (end, whole)):
+        yield _piece(file, offset, until - offset)
 
 
 class _Large:
@@ -450,20 +453,19 @@ class _Large:
         while self.behind - len(self.tail[0]) >= _TAIL:
             self.behind -= len(self.tail.popleft())
 
-    # What of the bytes that came last is no code of the processor, as far as segments tell: those with sections of
-    # both kinds tell nothing.
+    # The latest bytes without the code of the processor, as far as segments say: mixed ones say nothing.
     def data_of(self, data: bytes) -> Iterator[bytes]:
         if self.code is None and self.count >= _HEAD:
             try:
                 self.code = dynamic.File(io.BytesIO(b"".join(self.pieces))).code
             except dynamic.DamagedElf:
                 self.code = []
-        begin = place = self.count - len(data)
+        begin = position = self.count - len(data)
         for start, end in self.code or ():
-            if place < end and start < self.count:
-                yield data[place - begin : max(0, start - begin)]
-                place = min(end, self.count)
-        yield data[place - begin :]
+            if position < end and start < self.count:
+                yield data[position - begin : max(0, start - begin)]
+                position = min(end, self.count)
+        yield data[position - begin :]
 
     def file(self) -> Windows:
         tail = (self.count - self.behind, b"".join(self.tail))
@@ -472,7 +474,7 @@ class _Large:
 
 def _recorded(file: IO[bytes] | Section) -> dict[str, Any]:
     names = _section_names(file)
-    # pyelftools takes milliseconds for a file; most have neither, which their section names tell.
+    # pyelftools takes milliseconds for a file; most have neither, as their section names show.
     if _COMMAND_LINE.encode() not in names and not any(name in names for name in _DEBUG):
         return {}
     try:
@@ -485,17 +487,13 @@ def _recorded(file: IO[bytes] | Section) -> dict[str, Any]:
 
 # The names of the sections, as one table; all of a file that has none, or more than its header can count.
 def _section_names(file: IO[bytes] | Section) -> bytes:
-    head = _piece(file, 0, 64)
-    order = "<>"[head[5] == 2]
-    wide = head[4] == 2
     try:
-        (start,) = struct.unpack_from(order + "IQ"[wide], head, 40 if wide else 32)
-        size, count, number = struct.unpack_from(order + "HHH", head, 58 if wide else 46)
-        entry = _piece(file, start + number * size, 64)
-        place, length = struct.unpack_from(order + "IQ"[wide] * 2, entry, 24 if wide else 16)
+        order, wide, start, size, count, index = _section_table(file)
+        entry = _piece(file, start + index * size, 64)
+        offset, length = struct.unpack_from(order + "IQ"[wide] * 2, entry, 24 if wide else 16)
     except struct.error:
         return _piece(file)
-    return _piece(file, place, length) if 0 < number < count else _piece(file)
+    return _piece(file, offset, length) if 0 < index < count else _piece(file)
 
 
 def _by_sections(data: bytes) -> dict[str, Any]:
@@ -506,18 +504,18 @@ def _by_sections(data: bytes) -> dict[str, Any]:
     section = elf.get_section_by_name(_COMMAND_LINE)
     if section is not None:
         words = re.split(rb"[\0\s]+", section.data()[: 1 << 20])
-        options |= dict.fromkeys((word, _COMMAND_LINE) for word in _options(words))
+        options |= dict.fromkeys((option, _COMMAND_LINE) for option in _options(words))
     # Without `strict` unwind tables alone, which every file has, count as debug information.
     producers, char = _debug(elf) if elf.has_dwarf_info(strict=True) else ([], "")
     for producer in producers:
         words = producer.split()
-        options |= dict.fromkeys((word, "DW_AT_producer") for word in _options(words))
+        options |= dict.fromkeys((option, "DW_AT_producer") for option in _options(words))
     return {"options": tuple(options), "char": char}
 
 
 def _options(words: Iterable[bytes]) -> list[str]:
-    found = dict.fromkeys(word.decode("utf-8", "replace") for word in words if word[:1] == b"-")
-    return list(found)[:_MOST_OPTIONS]
+    options = dict.fromkeys(word.decode("utf-8", "replace") for word in words if word[:1] == b"-")
+    return list(options)[:_MOST_OPTIONS]
 
 
 def _debug(elf: Any) -> tuple[list[bytes], str]:
@@ -526,9 +524,9 @@ def _debug(elf: Any) -> tuple[list[bytes], str]:
     char = ""
     for unit in islice(info.iter_CUs(), _MOST_UNITS):
         top = unit.get_top_DIE()
-        held = top.attributes.get("DW_AT_producer")
-        if held is not None and isinstance(held.value, bytes):
-            producers[held.value] = None
+        producer = top.attributes.get("DW_AT_producer")
+        if producer is not None and isinstance(producer.value, bytes):
+            producers[producer.value] = None
         char = char or _char(unit)
     return list(producers), char
 

@@ -1,9 +1,8 @@
 """The machine that this runs on: engine, compilers, driver and GPUs, disk and memory, and the readings of it.
 
-Everything is read through a `Machine`, so that a captured one can stand in for the real. Programs are asked for their
-version alone, without a shell, for a bounded time, and none that would download something to answer. Readings are what
-matrix/machine.yaml says is worth knowing, each value with where it was read; what no place tells is a skip with the
-reason of each.
+Everything is read through a `Machine`, so that a captured one can replace the real. Programs are run for their version
+alone, without a shell, for a bounded time, and none that would download something to answer. Readings are those of
+matrix/machine.yaml, each value with where it was read; what no origin has is a skip with the reason of each.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from toolmatrix.inventory.model import Inventory, Seen, Skipped
 from toolmatrix.resources import machine_path
 from toolmatrix.value import Value
 
-# Bytes that are read of a file, and seconds that a program may take.
+# Bytes to read of a file, and the time limit of a program in seconds.
 _LARGEST = 1 << 20
 _PATIENCE = 20
 
-# Where programs lie that tell everybody and are on the PATH of root alone, such as ldconfig.
+# Directories of programs that any user may run and that are on the PATH of root alone, such as ldconfig.
 _ROOTS_OWN = "/usr/local/sbin:/usr/sbin:/sbin"
 
-# Components, the program that tells of each, and how the version stands in what it prints.
+# Components, the program to run for each, and the pattern of the version in its output.
 _PROGRAMS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "gcc": (("gcc", "-dumpfullversion", "-dumpversion"), r"(\d[\d.]*)"),
     "clang": (("clang", "--version"), r"version (\d[\d.]*)"),
@@ -71,7 +70,7 @@ class Machine:
             return []
 
     def paths(self, pattern: str) -> Iterator[tuple[str, str]]:
-        """The paths that a pattern with at most one `*` may name, each behind what that stands for."""
+        """The paths that a pattern with at most one `*` may name, each behind the text that it matches."""
         before, star, after = pattern.partition("*")
         if not star:
             yield "", pattern
@@ -80,8 +79,8 @@ class Machine:
         end, slash, rest = after.partition("/")
         for name in self.names(folder):
             if name.startswith(start) and name[len(start) :].endswith(end):
-                held = name[len(start) : len(name) - len(end)]
-                yield held, f"{folder}/{name}{slash}{rest}"
+                stem = name[len(start) : len(name) - len(end)]
+                yield stem, f"{folder}/{name}{slash}{rest}"
 
     def where(self, program: str) -> str:
         """The path of a program, or nothing."""
@@ -100,7 +99,7 @@ class Machine:
         # Programs translate what they print, and numbers as well.
         env = {**os.environ, "LC_ALL": "C"}
         try:
-            ended = subprocess.run(  # noqa: S603 - the programs are those of this module
+            completed = subprocess.run(  # noqa: S603 - the programs are those of this module
                 [program, *argv[1:]],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -110,19 +109,19 @@ class Machine:
             )
         except (OSError, subprocess.TimeoutExpired):
             return None
-        return ended.stdout.decode("utf-8", "replace") if ended.returncode == 0 else None
+        return completed.stdout.decode("utf-8", "replace") if completed.returncode == 0 else None
 
     def free(self, path: str) -> int:
-        """Bytes free for users where a path lies, -1 where that cannot be asked."""
+        """Bytes free for users where a path lies, -1 where that is not known."""
         try:
-            held = os.statvfs(path)
+            status = os.statvfs(path)
         except (OSError, AttributeError):
             return -1
-        return held.f_bavail * held.f_frsize
+        return status.f_bavail * status.f_frsize
 
 
 HERE = Machine()
-"""The machine that this runs on; a test puts a captured one in its place."""
+"""The machine that this runs on; tests replace it by a captured one."""
 
 
 def observe(machine: Machine, directory: str = "/") -> Inventory:
@@ -130,14 +129,16 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     kernel = (machine.run("uname", "-m") or "").strip()
     arch = MACHINES.get(kernel, kernel)
     features: dict[str, tuple[Seen, ...]] = {}
-    for name, seen in (
+    for name, sighting in (
         *_engine(machine, arch),
         *_processor(machine, kernel),
-        *_gpus(machine),
+        *_nvidia(machine),
+        *_amd(machine),
+        *_cards(machine),
         *_resources(machine, directory),
     ):
-        features[name] = (*features.get(name, ()), seen)
-    components = {name: (seen,) for name, seen in _components(machine)}
+        features[name] = (*features.get(name, ()), sighting)
+    components = {name: (sighting,) for name, sighting in _components(machine)}
     bazel = Skipped(what="bazel", reason="bazelisk would download the Bazel it is asked for")
     return Inventory(
         subject="host",
@@ -150,14 +151,14 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
 
 def _components(machine: Machine) -> Iterator[tuple[str, Seen]]:
     for name, (argv, form) in _PROGRAMS.items():
-        found = re.search(form, machine.run(*argv) or "")
-        if found:
+        match = re.search(form, machine.run(*argv) or "")
+        if match:
             where = machine.where(argv[0])
-            yield name, Seen(version=found[1], seen_by="ran", where=where, default=True)
+            yield name, Seen(version=match[1], seen_by="ran", where=where, default=True)
     for name, (path, form) in _FILES.items():
-        found = re.search(form, machine.text(path))
-        if found:
-            yield name, Seen(version=found[1], seen_by="file", where=path, default=True)
+        match = re.search(form, machine.text(path))
+        if match:
+            yield name, Seen(version=match[1], seen_by="file", where=path, default=True)
 
 
 def _engine(machine: Machine, arch: str) -> Iterator[tuple[str, Seen]]:
@@ -179,30 +180,30 @@ def _engine(machine: Machine, arch: str) -> Iterator[tuple[str, Seen]]:
 
 def _processor(machine: Machine, kernel: str) -> Iterator[tuple[str, Seen]]:
     path = "/proc/cpuinfo"
-    # Cores of one machine may differ, as in big.LITTLE; the first speaks for all.
+    # Cores of one machine may differ, as in big.LITTLE; the first counts for all.
     first, *_ = machine.text(path).partition("\n\n")
     pairs = (line.partition(":")[::2] for line in first.splitlines())
-    held = {name.strip(): value.strip() for name, value in pairs}
-    flags = (held.get("flags") or held.get("Features") or "").split()
+    fields = {name.strip(): value.strip() for name, value in pairs}
+    flags = (fields.get("flags") or fields.get("Features") or "").split()
     for flag in flags:
         yield f"cpu:{flag}", Seen(version="yes", seen_by="cpuinfo", where=path)
     if processor(MACHINES.get(kernel, kernel)).crc in flags:
         yield "crc32", Seen(version="yes", seen_by="cpuinfo", where=path)
-    name = _named(kernel, held, frozenset(flags)) if flags else ""
+    name = _microarchitecture(kernel, fields, frozenset(flags)) if flags else ""
     if name:
         yield "cpu", Seen(version=name, seen_by="archspec", where=path)
 
 
-def _named(kernel: str, held: Mapping[str, str], flags: frozenset[str]) -> str:
+def _microarchitecture(kernel: str, fields: Mapping[str, str], flags: frozenset[str]) -> str:
     from archspec.cpu import TARGETS
     from archspec.cpu.schema import TARGETS_JSON
 
     aliases = TARGETS_JSON["feature_aliases"].items()
-    # Kernels do not list what another feature includes, such as sse3 where there is ssse3.
+    # Kernels do not list implied features, such as sse3 with ssse3.
     flags |= {name for name, rule in aliases if flags & {*rule.get("any_of", ())}}
     vendors = TARGETS_JSON["conversions"]["arm_vendors"]
-    implementer = held.get("CPU implementer", "")
-    vendor = held.get("vendor_id") or vendors.get(implementer.lower(), implementer)
+    implementer = fields.get("CPU implementer", "")
+    vendor = fields.get("vendor_id") or vendors.get(implementer.lower(), implementer)
     fitting = [
         target
         for target in TARGETS.values()
@@ -211,9 +212,9 @@ def _named(kernel: str, held: Mapping[str, str], flags: frozenset[str]) -> str:
         and target.features <= flags
         and _is_proved(target)
     ]
-    # The most specific of those all of whose features are there.
+    # The most specific of the fitting ones.
     best = max(
-        fitting, key=lambda one: (len(one.ancestors), len(one.features), one.name), default=None
+        fitting, key=lambda cpu: (len(cpu.ancestors), len(cpu.features), cpu.name), default=None
     )
     return str(best.name) if best else ""
 
@@ -224,10 +225,8 @@ def _is_proved(target: Any) -> bool:
     return not target.parents or bool(target.features - inherited)
 
 
-def _gpus(machine: Machine) -> Iterator[tuple[str, Seen]]:
-    yield from _nvidia(machine)
-    yield from _amd(machine)
-    # Cards on the bus are there without a driver as well.
+def _cards(machine: Machine) -> Iterator[tuple[str, Seen]]:
+    # Cards are on the bus without a driver as well.
     for slot in machine.names(_PCI):
         folder = f"{_PCI}/{slot}"
         vendor = _VENDORS.get(machine.text(f"{folder}/vendor").strip(), "")
@@ -237,50 +236,50 @@ def _gpus(machine: Machine) -> Iterator[tuple[str, Seen]]:
 
 def _nvidia(machine: Machine) -> Iterator[tuple[str, Seen]]:
     capabilities = machine.run(*_SMI, "--query-gpu=compute_cap")
-    for number, line in enumerate((capabilities or "").splitlines()):
+    for index, line in enumerate((capabilities or "").splitlines()):
         if re.fullmatch(r"\d+\.\d+", line.strip()):
-            yield "device", Seen(version=line.strip(), seen_by="nvidia-smi", where=f"GPU {number}")
-    # Of an older driver nvidia-smi fails when it is asked for a field that it does not know.
+            yield "device", Seen(version=line.strip(), seen_by="nvidia-smi", where=f"GPU {index}")
+    # nvidia-smi of an older driver fails for a field that it does not know.
     if capabilities is None:
         names = machine.run(*_SMI, "--query-gpu=name") or ""
-        for number, line in enumerate(names.splitlines()):
-            yield "product", Seen(version=line.strip(), seen_by="nvidia-smi", where=f"GPU {number}")
+        for index, line in enumerate(names.splitlines()):
+            yield "product", Seen(version=line.strip(), seen_by="nvidia-smi", where=f"GPU {index}")
 
 
 def _amd(machine: Machine) -> Iterator[tuple[str, Seen]]:
     printed = machine.run("rocminfo")
     if printed is not None:
-        for number, name in enumerate(re.findall(r"^ *Name: +(gfx\w+) *$", printed, re.MULTILINE)):
-            yield "device", Seen(version=name, seen_by="rocminfo", where=f"agent {number}")
+        for index, name in enumerate(re.findall(r"^ *Name: +(gfx\w+) *$", printed, re.MULTILINE)):
+            yield "device", Seen(version=name, seen_by="rocminfo", where=f"agent {index}")
         return
     for node in machine.names(_KFD):
         path = f"{_KFD}/{node}/properties"
-        found = re.search(r"^gfx_target_version (\d+)$", machine.text(path), re.MULTILINE)
+        match = re.search(r"^gfx_target_version (\d+)$", machine.text(path), re.MULTILINE)
         # Processors are nodes as well, of version 0. The number is MMmmss, of which gfx writes minor and step in hex.
-        if found and int(found[1]):
-            major, rest = divmod(int(found[1]), 10_000)
+        if match and int(match[1]):
+            major, rest = divmod(int(match[1]), 10_000)
             minor, step = divmod(rest, 100)
             yield "device", Seen(version=f"gfx{major}{minor:x}{step:x}", seen_by="kfd", where=path)
 
 
 def _resources(machine: Machine, directory: str) -> Iterator[tuple[str, Seen]]:
-    found = re.search(r"^MemTotal: +(\d+) kB", machine.text("/proc/meminfo"), re.MULTILINE)
-    if found:
-        amount = str(int(found[1]) << 10)
+    match = re.search(r"^MemTotal: +(\d+) kB", machine.text("/proc/meminfo"), re.MULTILINE)
+    if match:
+        amount = str(int(match[1]) << 10)
         yield "memory", Seen(version=amount, seen_by="kernel", where="/proc/meminfo")
     free = machine.free(directory)
     if free >= 0:
         yield "disk", Seen(version=str(free), seen_by="statvfs", where=directory)
 
 
-# The whole of a place that has no form of its own, over all its lines.
+# The whole text of an origin that has no form of its own, over all its lines.
 _WHOLE = r"(?s)\A\s*(\S.*?)\s*\Z"
 # Values of one reading, such as processors and libraries.
 _MOST = 4096
 
 
-class Place(Value):
-    """The place of a value: a program with its arguments or a file, and its form there; see the data file."""
+class ValueOrigin(Value):
+    """The origin of a value: a program with its arguments or a file, and its form there; see the data file."""
 
     find: re.Pattern[str]
     run: tuple[str, ...] = ()
@@ -294,18 +293,18 @@ class Place(Value):
 
     def value(self, text: str) -> str:
         """A value in the words and units of the data file."""
-        word = self.words.get(text, text)
-        return str(int(word) * self.times) if self.times > 1 and word.isdecimal() else word
+        text = self.words.get(text, text)
+        return str(int(text) * self.times) if self.times > 1 and text.isdecimal() else text
 
 
 class Reading(Value):
-    """A feature or a component, why it matters, and the places that tell it, the first that does deciding."""
+    """A feature or a component, why it matters, and its origins, of which the first with a value counts."""
 
     name: str
     component: bool
     why: str
     source: str
-    places: tuple[Place, ...]
+    origins: tuple[ValueOrigin, ...]
 
 
 class ReadingCatalog(Value):
@@ -316,7 +315,7 @@ class ReadingCatalog(Value):
     sources: Mapping[str, str]
 
     def why(self, name: str) -> tuple[str, str]:
-        """The reason why a feature matters and the source that says so, as far as a reading is behind it."""
+        """The reason why a feature matters and the source that says so, as far as it comes from a reading."""
         for reading in self.readings:
             form = re.escape(reading.name).replace(r"\{name\}", ".+")
             if not reading.component and re.fullmatch(form, name):
@@ -331,13 +330,15 @@ def load_readings() -> ReadingCatalog:
 
     with open(machine_path(), encoding="utf-8") as file:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        held = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
+        document = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
     return ReadingCatalog(
-        readings=tuple(map(_reading, held["readings"])),
+        readings=tuple(map(_reading, document["readings"])),
         environment={
-            name: several["why"] for several in held["environment"] for name in several["names"]
+            name: group["why"] for group in document["environment"] for name in group["names"]
         },
-        sources={name: f"{one['title']}, {one['at']}" for name, one in held["sources"].items()},
+        sources={
+            key: f"{page['title']}, {page['at']}" for key, page in document["sources"].items()
+        },
     )
 
 
@@ -347,73 +348,74 @@ def _reading(fields: Mapping[str, Any]) -> Reading:
         component="component" in fields,
         why=fields["why"],
         source=fields["source"],
-        places=tuple(map(_place, fields["from"])),
+        origins=tuple(map(_origin, fields["from"])),
     )
 
 
-def _place(fields: Mapping[str, Any]) -> Place:
+def _origin(fields: Mapping[str, Any]) -> ValueOrigin:
     form = re.compile(fields.get("find", _WHOLE), re.MULTILINE)
-    return Place(**{**fields, "run": tuple(fields.get("run", ())), "find": form})
+    return ValueOrigin(**{**fields, "run": tuple(fields.get("run", ())), "find": form})
 
 
 def observe_readings(machine: Machine) -> Iterator[tuple[Reading, str, Seen]]:
-    """Findings of the readings: the reading, the name of the feature or component, and the sighting."""
+    """The results of the readings: the reading, the name of the feature or component, and the sighting."""
     for reading in load_readings().readings:
-        for name, seen in _read_places(machine, reading):
-            yield reading, name, seen
+        for name, sighting in _read_origins(machine, reading):
+            yield reading, name, sighting
 
 
-def unseen_readings(machine: Machine, found: frozenset[str]) -> Iterator[Skipped]:
-    """The readings that are not among those that found something, each with why."""
+def unseen_readings(machine: Machine, observed: frozenset[str]) -> Iterator[Skipped]:
+    """The readings that are not among those with a result, each with the reason."""
     for reading in load_readings().readings:
-        if reading.name not in found:
-            reasons = dict.fromkeys(_lack(machine, place) for place in reading.places)
+        if reading.name not in observed:
+            reasons = dict.fromkeys(_lack(machine, origin) for origin in reading.origins)
             what = reading.name.removesuffix(":{name}")
             yield Skipped(what=what, reason=", ".join(reasons))
 
 
-def _lack(machine: Machine, place: Place) -> str:
-    if place.run:
-        there = machine.where(place.run[0])
-        return f"`{place}` does not show it" if there else f"no {place.run[0]}"
-    return f"{place.file} does not show it" if any(_texts(machine, place)) else f"no {place.file}"
+def _lack(machine: Machine, origin: ValueOrigin) -> str:
+    if origin.run:
+        path = machine.where(origin.run[0])
+        return f"`{origin}` does not show it" if path else f"no {origin.run[0]}"
+    return f"{origin} does not show it" if any(_texts(machine, origin)) else f"no {origin}"
 
 
-def _read_places(machine: Machine, reading: Reading) -> list[tuple[str, Seen]]:
-    for place in reading.places:
-        held: dict[tuple[str, str], Seen] = {}
-        for star, where, text in _texts(machine, place):
-            for name, value in _values(place, star, text):
-                seen = Seen(
-                    version=place.value(value),
-                    seen_by="ran" if place.run else "file",
+def _read_origins(machine: Machine, reading: Reading) -> list[tuple[str, Seen]]:
+    for origin in reading.origins:
+        sightings: dict[tuple[str, str], Seen] = {}
+        for star, where, text in _texts(machine, origin):
+            for name, value in _values(origin, star, text):
+                sighting = Seen(
+                    version=origin.value(value),
+                    seen_by="ran" if origin.run else "file",
                     where=where,
                     default=reading.component,
                 )
-                held.setdefault((reading.name.replace("{name}", name), seen.version), seen)
-        if held:
-            return [(name, seen) for (name, _), seen in held.items()][:_MOST]
+                key = (reading.name.replace("{name}", name), sighting.version)
+                sightings.setdefault(key, sighting)
+        if sightings:
+            return [(name, sighting) for (name, _), sighting in sightings.items()][:_MOST]
     return []
 
 
-def _values(place: Place, star: str, text: str) -> Iterator[tuple[str, str]]:
-    several = list(place.find.finditer(text))
-    for found in several:
-        groups = found.groupdict()
-        value = groups["value"] if "value" in groups else found[1]
-        # A flag has no value: that it stands there is all.
+def _values(origin: ValueOrigin, star: str, text: str) -> Iterator[tuple[str, str]]:
+    matches = list(origin.find.finditer(text))
+    for match in matches:
+        groups = match.groupdict()
+        value = groups["value"] if "value" in groups else match[1]
+        # A flag has no value: its presence is all.
         yield groups.get("name") or star, "yes" if value is None else value.strip()
-    if not several and place.absent:
-        yield star, place.absent
+    if not matches and origin.absent:
+        yield star, origin.absent
 
 
-def _texts(machine: Machine, place: Place) -> Iterator[tuple[str, str, str]]:
-    if place.run:
-        text = machine.run(*place.run)
+def _texts(machine: Machine, origin: ValueOrigin) -> Iterator[tuple[str, str, str]]:
+    if origin.run:
+        text = machine.run(*origin.run)
         if text is not None:
-            yield "", str(place), text
+            yield "", str(origin), text
         return
-    for star, path in machine.paths(place.file):
+    for star, path in machine.paths(origin.file):
         text = machine.text(path)
         if text:
             yield star, path, text

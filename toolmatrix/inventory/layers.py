@@ -1,8 +1,8 @@
-"""Readings of layers as documents, answers of programs and what images say of themselves: what a store keeps of images.
+"""Readings of layers as documents, answers of programs and metadata of images: what a store keeps of images.
 
 A reading is what the code here makes of the bytes of a layer, so it is kept under the layer's diff id and the digest of
-that code, of which the interpreter and pyelftools are parts. Whatever is not as it would have been written counts as
-not there: the layer is read again, and its reading replaces it.
+that code, of which the interpreter and pyelftools are parts. A malformed document counts as missing:
+the layer is read again, and its reading replaces it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layers import DIRECTORY, FILE, HARD_LINK, LEFT_OUT, LINK, Entry, Layer
 from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.inventory.elf import Elf
+from toolmatrix.inventory.model import FORMS, text, texts
 from toolmatrix.inventory.rpm import Database
 from toolmatrix.inventory.scripts import Script
 from toolmatrix.value import Value
@@ -27,14 +28,14 @@ from toolmatrix.value import Value
 LAYER, BLOB, IMAGE, ANSWER = (
     f"toolmatrix.{kind}/1" for kind in ("layer-reading", "layer-blob", "image-reading", "answer")
 )
-"""The schemas of what is kept."""
+"""The schemas of the stored documents."""
 _KINDS = {DIRECTORY: "d", LINK: "l", HARD_LINK: "h", FILE: "f"}
 _LINKS = {"l": LINK, "h": HARD_LINK}
-# What comes of reading a document of another shape.
+# The errors of reading a document of another shape.
 _ODD = (LookupError, TypeError, ValueError, AttributeError)
 _COUNTS = ("count", "size", "held")
-# What a reading makes of files besides bytes, by the word for it.
-_HELD: dict[str, type[Value]] = {"elf": Elf, "rpm": Database, "script": Script}
+# The kinds of content of files besides bytes, by their names in documents.
+_CONTENT_KINDS: dict[str, type[Value]] = {"elf": Elf, "rpm": Database, "script": Script}
 
 
 class KeptDocument(TypedDict):
@@ -76,22 +77,22 @@ class ImageReadingDocument(KeptDocument):
 
 
 class LayerStore:
-    """What is known of layers and images, out of a store of documents."""
+    """The known layers and images, in a store of documents."""
 
     def __init__(self, documents: DocumentStore) -> None:
         self.documents = documents
         self.code = code()
 
     def layer(self, digest: str) -> Layer | None:
-        """The layer that is of this digest, packed or unpacked; None where nothing is kept of it."""
+        """The layer of this digest, packed or unpacked; None where it is not stored."""
         blob = self._get(BLOB, digest)
         diff_id = blob.get("diff_id") if blob is not None else digest
         body = self._get(LAYER, str(diff_id))
         try:
-            found = _layer(str(diff_id), body) if body is not None else None
-            if found is None or blob is None:
-                return found
-            return found.replace(digest=digest, packed=_count(blob["packed"]))
+            layer = _layer(str(diff_id), body) if body is not None else None
+            if layer is None or blob is None:
+                return layer
+            return layer.replace(digest=digest, packed=_count(blob["packed"]))
         except _ODD:
             return None
 
@@ -106,7 +107,7 @@ class LayerStore:
             self._put(BLOB, layer.digest, layer.as_dict("diff_id", "packed"))
 
     def image(self, name: str) -> ImageMetadata | None:
-        """What an image says of itself; None where it is not known."""
+        """The metadata of an image; None where it is not stored."""
         body = self._get(IMAGE, name)
         try:
             return _metadata(body) if body is not None else None
@@ -114,14 +115,14 @@ class LayerStore:
             return None
 
     def keep_image(self, name: str, image: ImageMetadata) -> None:
-        """Keep what an image says of itself under a name that no other image will have."""
-        self._put(IMAGE, name, image.as_dict(*_TOLD, "layers", "config", "history"))
+        """Store the metadata of an image under a name that no other image will have."""
+        self._put(IMAGE, name, image.as_dict(*_METADATA_TEXTS, "layers", "config", "history"))
 
     def answer(self, name: str) -> tuple[str, str] | None:
         """The answer of a program, and why there is none."""
         body = self._get(ANSWER, name)
         try:
-            return None if body is None else (_text(body["value"]), _text(body["reason"]))
+            return None if body is None else (text(body["value"]), text(body["reason"]))
         except _ODD:
             return None
 
@@ -145,23 +146,23 @@ def _folder(schema: str) -> str:
 
 @lru_cache(maxsize=1)
 def code() -> str:
-    """The digest of all that decides what a reading holds; empty where the code cannot be read."""
+    """The digest of all that decides the content of a reading; empty where the code cannot be read."""
     import elftools
 
-    made = sha256(repr((__version__, sys.version_info[:3], elftools.__version__)).encode())
+    digest = sha256(repr((__version__, sys.version_info[:3], elftools.__version__)).encode())
     here = os.path.dirname(os.path.abspath(__file__))
     try:
         for folder in (here, os.path.join(os.path.dirname(here), "images")):
             for name in sorted(os.listdir(folder)):
                 if name.endswith(".py"):
                     with open(os.path.join(folder, name), "rb") as file:
-                        made.update(sha256(file.read()).digest())
+                        digest.update(sha256(file.read()).digest())
     except OSError:
         return ""
-    return made.hexdigest()
+    return digest.hexdigest()
 
 
-_TOLD = ("digest", "indexed", "platform")
+_METADATA_TEXTS = ("digest", "indexed", "platform")
 
 
 def _metadata(body: dict[str, Any]) -> ImageMetadata:
@@ -171,8 +172,8 @@ def _metadata(body: dict[str, Any]) -> ImageMetadata:
         subject="",
         config=body["config"],
         history=_pairs(body["history"]),
-        layers=_texts(body["layers"]),
-        **{name: _text(body[name]) for name in _TOLD},
+        layers=texts(body["layers"]),
+        **{name: text(body[name]) for name in _METADATA_TEXTS},
     )
 
 
@@ -182,23 +183,25 @@ def _entry(path: str, entry: Entry) -> list[Any]:
         return [path, kind, entry.link]
     if kind == "d":
         return [path, kind, entry.mode]
-    held = entry.held
+    content = entry.content
     more: list[Any] = []
-    if isinstance(held, bytes):
+    if isinstance(content, bytes):
         # Each letter is one byte.
-        more = [held.decode("latin-1")]
-    elif held == LEFT_OUT:
+        more = [content.decode("latin-1")]
+    elif content == LEFT_OUT:
         more = [True]
-    elif held is not None:
-        more = [{word: _plain(held) for word, made in _HELD.items() if isinstance(held, made)}]
+    elif content is not None:
+        (name,) = (name for name, cls in _CONTENT_KINDS.items() if isinstance(content, cls))
+        more = [{name: _plain(content)}]
     return [path, kind, entry.mode, entry.size, *more]
 
 
-def _plain(held: Any) -> Any:
-    defaults = held._defaults
-    told = {name: value for name, value in held.as_dict().items() if value != defaults.get(name)}
+def _plain(reading: Any) -> Any:
+    defaults = reading._defaults
     return {
-        name: _plain(value) if isinstance(value, Dynamic) else value for name, value in told.items()
+        name: _plain(value) if isinstance(value, Dynamic) else value
+        for name, value in reading.as_dict().items()
+        if value != defaults.get(name)
     }
 
 
@@ -207,30 +210,32 @@ def _layer(diff_id: str, body: dict[str, Any]) -> Layer:
     return Layer(
         digest=diff_id,
         diff_id=diff_id,
-        entries=tuple(_made(*one) for one in body["entries"]),
-        gone=_texts(body["gone"]),
-        opaque=_texts(body["opaque"]),
+        entries=tuple(_parse(*entry) for entry in body["entries"]),
+        gone=texts(body["gone"]),
+        opaque=texts(body["opaque"]),
         packed=counts["size"],
         **counts,
     )
 
 
-def _made(path: str, kind: str, what: Any, size: int = 0, held: Any = None) -> tuple[str, Entry]:
+def _parse(
+    path: str, kind: str, what: Any, size: int = 0, content: Any = None
+) -> tuple[str, Entry]:
     if kind in _LINKS:
-        return _text(path), Entry(_LINKS[kind], link=_text(what))
+        return text(path), Entry(_LINKS[kind], link=text(what))
     if kind == "d":
-        return _text(path), Entry(DIRECTORY, mode=_count(what))
+        return text(path), Entry(DIRECTORY, mode=_count(what))
     if kind != "f":
         raise ValueError(kind)
     entry = Entry(FILE, mode=_count(what), size=_count(size))
-    if isinstance(held, str):
-        entry.held = held.encode("latin-1")
-    elif held is True:
-        entry.held = LEFT_OUT
-    elif held is not None:
-        ((word, fields),) = held.items()
-        entry.held = _value(_HELD[word], fields)
-    return _text(path), entry
+    if isinstance(content, str):
+        entry.content = content.encode("latin-1")
+    elif content is True:
+        entry.content = LEFT_OUT
+    elif content is not None:
+        ((name, fields),) = content.items()
+        entry.content = _value(_CONTENT_KINDS[name], fields)
+    return text(path), entry
 
 
 def _value(kind: type[Value], fields: dict[str, Any]) -> Value:
@@ -238,20 +243,8 @@ def _value(kind: type[Value], fields: dict[str, Any]) -> Value:
     return kind(**{name: _FORMS[forms[name]](value) for name, value in fields.items()})
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(value)
-    return value
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise TypeError(value)
-    return tuple(map(_text, value))
-
-
 def _pair(value: object) -> tuple[str, str]:
-    first, second = _texts(value)
+    first, second = texts(value)
     return first, second
 
 
@@ -275,9 +268,8 @@ def _truth(value: object) -> bool:
 
 # How fields are read, by their annotations.
 _FORMS: dict[str, Callable[[Any], Any]] = {
-    "str": _text,
+    **FORMS,
     "bool": _truth,
-    "tuple[str, ...]": _texts,
     "tuple[str, str] | None": _pair,
     "tuple[tuple[str, str], ...]": _pairs,
     "Dynamic": lambda fields: _value(Dynamic, fields),

@@ -1,8 +1,8 @@
 """The file that the dynamic loader takes for each library that a file needs, by ld.so(8) of glibc, and of musl.
 
-Directories are those of ldconfig(8) and of musl's ldso/dynlink.c. The cache of ldconfig is not believed: layers may
-have changed what it lists. Libraries that a process has loaded before count as found, which reading cannot know; so
-what lies in the image, but where no search reaches it, is a skip.
+Directories are those of ldconfig(8) and of musl's ldso/dynlink.c. The cache of ldconfig is not used: layers may
+have changed what it lists. Libraries that a process has loaded before count as found, which reading cannot know; so a
+library in the image outside of the search path is a skip.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from toolmatrix.value import Value
 
 _LD_CONF = "etc/ld.so.conf"
 _PRELOAD = "etc/ld.so.preload"
-# ld.so.conf may include any file; every distribution that we know of keeps what it includes in this directory.
+# ld.so.conf may include any file; every known distribution keeps its includes in this directory.
 READS = (
     FilePattern(
         r"etc/ld\.so\.(conf|preload)|etc/ld\.so\.conf\.d/[^/]+|etc/ld-musl-[^/]+\.path", 64 << 10
     ),
 )
 _MUSL = ("lib", "usr/local/lib", "usr/lib")
-_WORDS = re.compile(r"\$(?:(ORIGIN|LIB|PLATFORM)|\{(ORIGIN|LIB|PLATFORM)\})")
+_TOKENS = re.compile(r"\$(?:(ORIGIN|LIB|PLATFORM)|\{(ORIGIN|LIB|PLATFORM)\})")
 _FOLDER, _PATTERN, _FILE = "folder", "pattern", "file"
 _KERNEL = ("linux-vdso.so", "linux-gate.so")
-# Where CUDA keeps libraries of the driver to link with, which no program can run with.
+# Where CUDA keeps libraries of the driver to link with, not to run with.
 _STUBS = re.compile(r"(^|/)stubs/")
-# What files must be called for ldconfig to list them.
+# The names of files that ldconfig lists.
 _CACHED = re.compile(r"(lib|ld-).*\.so.*")
 # A directory in any other with variants for newer processors, "Hardware capabilities" of ld.so(8).
 _HWCAPS = "glibc-hwcaps"
-# Libraries whose names musl takes for itself.
+# Libraries that musl replaces by itself.
 _MUSL_OWN = re.compile(r"lib(c|pthread|rt|m|dl|util|xnet)\.")
 # Python packages that load libraries of other packages before their own, and where those are beside them.
 _PRELOADED = (("torch", "nvidia/*/lib"),)
@@ -46,47 +46,47 @@ _MOST_USERS = 8
 
 
 def observe(view: View, record: Record) -> tuple[Soname, ...]:
-    """Every soname that files of the image's own architecture need, with what the loader takes for it."""
+    """Every soname that files of the image's own architecture need, with the file that the loader takes."""
     if not view.elves:
-        record.skip("sonames", "no ELF file is in it")
+        record.skip("sonames", "it has no ELF file")
         return ()
     search = LibrarySearch(view, library_path(view))
     users: dict[tuple[str, str], list[str]] = {}
     for name, path in search.preloaded:
         users.setdefault((name, search.find(name, "", Dynamic())), []).append(path)
-    for path, held in search.files.items():
-        for name in (*held.needed, *filter(None, (held.interpreter,))):
+    for path, dynamic in search.files.items():
+        for name in (*dynamic.needed, *filter(None, (dynamic.interpreter,))):
             if not name.startswith(_KERNEL):
-                users.setdefault((name, search.find(name, path, held)), []).append(path)
+                users.setdefault((name, search.find(name, path, dynamic)), []).append(path)
     _offered(record, search)
     _older(record, search)
     _by_variable(record, search, users)
-    made: list[Soname] = []
-    for (name, found), several in sorted(users.items()):
-        there = "" if found else search.anywhere.get(name, "")
-        if there:
-            reason = f"/{there} is outside of what /{several[0]} searches: the process has to load it first"
+    sonames: list[Soname] = []
+    for (name, library), paths in sorted(users.items()):
+        elsewhere = "" if library else search.anywhere.get(name, "")
+        if elsewhere:
+            reason = f"/{elsewhere} is not on the search path of /{paths[0]}: the process has to load it first"
             record.skip(f"soname:{name}", reason)
-            # Before what a program needs nothing is loaded, unless whoever starts it sees to that.
-            for user in several:
+            # Nothing is loaded before what a program needs, unless its caller arranges for that.
+            for user in paths:
                 if search.files.get(user, Dynamic()).interpreter:
-                    record.feature(f"{UNREACHED}:{name}", user, "loader", there)
+                    record.feature(f"{UNREACHED}:{name}", user, "loader", elsewhere)
             continue
-        others = () if found or name.startswith(DRIVER) else search.majors(name)
-        made.append(
-            Soname(name=name, needed_by=tuple(several[:_MOST_USERS]), found=found, others=others)
+        others = () if library or name.startswith(DRIVER) else search.majors(name)
+        sonames.append(
+            Soname(name=name, needed_by=tuple(paths[:_MOST_USERS]), found=library, others=others)
         )
-    return tuple(made)
+    return tuple(sonames)
 
 
 def _older(record: Record, search: LibrarySearch) -> None:
-    for path, held in search.files.items():
-        for name, version in held.asks:
-            family, _, asked = version.rpartition("_")
-            found = search.find(name, path, held)
-            given = dict(search.files[found].gives).get(family) if found else None
-            # Families go on from one version to the next, and of one that a library does not have nothing is known.
-            if given and _number(asked) > _number(given):
+    for path, dynamic in search.files.items():
+        for name, version in dynamic.asks:
+            family, _, wanted = version.rpartition("_")
+            library = search.find(name, path, dynamic)
+            available = dict(search.files[library].gives).get(family) if library else None
+            # Families are compatible from one version to the next; nothing is known of a family that a library lacks.
+            if available and _number(wanted) > _number(available):
                 record.feature(f"{OLDER}:{name}", version, "loader", path)
 
 
@@ -99,12 +99,12 @@ def _by_variable(
 ) -> None:
     if not search.path.variable:
         return
-    # Made anew and not copied: what is preloaded may itself be found by the variable alone.
+    # A new search, not a copy: preloaded libraries may themselves be found by the variable alone.
     bare = LibrarySearch(search.view, search.path.replace(variable=()))
-    for (name, found), several in sorted(users.items()):
-        held = search.files.get(several[0], Dynamic())
-        if found and not bare.find(name, several[0], held):
-            record.feature(f"{BY_VARIABLE}:LD_LIBRARY_PATH", name, "loader", found)
+    for (name, library), paths in sorted(users.items()):
+        dynamic = search.files.get(paths[0], Dynamic())
+        if library and not bare.find(name, paths[0], dynamic):
+            record.feature(f"{BY_VARIABLE}:LD_LIBRARY_PATH", name, "loader", library)
 
 
 def _offered(record: Record, search: LibrarySearch) -> None:
@@ -124,22 +124,22 @@ class LibrarySearch:
         self.files = {path: elf.dynamic for path, elf in sorted(view.own.items())}
         # By file name and by soname, wherever a file lies; the first that has the name.
         self.anywhere: dict[str, str] = {}
-        for path, held in self.files.items():
+        for path, dynamic in self.files.items():
             if not _STUBS.search(path):
-                for name in (path.rpartition("/")[2], held.soname):
+                for name in (path.rpartition("/")[2], dynamic.soname):
                     self.anywhere.setdefault(name, path)
         self.known: dict[tuple[str, str], str] = {}
         self.variants: dict[str, list[str]] = {}
         self.preloaded = tuple(_preloaded(view))
         self.loaded: dict[str, str] = {}
         for name, _ in self.preloaded:
-            found = self.find(name, "", Dynamic())
-            if found:
+            library = self.find(name, "", Dynamic())
+            if library:
                 self.loaded |= dict.fromkeys(
-                    (name.rpartition("/")[2], self.files[found].soname), found
+                    (name.rpartition("/")[2], self.files[library].soname), library
                 )
 
-    def find(self, name: str, path: str, held: Dynamic) -> str:
+    def find(self, name: str, path: str, dynamic: Dynamic) -> str:
         """The file that the loader takes for a name that a file needs; empty where it finds none."""
         folder, slash, base = name.rpartition("/")
         if slash:
@@ -147,26 +147,26 @@ class LibrarySearch:
         # A library is taken once a process, by its name or soname; the first one that was loaded stays.
         if base in self.loaded:
             return self.loaded[base]
-        found = self._found(base, path, held, ())
-        if not found and not held.runpath:
-            found = self._first(self.inherited.get(path, ()), base)
-        return found or self._first(self._beside(path), base) or self.interpreters.get(base, "")
+        library = self._search(base, path, dynamic, ())
+        if not library and not dynamic.runpath:
+            library = self._first(self.inherited.get(path, ()), base)
+        return library or self._first(self._beside(path), base) or self.interpreters.get(base, "")
 
     # `above` is the RPATH of those that load the file.
-    def _found(self, name: str, path: str, held: Dynamic, above: Iterable[str]) -> str:
+    def _search(self, name: str, path: str, dynamic: Dynamic, above: Iterable[str]) -> str:
         expanded = self.path.expanded
         variable = expanded(self.path.variable, path)
         if self.path.is_musl:
             # musl is one file; these names are kept for programs that ask for them.
             if _MUSL_OWN.match(name):
                 return next(iter(self.view.tree.glob("lib/ld-musl-*")), "")
-            own = expanded((*held.rpath, *held.runpath), path)
+            own = expanded((*dynamic.rpath, *dynamic.runpath), path)
             return self._first((*variable, *own, *above, *self.path.system), name)
         # RUNPATH switches the RPATH of its file off, and is for this file alone; RPATH is for all that it loads, and
         # goes before LD_LIBRARY_PATH.
-        before = () if held.runpath else (*expanded(held.rpath, path), *above)
+        before = () if dynamic.runpath else (*expanded(dynamic.rpath, path), *above)
         cached = self.path.configured if _CACHED.fullmatch(name) else ()
-        after = (*expanded(held.runpath, path), *cached, *self.path.system)
+        after = (*expanded(dynamic.runpath, path), *cached, *self.path.system)
         return self._first((*before, *variable, *after), name)
 
     def _first(self, folders: Iterable[str], name: str) -> str:
@@ -178,39 +178,39 @@ class LibrarySearch:
         if key not in self.known:
             if folder not in self.variants:
                 self.variants[folder] = self.view.tree.glob(f"{folder}/{_HWCAPS}/*")
-            places = (folder, *self.variants[folder])
-            reals = (self.view.tree.real(f"{one}/{name}") or "" for one in places)
-            usable = (one for one in reals if one in self.files and not _STUBS.search(one))
+            directories = (folder, *self.variants[folder])
+            reals = (self.view.tree.real(f"{directory}/{name}") or "" for directory in directories)
+            usable = (path for path in reals if path in self.files and not _STUBS.search(path))
             self.known[key] = next(usable, "")
         return self.known[key]
 
     @cached_property
     def interpreters(self) -> dict[str, str]:
         """The loaders that programs ask for and that are there, by file name and by soname: each is in its process."""
-        found: dict[str, str] = {}
-        for asked in dict.fromkeys(held.interpreter for held in self.files.values()):
-            folder, _, base = asked.rpartition("/")
+        loaders: dict[str, str] = {}
+        for interpreter in dict.fromkeys(dynamic.interpreter for dynamic in self.files.values()):
+            folder, _, base = interpreter.rpartition("/")
             real = self._first(self.path.expanded((folder,), ""), base)
             for name in (base, self.files[real].soname) if real else ():
-                found.setdefault(name, real)
-        return found
+                loaders.setdefault(name, real)
+        return loaders
 
     @cached_property
     def inherited(self) -> dict[str, list[str]]:
-        """The directories that a file gets by RPATH from files which need it, by its path; asked where it is needed."""
-        found: dict[str, list[str]] = {}
-        for path, held in self.files.items():
-            folders = () if held.runpath else self.path.expanded(held.rpath, path)
-            todo, seen = ([path], {path}) if folders else ([], set())
+        """The directories that a file gets by RPATH from files which need it, by its path; computed on first use."""
+        directories: dict[str, list[str]] = {}
+        for path, dynamic in self.files.items():
+            folders = () if dynamic.runpath else self.path.expanded(dynamic.rpath, path)
+            todo, visited = ([path], {path}) if folders else ([], set())
             while todo:
                 user = todo.pop()
                 needed = self.files[user].needed
-                reached = {self._found(name, user, self.files[user], folders) for name in needed}
-                todo += sorted(reached - seen - {""})
-                seen |= reached
-            for one in seen - {"", path}:
-                found.setdefault(one, []).extend(folders)
-        return found
+                libraries = {self._search(name, user, self.files[user], folders) for name in needed}
+                todo += sorted(libraries - visited - {""})
+                visited |= libraries
+            for library in visited - {"", path}:
+                directories.setdefault(library, []).extend(folders)
+        return directories
 
     # Directories from which a Python package has loaded libraries before this one of its own.
     def _beside(self, path: str) -> list[str]:
@@ -218,22 +218,22 @@ class LibrarySearch:
         if site is None:
             return []
         patterns = (f"{site[1]}/{folder}" for package, folder in _PRELOADED if package == site[2])
-        return [folder for one in patterns for folder in self.view.tree.glob(one)]
+        return [folder for pattern in patterns for folder in self.view.tree.glob(pattern)]
 
     def majors(self, name: str) -> tuple[str, ...]:
         """Sonames of the same library under another number, wherever they lie."""
         stem, so, _ = name.partition(".so")
-        return tuple(one for one in self.stems.get(stem, ()) if so and one != name)
+        return tuple(soname for soname in self.stems.get(stem, ()) if so and soname != name)
 
     @cached_property
     def stems(self) -> dict[str, list[str]]:
-        """Sonames with a number, sorted, by what stands before `.so`."""
-        found: dict[str, list[str]] = {}
-        for name in sorted({held.soname for held in self.files.values()}):
+        """Sonames with a number, sorted, by the part before `.so`."""
+        by_stem: dict[str, list[str]] = {}
+        for name in sorted({dynamic.soname for dynamic in self.files.values()}):
             stem, so, _ = name.partition(".so.")
             if so:
-                found.setdefault(stem, []).append(name)
-        return found
+                by_stem.setdefault(stem, []).append(name)
+        return by_stem
 
 
 def _preloaded(view: View) -> Iterator[tuple[str, str]]:
@@ -249,8 +249,8 @@ def _preloaded(view: View) -> Iterator[tuple[str, str]]:
 class LibraryPath(Value):
     """The directories of an image in the order of its loader, after those that a file names itself.
 
-    `variable` is LD_LIBRARY_PATH, whose words stand for those of the program that looks; `configured` is what ldconfig
-    lists, and only files that are called like libraries; `system` is always searched. `lib` is what `$LIB` stands for.
+    `variable` is LD_LIBRARY_PATH, whose tokens are those of the program that looks; `configured` is what ldconfig
+    lists, and only files that are called like libraries; `system` is always searched. `lib` is the value of `$LIB`.
     musl has no list of ldconfig.
     """
 
@@ -264,20 +264,20 @@ class LibraryPath(Value):
     @property
     def folders(self) -> tuple[str, ...]:
         """All of them, but for those that lie relative to a program."""
-        fixed = self.expanded([one for one in self.variable if "ORIGIN" not in one], "")
+        fixed = self.expanded([folder for folder in self.variable if "ORIGIN" not in folder], "")
         return (*fixed, *self.configured, *self.system)
 
     def expanded(self, folders: Collection[str], path: str) -> list[str]:
-        """Directories that a file names, with the words that the loader puts in; relative ones never match."""
+        """Directories that a file names, with the tokens of the loader replaced; relative ones never match."""
         if not folders:
             return []
-        words = {
+        tokens = {
             "ORIGIN": "/" + posixpath.dirname(path),
             "LIB": self.lib,
             "PLATFORM": processor(self.machine).at_platform,
         }
-        found = [_WORDS.sub(lambda word: words[word[1] or word[2]], one) for one in folders]
-        return [posixpath.normpath(one).strip("/") for one in found if one.startswith("/")]
+        paths = (_TOKENS.sub(lambda match: tokens[match[1] or match[2]], raw) for raw in folders)
+        return [posixpath.normpath(path).strip("/") for path in paths if path.startswith("/")]
 
 
 def library_path(view: View) -> LibraryPath:
@@ -291,8 +291,8 @@ def library_path(view: View) -> LibraryPath:
     variable = tuple(_variable(view))
     paths = view.tree.glob("etc/ld-musl-*.path")
     if paths or view.tree.glob("lib/ld-musl-*"):
-        words = re.split(r"[:\n]", view.tree.text(paths[0])) if paths else []
-        system = tuple(word.strip("/ ") for word in words if word.strip()) or _MUSL
+        folders = re.split(r"[:\n]", view.tree.text(paths[0])) if paths else []
+        system = tuple(folder.strip("/ ") for folder in folders if folder.strip()) or _MUSL
         return bare.replace(variable=variable, system=system, is_musl=True)
     return bare.replace(
         variable=variable,
@@ -305,33 +305,32 @@ def _variable(view: View) -> Iterator[str]:
     # An empty element is the directory in which the image's program starts.
     value = view.env.get("LD_LIBRARY_PATH", "")
     start = str(view.settings.get("WorkingDir") or "/")
-    for word in re.split("[:;]", value) if value else ():
-        yield word if word.startswith(("/", "$")) else posixpath.join(start, word)
+    for folder in re.split("[:;]", value) if value else ():
+        yield folder if folder.startswith(("/", "$")) else posixpath.join(start, folder)
 
 
-# The directories of ld.so.conf and of the files that it includes, in their order. What was met once is not met again,
-# and all that is met is counted: a file may include itself on every line.
+# The directories of ld.so.conf and of the files that it includes, in their order. Each is visited once,
+# and all are counted: a file may include itself on every line.
 def _configured(view: View) -> Iterator[str]:
     budget = Budget(view.image.subject)
-    seen: set[tuple[str, str]] = set()
+    visited: set[tuple[str, str]] = set()
     todo = [(_FILE, _LD_CONF)]
     while todo:
-        kind, word = met = todo.pop()
-        if met in seen:
+        kind, target = step = todo.pop()
+        if step in visited:
             continue
-        seen.add(met)
-        if len(seen) > MOST_SEARCHED:
-            raise budget.refusal(
+        visited.add(step)
+        if len(visited) > MOST_SEARCHED:
+            raise budget.excess(
                 "the loader has too many search paths",
-                f"at most {MOST_SEARCHED} directories and files below ld.so.conf",
-                "more than that",
+                f"{MOST_SEARCHED} directories and files below ld.so.conf",
             )
         if kind == _FOLDER:
-            yield word
+            yield target
         elif kind == _FILE:
-            todo += reversed(list(_lines(view, word)))
+            todo += reversed(list(_lines(view, target)))
         else:
-            todo += reversed([(_FILE, path) for path in view.tree.glob(word)])
+            todo += reversed([(_FILE, path) for path in view.tree.glob(target)])
 
 
 def _lines(view: View, path: str) -> Iterator[tuple[str, str]]:
@@ -339,6 +338,6 @@ def _lines(view: View, path: str) -> Iterator[tuple[str, str]]:
         words = line.partition("#")[0].replace(",", " ").replace(":", " ").split()
         if words[:1] == ["include"]:
             base = posixpath.dirname(path)
-            yield from ((_PATTERN, posixpath.join("/", base, one)) for one in words[1:])
+            yield from ((_PATTERN, posixpath.join("/", base, pattern)) for pattern in words[1:])
         else:
-            yield from ((_FOLDER, word.strip("/")) for word in words if word.startswith("/"))
+            yield from ((_FOLDER, folder.strip("/")) for folder in words if folder.startswith("/"))

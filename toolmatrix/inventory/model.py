@@ -11,7 +11,7 @@ from toolmatrix.value import Document, Value
 if TYPE_CHECKING:
     from toolmatrix.images.streams import Readable
 
-    _Made = TypeVar("_Made", bound=Document)
+    _DocumentType = TypeVar("_DocumentType", bound=Document)
 
 SCHEMA = "toolmatrix.inventory/1"
 LOCK = "usr/share/toolmatrix/toolmatrix.lock"
@@ -23,7 +23,7 @@ GONE = "missing-files"
 UNKEPT = "unkept-flag"
 """The beginning of features for flags that a variable promises and a file was compiled without."""
 FOREIGN_PROGRAM = "foreign-program"
-"""The feature of a program for another processor that lies where nobody takes it unasked."""
+"""The feature of a program for another processor that no default search finds."""
 NO_INTERPRETER = "missing-interpreter"
 """The beginning of features for interpreters that scripts on PATH ask for, and that are gone."""
 BY_VARIABLE = "by-variable"
@@ -35,14 +35,14 @@ OLDER = "older-library"
 DRIVER = ("libcuda.so.", "libnvidia-", "libnvcuvid.so.")
 """Libraries that the NVIDIA container toolkit mounts from the host, by the component table of libnvidia-container."""
 REST = "anything else"
-"""The skip of a subject that says nothing of what it does not hold, such as a lock."""
+"""The skip of a subject whose content is not complete, such as a lock."""
 RAN = "ran"
 """The witness of what a program answered when it was run."""
 RUNNING = "running "
 """The beginning of `Skipped.what` for a program that was read, and did not answer when it was run."""
 
 WHICH = "which "
-"""The beginning of `Skipped.what` for a component of which reading cannot tell the one that a user gets."""
+"""The beginning of `Skipped.what` for a component where reading cannot decide which one a user gets."""
 EXPECTED, SUSPICIOUS = "expected", "suspicious"
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 
@@ -146,13 +146,13 @@ class Inventory(Value):
             "subject": self.subject,
             "platform": self.platform or None,
             "digest": self.digest or None,
-            "components": _listed(self.components),
-            "features": _listed(self.features),
-            "sonames": [one.to_json() for one in self.sonames],
+            "components": _to_json(self.components),
+            "features": _to_json(self.features),
+            "sonames": [soname.to_json() for soname in self.sonames],
             "history": [
                 {"layer": layer, "instruction": instruction} for layer, instruction in self.history
             ],
-            "skipped": [one.to_json() for one in self.skipped],
+            "skipped": [skip.to_json() for skip in self.skipped],
             "lock": self.lock or None,
         }
 
@@ -160,17 +160,17 @@ class Inventory(Value):
     def from_json(cls, body: Mapping[str, Any]) -> Inventory:
         """An inventory out of its document; raises KeyError, TypeError or AttributeError for another one."""
         return cls(
-            subject=_text(body["subject"]),
-            platform=_text(body.get("platform") or ""),
-            digest=_text(body.get("digest") or ""),
-            components=_read(body["components"]),
-            features=_read(body["features"]),
-            sonames=tuple(_made(Soname, one) for one in body["sonames"]),
+            subject=text(body["subject"]),
+            platform=text(body.get("platform") or ""),
+            digest=text(body.get("digest") or ""),
+            components=_read_sightings(body["components"]),
+            features=_read_sightings(body["features"]),
+            sonames=tuple(_parse(Soname, entry) for entry in body["sonames"]),
             history=tuple(
-                (_text(one["layer"]), _text(one["instruction"])) for one in body.get("history", ())
+                (text(step["layer"]), text(step["instruction"])) for step in body.get("history", ())
             ),
-            skipped=tuple(_made(Skipped, one) for one in body["skipped"]),
-            lock=_text(body.get("lock") or ""),
+            skipped=tuple(_parse(Skipped, entry) for entry in body["skipped"]),
+            lock=text(body.get("lock") or ""),
         )
 
 
@@ -208,7 +208,7 @@ class Difference(Value):
 
 
 class Unseen(Value):
-    """Things of a kind that were not compared, because one side (0 or 1) cannot tell of them."""
+    """Things of a kind that were not compared, because one side (0 or 1) does not know them."""
 
     group: str
     kind: str
@@ -227,36 +227,42 @@ class Comparison(Value):
 
     def count(self, verdict: str) -> int:
         """The number of differences that have a verdict."""
-        return sum(one.verdict == verdict for one in self.differences)
+        return sum(difference.verdict == verdict for difference in self.differences)
 
 
-def _listed(held: Mapping[str, tuple[Seen, ...]]) -> dict[str, list[dict[str, Any]]]:
-    return {name: [one.to_json() for one in several] for name, several in held.items()}
+def _to_json(sightings: Mapping[str, tuple[Seen, ...]]) -> dict[str, list[dict[str, Any]]]:
+    return {name: [seen.to_json() for seen in group] for name, group in sightings.items()}
 
 
-def _read(held: Mapping[str, Any]) -> dict[str, tuple[Seen, ...]]:
-    return {name: tuple(_made(Seen, one) for one in several) for name, several in held.items()}
+def _read_sightings(body: Mapping[str, Any]) -> dict[str, tuple[Seen, ...]]:
+    return {name: tuple(_parse(Seen, entry) for entry in entries) for name, entries in body.items()}
 
 
 # Fields of later versions are passed over: within /1 fields are added. Those of this one have to be there, as the
-# schema says, or a library that nobody looked for would read as one that was not found.
-def _made(kind: type[_Made], body: Mapping[str, Any]) -> _Made:
-    made: dict[str, Any] = {}
-    for field, form in kind.__annotations__.items():
-        value = body[field]
-        if form == "bool":
-            made[field] = value is True
-        elif form == "str":
-            made[field] = _text(value)
-        else:
-            # A text is a sequence of texts as well.
-            if not isinstance(value, list):
-                raise TypeError(f"`{value}`, which is not a list"[:200])
-            made[field] = tuple(map(_text, value))
-    return kind(**made)
+# schema says, or a library that was not looked up would read as one that was not found.
+def _parse(kind: type[_DocumentType], body: Mapping[str, Any]) -> _DocumentType:
+    forms = kind.__annotations__.items()
+    return kind(**{field: FORMS[form](body[field]) for field, form in forms})
 
 
-def _text(value: object) -> str:
+def text(value: object) -> str:
+    """A text out of JSON; raises TypeError for anything else."""
     if not isinstance(value, str):
         raise TypeError(f"`{value}`, which is not text"[:200])
     return value
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """Texts out of JSON; raises TypeError for anything but a list of them."""
+    # A text is a sequence of texts as well.
+    if not isinstance(value, list):
+        raise TypeError(f"`{value}`, which is not a list"[:200])
+    return tuple(map(text, value))
+
+
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "bool": lambda value: value is True,
+    "str": text,
+    "tuple[str, ...]": texts,
+}
+"""Readers of fields, by their annotations."""

@@ -1,7 +1,7 @@
-"""An inventory out of an image's files: what is kept of them as they pass, and every observer asked in turn.
+"""An inventory out of an image's files: what is kept of them as they pass, and every observer in turn.
 
-A file for another processor is nothing wrong in itself: cross compilers, emulators, firmware and test data are such.
-It is wrong where a program or library is taken without anybody asking which it is: on PATH, where the loader looks,
+A file for another processor is not wrong in itself: cross compilers, emulators, firmware and test data have such.
+It is wrong where a program or library is taken by default: on PATH, where the loader looks,
 and among the extension modules of the default Python. There its witness is `DEFAULT_PLACE`, elsewhere `elf`.
 """
 
@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
-from toolmatrix.images.image import instructions
-from toolmatrix.images.layers import LEFT_OUT
+from toolmatrix.images.image import ImageMetadata, instructions
+from toolmatrix.images.layers import LEFT_OUT, Tree
+from toolmatrix.images.limits import Budget
 from toolmatrix.images.names import processor
-from toolmatrix.images.streams import first
+from toolmatrix.images.streams import Readable, first
 from toolmatrix.inventory import (
     flags,
     loader,
@@ -37,12 +37,6 @@ from toolmatrix.inventory.model import (
 )
 from toolmatrix.inventory.record import NO_PROCESSORS, Record, View, sort_sightings
 
-if TYPE_CHECKING:
-    from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.layers import Tree
-    from toolmatrix.images.limits import Budget
-    from toolmatrix.images.streams import Readable
-
 OBSERVERS = (packages, toolkits, programs, python, flags, loader)
 """Those that read files, each with the patterns of them in its `READS`."""
 _DECLARED = (declared for observer in OBSERVERS for declared in observer.READS)
@@ -51,7 +45,7 @@ READS = tuple(dict.fromkeys((FilePattern(re.escape(LOCK), 8 << 20), *_DECLARED))
 """The patterns of all files that are read out of an image, one's own first."""
 # How extension modules are called, PEP 3149 and PEP 384.
 _EXTENSION = re.compile(r".*\.(cpython-[^/]+|abi3)\.so")
-# Keys of an image's configuration and the features that they are.
+# Keys of an image's configuration and their features.
 _SETTINGS = {
     "User": "user",
     "Entrypoint": "entrypoint",
@@ -59,11 +53,11 @@ _SETTINGS = {
     "WorkingDir": "workdir",
     "StopSignal": "stop-signal",
 }
-# An image may hold a thousand damaged files, which nobody reads one by one.
-_MOST_LISTED = 20
+# An image may have a thousand damaged files, too many to list.
+_MOST_SKIPS = 20
 # Archives of objects (ar), and what compilers keep beside them: device code is found in files that are not ELF as well.
 _CODE = (b"!<arch>\n", FATBIN, BUNDLE, COMPRESSED)
-# Debug information takes most of the time of a file, and after the first ones it repeats what they reported.
+# Debug information takes most of the time of a file, and after the first files it repeats itself.
 _MOST_DEBUG = 200
 # A group that captures; in one pattern made of many the groups of each would shift the numbers of the others.
 _CAPTURING = re.compile(r"(?<!\\)\((?:\?P<\w+>|(?!\?))")
@@ -72,15 +66,15 @@ _CAPTURING = re.compile(r"(?<!\\)\((?:\?P<\w+>|(?!\?))")
 def _either(patterns: Iterable[str]) -> re.Pattern[str]:
     # `lastindex` of it counts from 1 which of several matched. Layers hold hundreds of thousands of names: one pattern
     # rejects a name in microseconds, thirty in turn do not.
-    return re.compile("|".join(f"({_CAPTURING.sub('(?:', one)})" for one in patterns))
+    return re.compile("|".join(f"({_CAPTURING.sub('(?:', pattern)})" for pattern in patterns))
 
 
-_KEEP = _either(one.pattern for one in READS)
+_KEEP = _either(declared.pattern for declared in READS)
 _TELL = _either(name for name, _ in programs.VERSION_TEXTS)
 
 
 class Look:
-    """Looks at the files of one layer, whatever others hold; see `layer.read_layer`."""
+    """Looks at the files of one layer, independent of others; see `layer.read_layer`."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -88,13 +82,13 @@ class Look:
 
     def __call__(self, path: str, size: int, stream: Readable) -> object:
         """The part of a file that is kept: its bytes, an Elf, what a pattern's `parse` made of it, or None."""
-        kept = _KEEP.fullmatch(path)
-        if kept is not None and kept.lastindex is not None:
-            declared = READS[kept.lastindex - 1]
+        match = _KEEP.fullmatch(path)
+        if match is not None and match.lastindex is not None:
+            declared = READS[match.lastindex - 1]
             if declared.parse is not None:
                 return declared.parse(size, stream)
             size = min(size, declared.size)
-            if self.budget.can_hold(size):
+            if self.budget.reserve(size):
                 return first(size, stream)
             return LEFT_OUT
         head = first(64, stream)
@@ -105,20 +99,20 @@ class Look:
             return None
         if not head.startswith(MAGIC):
             return read_code(head, stream) if head.startswith(_CODE) else None
-        named = _TELL.fullmatch(path.rpartition("/")[2])
-        number = named.lastindex if named is not None else None
-        pattern = programs.VERSION_TEXTS[number - 1][1] if number else None
-        found = read_elf(head, stream, size, pattern, debug=self.debug < _MOST_DEBUG)
-        self.debug += bool(found.options)
-        return found
+        program = _TELL.fullmatch(path.rpartition("/")[2])
+        group = program.lastindex if program is not None else None
+        pattern = programs.VERSION_TEXTS[group - 1][1] if group else None
+        elf = read_elf(head, stream, size, pattern, debug=self.debug < _MOST_DEBUG)
+        self.debug += bool(elf.options)
+        return elf
 
 
 def observe(
     image: ImageMetadata,
     tree: Tree,
-    ask: Callable[[Inventory], Inventory] = lambda found: found,
+    ask: Callable[[Inventory], Inventory] = lambda inventory: inventory,
 ) -> Inventory:
-    """Everything that the files and the configuration of an image tell, with what its programs answer to `ask`."""
+    """Everything in the files and the configuration of an image, with the answers of its programs to `ask`."""
     view = View(image, tree)
     record = Record(view)
     _configuration(view, record)
@@ -133,15 +127,15 @@ def observe(
     flags.observe(view, record)
     sonames = loader.observe(view, record)
     scripts.observe(view, record, defaults)
-    toolkits.linked(record, sonames)
-    held = view.kept.get(LOCK)
-    if held is not None:
-        # The seal itself is no part of what it seals.
-        digest = sha256(held.partition(b"\n# seal ")[0] + b"\n").hexdigest()
+    toolkits.record_linked(record, sonames)
+    lock = view.contents.get(LOCK)
+    if lock is not None:
+        # The seal does not cover itself.
+        digest = sha256(lock.partition(b"\n# seal ")[0] + b"\n").hexdigest()
         record.feature("lock", f"sha256:{digest}", "lock", LOCK)
     _unread(view, record)
     machine = f"linux/{view.machine}" if view.machine else ""
-    found = Inventory(
+    inventory = Inventory(
         subject=image.subject,
         platform=image.platform or machine,
         digest=image.digest,
@@ -152,8 +146,8 @@ def observe(
         skipped=tuple(record.skipped),
         lock=tree.text(LOCK),
     )
-    # A program may print what a variable holds, so secrets are taken out of its answers as well.
-    return secrets.hidden(ask(found), instructions(image.config, with_layer=False))
+    # A program may print the value of a variable, so secrets are taken out of its answers as well.
+    return secrets.hide_secrets(ask(inventory), instructions(image.config, with_layer=False))
 
 
 def _configuration(view: View, record: Record) -> None:
@@ -163,9 +157,9 @@ def _configuration(view: View, record: Record) -> None:
     for name, value in view.env.items():
         record.feature(f"env:{name}", value, "configuration", f"Env {name}")
     for key, name in _SETTINGS.items():
-        held = view.settings.get(key)
-        words = held if isinstance(held, list) else [held] if held else []
-        record.feature(name, " ".join(map(str, words)), "configuration", key)
+        setting = view.settings.get(key)
+        values = setting if isinstance(setting, list) else [setting] if setting else []
+        record.feature(name, " ".join(map(str, values)), "configuration", key)
 
 
 def _architecture(view: View, record: Record, sites: Iterable[str]) -> None:
@@ -174,7 +168,7 @@ def _architecture(view: View, record: Record, sites: Iterable[str]) -> None:
         record.feature("arch", "/".join(platform.split("/")[1:2]), seen_by, platform)
     counted = f"{len(view.own)} of {len(view.elves)} ELF files"
     record.feature("arch", view.machine, "elf", counted)
-    folders = {view.tree.real(one) for one in (*view.path(), *loader.library_path(view).folders)}
+    folders = {*map(view.tree.real, (*view.path(), *loader.library_path(view).folders))}
     below = tuple(f"{site}/" for site in sites)
     for path, elf in view.elves.items():
         if path in view.own or elf.machine in NO_PROCESSORS:
@@ -201,16 +195,14 @@ def _is_program(view: View, path: str, elf: Elf) -> bool:
 
 
 def _unread(view: View, record: Record) -> None:
-    for path in view.left_out[:_MOST_LISTED]:
-        record.skip(path, "the files that are kept would be too large together")
+    for path in view.left_out[:_MOST_SKIPS]:
+        record.skip(path, "the files to keep are too large together")
     damaged = [(path, elf.damaged) for path, elf in view.elves.items() if elf.damaged]
-    for path, why in damaged[:_MOST_LISTED]:
+    for path, why in damaged[:_MOST_SKIPS]:
         record.skip(path, why)
     partial = [path for path, elf in view.elves.items() if elf.partial]
     if partial:
-        reason = (
-            "too large to be kept whole, so options and debug information in them were not read"
-        )
+        reason = "too large to read whole, so their options and debug information were skipped"
         record.skip("large files", f"{len(partial)}, such as /{partial[0]}: {reason}")
-    if len(damaged) > _MOST_LISTED:
-        record.skip("damaged files", f"{len(damaged) - _MOST_LISTED} more")
+    if len(damaged) > _MOST_SKIPS:
+        record.skip("damaged files", f"{len(damaged) - _MOST_SKIPS} more")

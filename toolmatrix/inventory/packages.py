@@ -1,6 +1,6 @@
 """Records of package managers: dpkg (whole and split), apk, rpm and conda, and the files that they list.
 
-A record whose files are gone is no witness of what they were. Lists are those of dpkg(1), /var/lib/dpkg/info, and
+A record whose files are gone is no witness of them. Lists are those of dpkg(1), /var/lib/dpkg/info, and
 `RECORD` of PyPA's "Recording installed projects".
 """
 
@@ -25,13 +25,13 @@ _STANZAS = (
     ),
     ("apk", FilePattern(r"(usr/)?lib/apk/db/installed", 32 << 20), "P", "V"),
 )
-# The name says enough, and such a file has megabytes of paths.
+# The name is enough, and such a file has megabytes of paths.
 _CONDA = FilePattern(r"(?:.*/)?conda-meta/([^/]+)-([^-/]+)-[^-/]+\.json", 0)
 _RPM = ("var/lib/rpm", "usr/lib/sysimage/rpm", "usr/share/rpm")
-# Databases of rpm, of which the first is in use where an upgrade has left another.
+# Databases of rpm; the first is in use where an upgrade has left another.
 _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
 _RPM_FILES = FilePattern(
-    rf"({'|'.join(_RPM)})/({'|'.join(map(re.escape, _DATABASES))})", rpm.LARGEST, rpm.take
+    rf"({'|'.join(_RPM)})/({'|'.join(map(re.escape, _DATABASES))})", rpm.LARGEST, rpm.read_stream
 )
 # What SQLite calls the file of changes that are not yet in the database, https://www.sqlite.org/wal.html
 _JOURNAL = "-wal"
@@ -39,7 +39,7 @@ MANAGERS = ("dpkg", "apk", "rpm")
 """Managers of distributions."""
 
 _UPSTREAM = re.compile(r"(?:\d+:)?(\d+(?:\.\d+)*)")
-# Packages of which the version is that of a component, and how many of its numbers are.
+# Packages that have the version of a component, and how many of its numbers are shared.
 _COMPONENTS = (
     (r"cuda-toolkit-\d+-\d+|cuda-toolkit|cuda", "cuda", 3),
     (r"cuda-(cudart|nvcc|compiler|libraries|runtime)-\d+-\d+|cuda-version|cudatoolkit", "cuda", 2),
@@ -55,29 +55,29 @@ _COMPONENTS = (
 )
 # Lists are read of packages that name components, and of programs; those of all would fill the memory.
 _PROGRAMS = (r"hipcc", r"gcc(-\d+)?", r"clang(-\d+)?", r"python3(\.\d+(-minimal)?)?")
-_LISTED = "|".join((*(names for names, *_ in _COMPONENTS), *_PROGRAMS))
-_MAY_BE_LISTED = re.compile(_LISTED).fullmatch
+_WITH_FILE_LIST = "|".join((*(names for names, *_ in _COMPONENTS), *_PROGRAMS))
+_may_have_list = re.compile(_WITH_FILE_LIST).fullmatch
 _LISTS = "var/lib/dpkg/info"
 RECORD = FilePattern(r".*\.dist-info/RECORD", 4 << 20)
 """The list of files of a Python package, which its metadata lies beside."""
 READS = (
     *(declared for _, declared, *_ in _STANZAS),
-    *(_CONDA, _RPM_FILES, FilePattern(rf"{_LISTS}/({_LISTED})(:[^/]+)?\.list", 256 << 10)),
+    *(_CONDA, _RPM_FILES, FilePattern(rf"{_LISTS}/({_WITH_FILE_LIST})(:[^/]+)?\.list", 256 << 10)),
 )
 _LIBRARY = re.compile(r".*\.so(\.[\d.]+)?")
-# The record itself, what images are made without (documentation, licences), and what is made anew.
+# The record itself, what images are made without (documentation, licences), and what is regenerated.
 _SAYING_NOTHING = re.compile(r".*\.(dist|egg)-info/.*|usr/share/.*|.*\.pyc")
 # Files of a record that are looked for; it is no witness where none of the first ones is there.
-_MOST_LISTED = 2000
+_MOST_FILES = 2000
 
 
 def observe(view: View, record: Record) -> None:
-    """Put in every package as a feature such as `dpkg:libc6`, and components that packages name."""
+    """Record every package as a feature such as `dpkg:libc6`, and components that packages name."""
     for manager, path, name, version in _packages(view):
         # Images are made smaller by removing files behind the back of the manager, whose record stays.
-        lists = _dpkg(view, name) if manager == "dpkg" else ()
-        gone = are_gone(view, [listed for one in lists for listed in _of_list(view, one)])
-        put(record, manager, path, name, version, gone=gone)
+        lists = _dpkg_lists(view, name) if manager == "dpkg" else ()
+        gone = are_gone(view, [file for listing in lists for file in _list_files(view, listing)])
+        record_package(record, manager, path, name, version, gone=gone)
     _unread(view, record)
 
 
@@ -101,10 +101,10 @@ def _databases(view: View) -> Iterator[tuple[str, str]]:
         yield folder, next((path for path in paths if path in view.databases), "")
 
 
-def put(
+def record_package(
     record: Record, manager: str, where: str, name: str, version: str, *, gone: bool = False
 ) -> None:
-    """Put in one package, and the component whose version is that of it, unless its files are gone."""
+    """Record one package, and the component whose version is that of it, unless its files are gone."""
     record.feature(f"{manager}:{name}", version, manager, where)
     if gone:
         record.feature(GONE, f"{name} {version}", manager, where)
@@ -116,21 +116,21 @@ def put(
 
 def upstream(version: str, numbers: int = 9) -> str:
     """The first numbers of a version, without epoch and revision."""
-    found = _UPSTREAM.match(version)
-    return ".".join(found[1].split(".")[:numbers]) if found else ""
+    match = _UPSTREAM.match(version)
+    return ".".join(match[1].split(".")[:numbers]) if match else ""
 
 
 def _packages(view: View) -> Iterator[tuple[str, str, str, str]]:
     for manager, declared, name, version in _STANZAS:
-        for found, text in view.files(declared):
+        for match, text in view.files(declared):
             for fields in stanzas(text.splitlines()):
                 if name in fields and version in fields and _is_installed(fields):
-                    yield manager, found[0], fields[name], fields[version]
+                    yield manager, match[0], fields[name], fields[version]
     for _, path in _databases(view):
-        for package, number in view.databases[path].packages if path else ():
-            yield "rpm", path, package, number
-    for found, _ in view.files(_CONDA):
-        yield "conda", found[0], found[1], found[2]
+        for package, release in view.databases[path].packages if path else ():
+            yield "rpm", path, package, release
+    for match, _ in view.files(_CONDA):
+        yield "conda", match[0], match[1], match[2]
 
 
 def stanzas(lines: Iterable[str]) -> Iterator[dict[str, str]]:
@@ -156,19 +156,21 @@ def _is_installed(fields: dict[str, str]) -> bool:
 
 
 def owners(view: View, path: str, package: str) -> tuple[str, ...]:
-    """The managers that list a file under a package, which nobody has put another file in the place of since."""
+    """The managers that list a file under a package, unless it was replaced since."""
     entry = view.tree.entry(path)
-    lists = [one for one in _dpkg(view, package) if path in _of_list(view, one)]
+    lists = [
+        listing for listing in _dpkg_lists(view, package) if path in _list_files(view, listing)
+    ]
     # A file that a later layer has replaced is not the package's, though its list still names it.
-    fresh = (entry is not None and view.layers.get(one, "") == entry.layer for one in lists)
+    fresh = (entry is not None and view.layers.get(listing, "") == entry.layer for listing in lists)
     return ("dpkg",) if any(fresh) else ()
 
 
-def of_dist(view: View, metadata: str) -> list[str]:
+def dist_files(view: View, metadata: str) -> list[str]:
     """The files that the record beside the metadata of a Python package lists, none where there is no record."""
     folder = posixpath.dirname(metadata)
     site = posixpath.dirname(folder)
-    lines = view.kept.get(f"{folder}/RECORD", b"").splitlines()[:_MOST_LISTED]
+    lines = view.contents.get(f"{folder}/RECORD", b"").splitlines()[:_MOST_FILES]
     names = (line.decode("utf-8", "replace").rsplit(",", 2)[0].strip('"') for line in lines)
     return [
         posixpath.normpath(posixpath.join("/", site, name)).strip("/") for name in names if name
@@ -177,22 +179,22 @@ def of_dist(view: View, metadata: str) -> list[str]:
 
 def are_gone(view: View, files: Iterable[str]) -> bool:
     """Check whether nothing is left of what a record lists: no library where it lists some, else no file at all."""
-    listed = [path for path in files if not _SAYING_NOTHING.fullmatch(path)]
-    telling = [path for path in listed if _LIBRARY.fullmatch(path)] or listed
+    recorded = [path for path in files if not _SAYING_NOTHING.fullmatch(path)]
+    telling = [path for path in recorded if _LIBRARY.fullmatch(path)] or recorded
     return bool(telling) and all(view.tree.entry(path) is None for path in telling)
 
 
-def _dpkg(view: View, package: str) -> list[str]:
+def _dpkg_lists(view: View, package: str) -> list[str]:
     # Of all others no list is kept.
-    if not _MAY_BE_LISTED(package):
+    if not _may_have_list(package):
         return []
     # A package that may be installed for several architectures has a list for each.
     plain = f"{_LISTS}/{package}.list"
-    return [plain] if plain in view.kept else view.tree.glob(f"{_LISTS}/{package}:*.list")
+    return [plain] if plain in view.contents else view.tree.glob(f"{_LISTS}/{package}:*.list")
 
 
-def _of_list(view: View, path: str) -> list[str]:
-    lines = view.tree.text(path).splitlines()[:_MOST_LISTED]
+def _list_files(view: View, path: str) -> list[str]:
+    lines = view.tree.text(path).splitlines()[:_MOST_FILES]
     names = [line.strip("/") for line in lines]
     # dpkg lists the directories above its files too, which stay where other packages use them.
     above = {posixpath.dirname(name) for name in names}

@@ -1,8 +1,8 @@
 """Compilers and interpreters: which one a user gets by its bare name, which others are there, and their versions.
 
-The version of a program stands in its own file, in what lies beside it, or in the record of its package. What a bare
-name starts may be something else, though: a script, or a program under another name, such as the shims of pyenv, mise
-and ccache. It tells its version only when it is run, and what lies behind it on PATH says nothing of it.
+The version of a program is in its own file, in files beside it, or in the record of its package. A bare
+name may start something else, though: a script, or a program under another name, such as the shims of pyenv, mise
+and ccache. It shows its version only when it is run, and later directories of PATH say nothing of it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from toolmatrix.value import Value
 
 PACKAGED = re.compile(r"(usr/)?(s?bin|lib\d*|libexec)/|opt/rocm")
 """Where packages of distributions put programs; what lies elsewhere came another way, whatever is recorded."""
-# Directories of one LLVM among several, as Debian and Fedora call them.
+# Directories of one LLVM among several in Debian and Fedora.
 _LLVM = re.compile(r"/llvm-?(\d+)/")
-# The variable and the file that tell Bazelisk which Bazel to fetch, https://github.com/bazelbuild/bazelisk
+# The variable and the file with the version that Bazelisk has to fetch, https://github.com/bazelbuild/bazelisk
 _WANTED_BAZEL = "USE_BAZEL_VERSION"
 _BAZELVERSION = FilePattern(r"(?:.*/)?(\.bazelversion)", 64)
 READS = (
@@ -44,12 +44,12 @@ _SCRIPT = "its version shows only when it is run"
 
 
 class Program(Value):
-    """The names of a program and of its own files, and the other places where its version stands.
+    """The names of a program and of its own files, and the other sources of its version.
 
     `beside` are shell patterns below the directory that holds bin, `{}` being the number in the name of the file, each
     with a pattern for the version: in the contents of what matches where they were kept, else in its path. `tools` are
-    programs that come with it, by their names and what their files are called, and `speaks_for` the components whose
-    version it tells as well. `is_script`: its makers ship it as one, so what lies beside the script is its own.
+    programs that come with it, by their names and the patterns of their files, and `speaks_for` the components whose
+    version it has as well. `is_script`: its makers ship it as one, so what lies beside the script is its own.
     """
 
     component: str
@@ -95,8 +95,8 @@ _PROGRAMS = (
         names=("hipcc",),
         files=r"hipcc(?:\.bin)?()",
         beside=tuple(
-            (place, r"HIP_VERSION_MAJOR=(\d+)\s+HIP_VERSION_MINOR=(\d+)\s+HIP_VERSION_PATCH=(\d+)")
-            for place in ("share/hip/version", "bin/.hipVersion")
+            (path, r"HIP_VERSION_MAJOR=(\d+)\s+HIP_VERSION_MINOR=(\d+)\s+HIP_VERSION_PATCH=(\d+)")
+            for path in ("share/hip/version", "bin/.hipVersion")
         ),
         packages=("hipcc",),
         is_script=True,
@@ -114,13 +114,13 @@ _PROGRAMS = (
 
 def names(component: str) -> tuple[str, ...]:
     """The names that a user calls a component by, in the order of trying; empty for a library."""
-    return next((one.names for one in _PROGRAMS if one.component == component), ())
+    return next((program.names for program in _PROGRAMS if program.component == component), ())
 
 
 def alike(name: str) -> tuple[str, ...]:
     """The other names of a program."""
-    held = next((one.names for one in _PROGRAMS if name in one.names), ())
-    return tuple(one for one in held if one != name)
+    spellings = next((program.names for program in _PROGRAMS if name in program.names), ())
+    return tuple(spelling for spelling in spellings if spelling != name)
 
 
 class Default(Value):
@@ -132,20 +132,20 @@ class Default(Value):
 
 
 def observe(view: View, record: Record) -> dict[str, Default]:
-    """Put in the programs; returned are those whose versions are known, by component."""
+    """Record the programs; returned are those whose versions are known, by component."""
     defaults: dict[str, Default] = {}
     for program in _PROGRAMS:
         default = _default(view, program.names)
         if default is not None:
-            default = default.replace(version=_put(view, record, program, default.real))
+            default = default.replace(version=_add(view, record, program, default.real))
             defaults[program.component] = default
         for path in view.elves:
             is_other = default is None or path != default.real
             if is_other and re.fullmatch(r"(?:.*/)?s?bin/" + program.files, path):
-                _put(view, record, program, path, default=False)
+                _add(view, record, program, path, default=False)
     nvcc = defaults.get("nvcc")
     if nvcc is not None:
-        # A toolkit has the first two numbers of its compiler.
+        # A toolkit shares the first two numbers of its compiler.
         record.component("cuda", upstream(nvcc.version, 2), "nvcc", nvcc.real, default=True)
     _bazelisk(view, record, defaults)
     for program in _PROGRAMS:
@@ -163,11 +163,11 @@ def _silent(view: View, program: Program, default: Default | None) -> str:
     files = ((name, program.files) for name in program.names)
     # A wrapper for g++ alone is enough to compile with another version than gcc has.
     for name, pattern in (*files, *program.tools):
-        found = _default(view, (name,))
-        if found is None or (default is not None and found.real == default.real):
+        candidate = _default(view, (name,))
+        if candidate is None or (default is not None and candidate.real == default.real):
             continue
-        if not _is_own(view, found.real, pattern):
-            return f"/{found.called} is not a program itself; {_SCRIPT}"
+        if not _is_own(view, candidate.real, pattern):
+            return f"/{candidate.called} is not a program itself; {_SCRIPT}"
     return ""
 
 
@@ -176,12 +176,12 @@ def _is_own(view: View, path: str, pattern: str) -> bool:
     return path in view.elves and re.fullmatch(r"(?:.*/)?" + pattern, path) is not None
 
 
-# The Bazel that is fetched when it is called; it is the default where what is called has no version.
+# The Bazel that a launcher fetches; it is the default where the program itself has no version.
 def _bazelisk(view: View, record: Record, defaults: dict[str, Default]) -> None:
     bazel = defaults.get("bazel")
     fetches = bazel is not None and not bazel.version and bazel.real in view.elves
     reported = [(view.env.get(_WANTED_BAZEL, ""), "configuration", f"Env {_WANTED_BAZEL}")]
-    reported += [(text, found[1], found[0]) for found, text in view.files(_BAZELVERSION)]
+    reported += [(text, match[1], match[0]) for match, text in view.files(_BAZELVERSION)]
     for text, seen_by, where in reported:
         version = upstream(text)
         record.component("bazel", version, seen_by, where, default=fetches)
@@ -198,7 +198,7 @@ def _default(view: View, names: tuple[str, ...]) -> Default | None:
     return None
 
 
-def _put(view: View, record: Record, program: Program, path: str, *, default: bool = True) -> str:
+def _add(view: View, record: Record, program: Program, path: str, *, default: bool = True) -> str:
     for version, seen_by, where in _versions(view, record, program, path):
         record.component(program.component, version, seen_by, where, default=default)
         return version
@@ -209,46 +209,46 @@ def _put(view: View, record: Record, program: Program, path: str, *, default: bo
 def _versions(
     view: View, record: Record, program: Program, path: str
 ) -> Iterator[tuple[str, str, str]]:
-    found = re.fullmatch(r"(?:.*/)?" + program.files, path)
-    number = (found[1] if found else "") or "".join(_LLVM.findall(path)[-1:])
-    own = _own(view.elves.get(path), number)
-    if own:
-        yield own, "elf", path
+    match = re.fullmatch(r"(?:.*/)?" + program.files, path)
+    series = (match[1] if match else "") or "".join(_LLVM.findall(path)[-1:])
+    version = _elf_version(view.elves.get(path), series)
+    if version:
+        yield version, "elf", path
     prefix, _, folder = path.rpartition("/")[0].rpartition("/")
     is_program = _is_own(view, path, program.files)
     if is_program or (program.is_script and folder == "bin" and path not in view.elves):
-        yield from _beside(view, program, prefix, number)
+        yield from _beside(view, program, prefix, series)
     for package in program.packages if PACKAGED.match(path) else ():
-        package = package.format(number)
+        package = package.format(series)
         for manager in MANAGERS if is_program else packages.owners(view, path, package):
-            for seen in record.features.get(f"{manager}:{package}", ()):
-                if _is_of(upstream(seen.version), number):
-                    yield upstream(seen.version), manager, seen.where
-    if is_program and number.count("."):
-        yield number, "file name", path
+            for sighting in record.features.get(f"{manager}:{package}", ()):
+                if _is_of(upstream(sighting.version), series):
+                    yield upstream(sighting.version), manager, sighting.where
+    if is_program and series.count("."):
+        yield series, "file name", path
 
 
-def _own(elf: Elf | None, number: str) -> str:
-    # A file may hold texts that only look like versions; the number in its name tells them apart.
+def _elf_version(elf: Elf | None, series: str) -> str:
+    # A file may hold texts that only look like versions; the number in its name distinguishes them.
     versions = elf.versions if elf is not None else ()
-    return next((one for one in versions if _is_of(one, number)), "")
+    return next((version for version in versions if _is_of(version, series)), "")
 
 
-def _is_of(version: str, number: str) -> bool:
-    return not number or version == number or version.startswith(f"{number}.")
+def _is_of(version: str, series: str) -> bool:
+    return not series or version == series or version.startswith(f"{series}.")
 
 
 def _beside(
-    view: View, program: Program, prefix: str, number: str
+    view: View, program: Program, prefix: str, series: str
 ) -> Iterator[tuple[str, str, str]]:
     for pattern, text in program.beside:
-        for path in view.tree.glob(f"{prefix}/{pattern.format(number)}"):
+        for path in view.tree.glob(f"{prefix}/{pattern.format(series)}"):
             entry = view.tree.entry(path)
-            if entry is not None and isinstance(entry.held, Elf):
-                version = _own(entry.held, number)
+            if entry is not None and isinstance(entry.content, Elf):
+                version = _elf_version(entry.content, series)
             else:
-                kept = view.tree.text(path)
-                found = re.search(text, kept) if kept else re.fullmatch(text, path)
-                version = ".".join(found.groups()) if found else ""
+                contents = view.tree.text(path)
+                match = re.search(text, contents) if contents else re.fullmatch(text, path)
+                version = ".".join(match.groups()) if match else ""
             if version:
                 yield version, "beside it", path

@@ -29,12 +29,10 @@ _SYSCONFIG = FilePattern(r".*/python\d[^/]*/_sysconfigdata[^/]*\.py", 256 << 10)
 _NUMPY = FilePattern(r".*/numpy/__config__\.py", 64 << 10)
 READS = (_METADATA, packages.RECORD, _VENV, _SYSCONFIG, _NUMPY)
 RECORDS = ("dist-info", "egg-info")
-"""The witnesses of Python packages, of which a user gets what the interpreter imports that is called."""
+"""The witnesses of Python packages, of which a user gets those that the default interpreter imports."""
 _FIELD = re.compile(r"^(Name|Version):\s*(\S+)\s*$", re.MULTILINE)
-# Names that differ in these alone are the same, PEP 503.
-_SAME = re.compile(r"[-_.]+")
 
-# Components that are no Python packages, though there are packages of these names.
+# Components that are not Python packages, though packages of these names exist.
 _PROGRAMS = frozenset(
     ("python", "gcc", "clang", "nvcc", "hip", "bazel", "cuda", "rocm", "glibc", "distro")
 )
@@ -74,27 +72,29 @@ class _Dist(NamedTuple):
 
 
 def observe(view: View, record: Record, sites: Sequence[str]) -> None:
-    """Put in every package as a component, and toolkits that packages carry; `sites` in the order of imports."""
+    """Record every package as a component, and toolkits that packages carry; `sites` in the order of imports."""
+    from packaging.utils import canonicalize_name
+
     dists: list[_Dist] = []
-    for found, text in view.files(_METADATA):
+    for match, text in view.files(_METADATA):
         fields = dict(_FIELD.findall(text))
-        seen_by = RECORDS[not found["kind"].startswith("dist-info")]
-        name, version = normal(fields.get("Name", "")), fields.get("Version", "")
-        dists.append(_Dist(found[0], found["site"], seen_by, name, version))
+        seen_by = RECORDS[not match["kind"].startswith("dist-info")]
+        name, version = canonicalize_name(fields.get("Name", "")), fields.get("Version", "")
+        dists.append(_Dist(match[0], match["site"], seen_by, name, version))
     first: dict[str, str] = {}
     for site in sites:
         for dist in dists:
             if dist.site == site:
                 first.setdefault(dist.name, dist.path)
     for dist in dists:
-        _put(view, record, dist, is_default=first.get(dist.name) == dist.path)
+        _record_dist(view, record, dist, is_default=first.get(dist.name) == dist.path)
     _builds(view, record)
 
 
-def _put(view: View, record: Record, dist: _Dist, *, is_default: bool) -> None:
+def _record_dist(view: View, record: Record, dist: _Dist, *, is_default: bool) -> None:
     path, _, seen_by, name, version = dist
     if not name or not version:
-        record.skip(path, "it names no package and version")
+        record.skip(path, "it lacks a name or a version")
         return
     record.feature(f"dist:{name}", version, seen_by, path)
     if _is_gone(view, name, path):
@@ -108,68 +108,63 @@ def _put(view: View, record: Record, dist: _Dist, *, is_default: bool) -> None:
     local = re.fullmatch(r"(cu|rocm)([\d.]+)", version.partition("+")[2])
     if name.startswith("torch") and local:
         # cu121 is 12.1 and cu92 is 9.2: the last digit is the minor.
-        number = local[2] if "." in local[2] else f"{local[2][:-1]}.{local[2][-1:]}"
-        record.component(_LOCAL[local[1]], number, f"{name} +{local[0]}", path)
+        toolkit = local[2] if "." in local[2] else f"{local[2][:-1]}.{local[2][-1:]}"
+        record.component(_LOCAL[local[1]], toolkit, f"{name} +{local[0]}", path)
 
 
 def _is_gone(view: View, name: str, path: str) -> bool:
-    # A wheel that carries a component is nothing without the file for which it is there.
-    files = packages.of_dist(view, path)
+    # A wheel that carries a component is useless without its main file.
+    files = packages.dist_files(view, path)
     starts = tuple(start for pattern, *_, start in _CARRIED if re.fullmatch(pattern, name))
-    called = [one for one in files if one.rpartition("/")[2].startswith(starts)]
+    called = [file for file in files if file.rpartition("/")[2].startswith(starts)]
     return packages.are_gone(view, called or files)
 
 
-def normal(name: str) -> str:
-    """A name of a package as PyPI compares it."""
-    return _SAME.sub("-", name).lower()
-
-
 def _builds(view: View, record: Record) -> None:
-    for found, text in view.files(_SYSCONFIG):
-        held = _variables(text)
+    for match, text in view.files(_SYSCONFIG):
+        variables = _variables(text)
         for name in _VARIABLES:
-            record.feature(f"python:{name}", str(held.get(name, "")), "sysconfig", found[0])
-    for found, text in view.files(_NUMPY):
-        for one in (*_LIBRARY.finditer(text), *_OLDER.finditer(text)):
-            record.feature(f"numpy:{one['kind']}", one["name"], "numpy.__config__", found[0])
+            record.feature(f"python:{name}", str(variables.get(name, "")), "sysconfig", match[0])
+    for match, text in view.files(_NUMPY):
+        for use in (*_LIBRARY.finditer(text), *_OLDER.finditer(text)):
+            record.feature(f"numpy:{use['kind']}", use["name"], "numpy.__config__", match[0])
 
 
 def _variables(text: str) -> dict[str, object]:
     try:
         with warnings.catch_warnings():
-            # Flags of compilers hold escapes that Python does not know, which is no concern of a reader.
+            # Flags of compilers have escapes that are invalid in Python and harmless here.
             warnings.simplefilter("ignore")
-            held = ast.literal_eval(text.partition("build_time_vars = ")[2].strip())
+            variables = ast.literal_eval(text.partition("build_time_vars = ")[2].strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return {}
-    return held if isinstance(held, dict) else {}
+    return variables if isinstance(variables, dict) else {}
 
 
 def sites(view: View, default: Default | None) -> list[str]:
-    """The directories that the default interpreter imports from, in its order; none where there is no interpreter."""
+    """The directories that the default interpreter imports from, in its order; none without an interpreter."""
     if default is None:
         return []
     series = ".".join(default.version.split(".")[:2])
     prefix = _above(default.real)
     home = _above(default.called)
     settings = view.tree.text(f"{home}/pyvenv.cfg")
-    own = [prefix, "usr/local"] if prefix == "usr" else [prefix]
+    prefixes = [prefix, "usr/local"] if prefix == "usr" else [prefix]
     if settings:
         shared = re.search(r"^include-system-site-packages\s*=\s*true", settings, re.MULTILINE)
-        own = [home, *(own if shared else ())]
-    found = view.folders("PYTHONPATH")
-    for folder in own:
+        prefixes = [home, *(prefixes if shared else ())]
+    directories = view.folders("PYTHONPATH")
+    for folder in prefixes:
         debian = [
             f"{folder}/lib/python{series}/dist-packages",
             f"{folder}/lib/python3/dist-packages",
         ]
         usual = [f"{folder}/{lib}/python{series}/site-packages" for lib in ("lib", "lib64")]
-        found += [*usual, *debian]
+        directories += [*usual, *debian]
     # Debian's `site` looks in /usr/local before the packages of the distribution, whatever the order above.
-    if "usr/local" in own:
-        found.sort(key=lambda path: not path.startswith("usr/local/"))
-    reals = (view.tree.real(path) for path in found)
+    if "usr/local" in prefixes:
+        directories.sort(key=lambda path: not path.startswith("usr/local/"))
+    reals = (view.tree.real(path) for path in directories)
     return list(dict.fromkeys(path for path in reals if path is not None))
 
 

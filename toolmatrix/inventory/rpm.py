@@ -1,22 +1,19 @@
 """The installed packages of rpm, out of its database in each of its three forms and without rpm.
 
 A database maps numbers to headers: SQLite (rpm 4.16 and later: Fedora, RHEL 9), rpm's own "ndb" (SUSE), and Berkeley
-DB's hash (RHEL 8 and before). Headers are laid out as in https://rpm-software-management.github.io/rpm/manual/hregions.html
-and format_header.html, ndb as lib/backend/ndb/rpmpkg.c of rpm tells, Berkeley DB as src/dbinc/db_page.h of it. PyPI has
-readers of .rpm files and bindings of librpm, which are not for databases of other machines.
+DB's hash (RHEL 8 and before). Headers are laid out as in
+https://rpm-software-management.github.io/rpm/manual/hregions.html and format_header.html, ndb as in
+lib/backend/ndb/rpmpkg.c of rpm, Berkeley DB as src/dbinc/db_page.h of it. PyPI has readers of .rpm files and bindings
+of librpm, but not of databases of other machines.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from toolmatrix.images.streams import first
+from toolmatrix.images.streams import Readable, first
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from toolmatrix.images.streams import Readable
 
 MOST_PACKAGES = 100_000
 LARGEST = 128 << 20
@@ -51,32 +48,32 @@ class Database(Value):
 
 
 class DamagedDatabase(Exception):
-    """A database that holds what rpm does not write."""
+    """A database with content that rpm does not write."""
 
 
-def take(size: int, stream: Readable) -> Database:
-    """The packages of a database that passes as a stream; raises nothing, as `read` does."""
+def read_stream(size: int, stream: Readable) -> Database:
+    """The packages of a database in a stream; raises nothing."""
     if size > LARGEST:
-        reason = f"{size >> 20} MiB, of which no more than {LARGEST >> 20} are read"
+        reason = f"{size >> 20} MiB, and at most {LARGEST >> 20} are read"
         return Database(damaged=f"the database is too large: {reason}")
     return read(first(size, stream))
 
 
 def read(data: bytes) -> Database:
-    """The packages in the bytes of a database; what is damaged gives those before the damage, and says so."""
-    found: dict[tuple[str, str], None] = {}
+    """The packages in the bytes of a database; a damaged one gives those before the damage, and says so."""
+    packages: dict[tuple[str, str], None] = {}
     try:
         for blob in _bounded(_blobs(data), len(data)):
             package = header(blob)
             if package is not None:
-                found[package] = None
+                packages[package] = None
     except (DamagedDatabase, struct.error) as error:
-        return Database(packages=tuple(found), damaged=f"the database is damaged: {error}")
-    return Database(packages=tuple(found))
+        return Database(packages=tuple(packages), damaged=f"the database is damaged: {error}")
+    return Database(packages=tuple(packages))
 
 
 def _bounded(blobs: Iterator[bytes], size: int) -> Iterator[bytes]:
-    # Damage may show one header many times: all together are no more than the bytes of the database hold.
+    # A damaged database may repeat a header: all together cannot exceed its size.
     for count, blob in enumerate(blobs):
         size -= len(blob)
         if size < 0 or count > MOST_PACKAGES:
@@ -92,22 +89,22 @@ def header(blob: bytes) -> tuple[str, str] | None:
     start = 8 + _ENTRY.size * count
     if start + size > len(blob):
         raise DamagedDatabase(f"a header of {count} entries and {size} bytes in {len(blob)}")
-    held: dict[int, str] = {}
-    for place in range(8, start, _ENTRY.size):
-        tag, kind, offset, _ = _ENTRY.unpack_from(blob, place)
+    fields: dict[int, str] = {}
+    for position in range(8, start, _ENTRY.size):
+        tag, kind, offset, _ = _ENTRY.unpack_from(blob, position)
         if tag in (_NAME, _VERSION, _RELEASE) and kind == _STRING:
             text = blob[start + offset : start + offset + _LONGEST].partition(b"\0")[0]
-            held[tag] = text.decode("utf-8", "replace")
+            fields[tag] = text.decode("utf-8", "replace")
         elif tag == _EPOCH and kind == _INT32:
-            held[tag] = str(struct.unpack_from(">I", blob, start + offset)[0])
+            fields[tag] = str(struct.unpack_from(">I", blob, start + offset)[0])
         # rpm sorts the entries by their tags when it writes a header.
         elif tag > _EPOCH:
             break
-    if _NAME not in held or _VERSION not in held:
+    if _NAME not in fields or _VERSION not in fields:
         return None
-    epoch = f"{held[_EPOCH]}:" if _EPOCH in held else ""
-    release = f"-{held[_RELEASE]}" if _RELEASE in held else ""
-    return held[_NAME], f"{epoch}{held[_VERSION]}{release}"
+    epoch = f"{fields[_EPOCH]}:" if _EPOCH in fields else ""
+    release = f"-{fields[_RELEASE]}" if _RELEASE in fields else ""
+    return fields[_NAME], f"{epoch}{fields[_VERSION]}{release}"
 
 
 def _blobs(data: bytes) -> Iterator[bytes]:
@@ -118,14 +115,14 @@ def _blobs(data: bytes) -> Iterator[bytes]:
     for order in "<>":
         if data[12:16] == struct.pack(f"{order}I", _BDB_MAGIC):
             return _bdb(data, order)
-    raise DamagedDatabase("it begins as none of SQLite, ndb and Berkeley DB does")
+    raise DamagedDatabase("it is not SQLite, ndb or Berkeley DB")
 
 
 def _sqlite(data: bytes) -> Iterator[bytes]:
     try:
         import sqlite3
     except ImportError:
-        raise DamagedDatabase("it needs Python's sqlite3, which is not there") from None
+        raise DamagedDatabase("reading it needs Python's sqlite3, which is missing") from None
     import tempfile
     from contextlib import closing
 
@@ -135,14 +132,14 @@ def _sqlite(data: bytes) -> Iterator[bytes]:
         file.flush()
         try:
             # `immutable` keeps SQLite from looking for a journal beside the file, and from locking it.
-            made = sqlite3.connect(f"file:{file.name}?mode=ro&immutable=1", uri=True)
-            with closing(made):
+            connection = sqlite3.connect(f"file:{file.name}?mode=ro&immutable=1", uri=True)
+            with closing(connection):
                 allowed = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
-                made.text_factory = bytes
+                connection.text_factory = bytes
                 # `Packages` of a hostile file may be a view that calls functions, or that never ends.
-                made.set_authorizer(lambda action, *_: 0 if action in allowed else 1)
-                made.set_progress_handler(lambda: next(calls, None) is None, _SQLITE_STEPS)
-                for (blob,) in made.execute("SELECT blob FROM Packages"):
+                connection.set_authorizer(lambda action, *_: 0 if action in allowed else 1)
+                connection.set_progress_handler(lambda: next(calls, None) is None, _SQLITE_STEPS)
+                for (blob,) in connection.execute("SELECT blob FROM Packages"):
                     if isinstance(blob, bytes):
                         yield blob
         except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError) as error:
@@ -152,15 +149,15 @@ def _sqlite(data: bytes) -> Iterator[bytes]:
 def _ndb(data: bytes) -> Iterator[bytes]:
     (pages,) = struct.unpack_from("<I", data, 12)
     end = min(pages * _NDB_PAGE, len(data))
-    for place in range(_NDB_FIRST * 16, end - 15, 16):
-        magic, number, block, _ = struct.unpack_from("<4sIII", data, place)
+    for slot in range(_NDB_FIRST * 16, end - 15, 16):
+        magic, package, block, _ = struct.unpack_from("<4sIII", data, slot)
         if magic != _NDB_SLOT:
-            raise DamagedDatabase(f"no slot at {place}")
-        if not number:
+            raise DamagedDatabase(f"no slot at {slot}")
+        if not package:
             continue
         start = block * _NDB_BLOCK
         magic, owner, _, size = struct.unpack_from("<4sIII", data, start)
-        if magic != _NDB_BLOB or owner != number or start + 16 + size > len(data):
+        if magic != _NDB_BLOB or owner != package or start + 16 + size > len(data):
             raise DamagedDatabase(f"no header at {start}")
         yield data[start + 16 : start + 16 + size]
 
@@ -169,7 +166,7 @@ def _bdb(data: bytes, order: str) -> Iterator[bytes]:
     (size,) = struct.unpack_from(f"{order}I", data, 20)
     if data[25:26] != _BDB_META or not 512 <= size <= 1 << 16:
         raise DamagedDatabase("it is not a hash of Berkeley DB")
-    # Pages that two chains share would let a small file hold any amount of headers.
+    # With pages in two chains a small file could have any amount of headers.
     used: set[int] = set()
     for start in range(size, len(data) - size + 1, size):
         page = data[start : start + size]
@@ -183,24 +180,24 @@ def _bdb(data: bytes, order: str) -> Iterator[bytes]:
 
 
 def _items(page: bytes, order: str) -> Iterator[bytes]:
-    # Items stand from the end of a page down, each value behind its key.
+    # Items go from the end of a page down, each value behind its key.
     (count,) = struct.unpack_from(f"{order}H", page, 20)
-    places = struct.unpack_from(f"{order}{count}H", page, _BDB_HEADER)
-    for key, value in zip(places[::2], places[1::2], strict=False):
+    offsets = struct.unpack_from(f"{order}{count}H", page, _BDB_HEADER)
+    for key, value in zip(offsets[::2], offsets[1::2], strict=False):
         if not _BDB_HEADER <= value < key <= len(page):
             raise DamagedDatabase(f"an item from {value} to {key} in a page of {len(page)} bytes")
         yield page[value:key]
 
 
-def _chained(data: bytes, order: str, size: int, number: int, used: set[int]) -> bytes:
+def _chained(data: bytes, order: str, size: int, page_number: int, used: set[int]) -> bytes:
     pieces: list[bytes] = []
-    while number:
-        start = number * size
+    while page_number:
+        start = page_number * size
         page = data[start : start + size]
-        if number in used or len(page) < size or page[25] != _BDB_OVERFLOW:
-            raise DamagedDatabase(f"page {number} is not what follows")
-        used.add(number)
-        (number,) = struct.unpack_from(f"{order}I", page, 16)
+        if page_number in used or len(page) < size or page[25] != _BDB_OVERFLOW:
+            raise DamagedDatabase(f"page {page_number} does not continue the chain")
+        used.add(page_number)
+        (page_number,) = struct.unpack_from(f"{order}I", page, 16)
         (length,) = struct.unpack_from(f"{order}H", page, 22)
         pieces.append(page[_BDB_HEADER : _BDB_HEADER + length])
     return b"".join(pieces)

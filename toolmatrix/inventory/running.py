@@ -1,9 +1,9 @@
-"""Programs of an image asked by running them, each in a container of its own, for what reading cannot show.
+"""Runs programs of an image, each in a container of its own, for what reading cannot show.
 
 A container has no network, no capability, no new privileges and nothing to write to but a little memory; its memory,
-processes, time and output are bounded, its entry point is the program that is asked, and it is removed whatever
-happens. The user is that of the image: to another one other directories of PATH are closed, and other programs answer.
-A program is started by its arguments alone, so an image needs no shell, and what it prints speaks for nothing else.
+processes, time and output are bounded, its entry point is that program, and it is removed whatever
+happens. The user is that of the image: for another one other directories of PATH are closed, and other programs answer.
+A program is started by its arguments alone, so an image needs no shell, and its output counts for nothing else.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _VERSION = "[0-9][0-9A-Za-z.+~_]*"
 class ProgramProbe(Value):
     """A question to a program: which component or feature it is about, and the arguments that it is started with.
 
-    The answer is the version behind `after`, or first of all numbers; of a feature the value in `values` by whether the
-    text `holds` is printed (yes, no). It is asked where reading saw one of `about`, or could not see it, and anyway
-    where it is `wanted`. Of several rounds a later one is asked where none before it was answered.
+    The answer is the version behind `after`, or the first number; for a feature one of `values`, by whether the text
+    `holds` is printed (yes, no). The program is run where reading saw one of `about`, or could not see it, and always
+    where it is `wanted`. A probe of a later `round` is used where no earlier one was answered.
     """
 
     name: str
@@ -45,24 +45,24 @@ class ProgramProbe(Value):
     wanted: bool = False
 
     @property
-    def shown(self) -> str:
+    def command_line(self) -> str:
         """The program with its arguments."""
         return shlex.join(self.run)
 
     def answer(self, output: str) -> str:
-        """The value in what was printed; empty where it has none."""
+        """The value in an output; empty where it has none."""
         if self.holds:
             return self.values[self.holds not in output]
         output = without_colours(output)
         before = f".*{re.escape(self.after)}" if self.after else r"[^0-9\n]*"
-        found = re.search(rf"^{before}({_VERSION})", output, re.MULTILINE)
-        return found[1] if found else ""
+        match = re.search(rf"^{before}({_VERSION})", output, re.MULTILINE)
+        return match[1] if match else ""
 
     def repeats(self, record: str, value: str) -> bool:
         """True where a record, a name and a version, is that of the package it asks for, and the value its version."""
         name, _, version = record.partition(" ")
-        found = re.match(_VERSION, version)
-        return name == self.run[-1] and found is not None and found[0] == value
+        match = re.match(_VERSION, version)
+        return name == self.run[-1] and match is not None and match[0] == value
 
 
 _BOUNDS = ProgramBounds()
@@ -75,23 +75,23 @@ def ask_programs(
     bounds: ProgramBounds = _BOUNDS,
     store: LayerStore | None = None,
 ) -> Inventory:
-    """An inventory with the answers of the image's programs; raises ToolMissing where the engine ends on the way.
+    """An inventory with the answers of the image's programs; raises ToolMissing where the engine fails.
 
     A program whose answer is in the store is not run.
     """
-    skipped = (one.what.removeprefix(WHICH) for one in inventory.skipped)
-    there = {*inventory.components, *skipped}
-    left = [one for one in probes if one.wanted or there.intersection(one.about)]
-    if not left:
+    skipped = (skip.what.removeprefix(WHICH) for skip in inventory.skipped)
+    present = {*inventory.components, *skipped}
+    remaining = [probe for probe in probes if probe.wanted or present.intersection(probe.about)]
+    if not remaining:
         return inventory
     answers: dict[str, list[Seen]] = {}
     silent: dict[str, Skipped] = {}
-    # A signal ends the asking without an error here; it is sent again when no container is left.
+    # A signal ends the runs without an error here; it is sent again when no container is left.
     with ExitStack() as stack:
-        asking = Asking(image, bounds, store, stack)
-        gone = tuple(one.version for one in inventory.features.get(GONE, ()))
-        answers, silent = _rounds(asking, left, there, gone)
-    features = {one.name for one in left if one.holds}
+        runner = ProgramRunner(image, bounds, store, stack)
+        gone = tuple(sighting.version for sighting in inventory.features.get(GONE, ()))
+        answers, silent = _ask_in_rounds(runner, remaining, present, gone)
+    features = {probe.name for probe in remaining if probe.holds}
     components = dict(inventory.components)
     properties = dict(inventory.features)
     for name, ran in answers.items():
@@ -104,16 +104,16 @@ def ask_programs(
         features=dict(sorted(properties.items())),
         skipped=(
             *inventory.skipped,
-            *(one for name, one in silent.items() if name not in answers),
+            *(skip for name, skip in silent.items() if name not in answers),
         ),
     )
 
 
-class Asking:
-    """Asks programs of one image, in containers that are opened when the first one has to be run.
+class ProgramRunner:
+    """Runs programs of one image, in containers that are opened when the first one has to be run.
 
-    What a program answered, or that it is not there, holds for the image on this kind of machine and is kept; why one
-    was silent, such as for want of time, may be another thing the next time.
+    An answer, or that the program is missing, is valid for the image on this kind of machine and is stored; other
+    failures, such as a timeout, may differ the next time.
     """
 
     def __init__(
@@ -135,51 +135,50 @@ class Asking:
 
     def answers(self, probes: Sequence[ProgramProbe]) -> Iterator[tuple[ProgramProbe, str, str]]:
         """Each probe with its answer and the reason why there is none."""
-        known = {probe: self._known(probe) for probe in probes}
-        left = [probe for probe, found in known.items() if found is None]
-        for place in range(0, len(left), _AT_ONCE):
-            for probe, value, reason in self._run(left[place : place + _AT_ONCE]):
+        store = self.store
+        known = {probe: store.answer(self._name(probe)) if store else None for probe in probes}
+        remaining = [probe for probe, answer in known.items() if answer is None]
+        for start in range(0, len(remaining), _AT_ONCE):
+            for probe, value, reason in self._run(remaining[start : start + _AT_ONCE]):
                 known[probe] = value, reason
-                if self.store is not None and (value or reason == NOT_THERE):
-                    self.store.keep_answer(self._name(probe), value, reason)
-        for probe, found in known.items():
-            if found is not None:
-                yield probe, *found
-
-    def _known(self, probe: ProgramProbe) -> tuple[str, str] | None:
-        return self.store.answer(self._name(probe)) if self.store is not None else None
+                if store and (value or reason == NOT_THERE):
+                    store.keep_answer(self._name(probe), value, reason)
+        for probe, answer in known.items():
+            if answer is not None:
+                yield probe, *answer
 
     def _name(self, probe: ProgramProbe) -> str:
         return f"{self.image.id} {this_platform()} {self.bounds!r} {probe!r}"
 
     def _run(self, probes: Sequence[ProgramProbe]) -> Iterator[tuple[ProgramProbe, str, str]]:
-        ended = self.containers.run([probe.run for probe in probes])
-        for probe, (output, reason) in zip(probes, ended, strict=True):
+        outcomes = self.containers.run([probe.run for probe in probes])
+        for probe, (output, reason) in zip(probes, outcomes, strict=True):
             value = "" if reason else probe.answer(output)
-            said = engines.last_line(output) or "nothing"
-            yield probe, value, reason or ("" if value else f"printed no version: {said}")
+            last_line = engines.last_line(output) or "nothing"
+            yield probe, value, reason or ("" if value else f"printed no version: {last_line}")
 
 
-def _rounds(
-    asking: Asking, probes: Sequence[ProgramProbe], there: set[str], gone: tuple[str, ...]
+def _ask_in_rounds(
+    runner: ProgramRunner, probes: Sequence[ProgramProbe], present: set[str], gone: tuple[str, ...]
 ) -> tuple[dict[str, list[Seen]], dict[str, Skipped]]:
     answers: dict[str, list[Seen]] = {}
     silent: dict[str, Skipped] = {}
     absent: set[str] = set()
-    for number in sorted({one.round for one in probes}):
-        done = answers.keys() | absent
-        now = [one for one in probes if one.round == number and one.name not in done]
-        for probe, value, reason in asking.answers(now):
+    for round_number in sorted({probe.round for probe in probes}):
+        answered = answers.keys() | absent
+        current = [probe for probe in probes if probe.round == round_number]
+        open_probes = [probe for probe in current if probe.name not in answered]
+        for probe, value, reason in runner.answers(open_probes):
             is_there = reason != NOT_THERE
-            # pip and dpkg repeat their record, of which reading found that nothing is left.
-            if value and not any(probe.repeats(one, value) for one in gone):
-                seen = Seen(version=value, seen_by=RAN, where=probe.shown)
-                answers.setdefault(probe.name, []).append(seen)
-            elif probe.name in there or (is_there and there.intersection(probe.about)):
-                # Of several programs one that is there and fails says more than one that is not.
+            # pip and dpkg repeat their record, whose files are gone.
+            if value and not any(probe.repeats(record, value) for record in gone):
+                sighting = Seen(version=value, seen_by=RAN, where=probe.command_line)
+                answers.setdefault(probe.name, []).append(sighting)
+            elif probe.name in present or (is_there and present.intersection(probe.about)):
+                # Of several programs one that fails says more than a missing one.
                 if probe.name not in silent or is_there:
-                    shown = f"`{probe.shown}` {reason}"
-                    silent[probe.name] = Skipped(what=f"{RUNNING}{probe.name}", reason=shown)
+                    failure = f"`{probe.command_line}` {reason}"
+                    silent[probe.name] = Skipped(what=f"{RUNNING}{probe.name}", reason=failure)
             elif is_there:
                 # It is as absent as reading found it.
                 absent.add(probe.name)
@@ -187,18 +186,17 @@ def _rounds(
 
 
 def _ordered(name: str, read: Sequence[Seen], ran: Sequence[Seen]) -> tuple[Seen, ...]:
-    called = {program: place for place, program in enumerate(programs.names(name))}
+    called = {program: rank for rank, program in enumerate(programs.names(name))}
     first, *others = sorted(
-        ran, key=lambda one: called.get(one.where.partition(" ")[0], len(called))
+        ran, key=lambda sighting: called.get(sighting.where.partition(" ")[0], len(called))
     )
     mine = first.replace(default=True)
-    defaults = [one for one in read if one.default]
-    # What was read names a file, and may know the version more finely: what was answered stands behind it where both
-    # agree, and before it where they do not.
-    agreed = any(_agree(mine.version, one.version) for one in defaults)
+    defaults = [sighting for sighting in read if sighting.default]
+    # A reading names a file, and may have a longer version: an answer comes behind it where both agree, else before it.
+    agreed = any(_agree(mine.version, sighting.version) for sighting in defaults)
     best = (*defaults, mine) if agreed else (mine, *defaults)
-    return (*best, *(one for one in read if not one.default), *others)
+    return (*best, *(sighting for sighting in read if not sighting.default), *others)
 
 
-def _agree(one: str, other: str) -> bool:
-    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
+def _agree(version: str, other: str) -> bool:
+    return f"{version}.".startswith(f"{other}.") or f"{other}.".startswith(f"{version}.")

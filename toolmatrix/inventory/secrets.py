@@ -1,4 +1,4 @@
-"""Secrets that were baked into an image: found by the names and the forms of values, and shown nowhere.
+"""Secrets that were baked into an image: found by the names and the forms of values, and never shown.
 
 Forms are those that the issuers print: GitHub ("About authentication to GitHub", token formats), GitLab (token
 prefixes), AWS (IAM identifiers), Slack, Google, Hugging Face, PyPI, PEM (RFC 7468), JWT (RFC 7519), and user
@@ -8,14 +8,15 @@ information in a URL (RFC 3986).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from toolmatrix.inventory.model import Inventory, Seen
 
 MASK = "***"
 """The text in the place of a secret."""
 FEATURE = "secret"
-"""The feature that names what holds one."""
+"""The feature that names what contains one."""
 _NAME = (
     r"(?:\w{0,60}_)?(?:PASS(?:WORD|WD|PHRASE)?|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)"
     r"(?:_(?:ID|KEY|VALUE))?"
@@ -33,79 +34,77 @@ _ASSIGNED = re.compile(
     r"|(?P<scheme>authorization:\s*\w+)\s)"
     r"(?P<value>'[^']*'|\"[^\"]*\"|[^\s\"';|&]+)"
 )
-# What settings of such names hold without being a secret: nothing, a path or a reference, a number, a word.
+# Values of such settings that are not secret: nothing, a path or a reference, a number, a word.
 _NO_SECRET = re.compile(
     r"['\"]?(?:|[/$.<].*|\*+|\d{1,9}|true|false|yes|no|none|null|https?://.*)['\"]?", re.IGNORECASE
 )
 # Letters of a secret that is looked for in other texts; a shorter one would be found in words.
 _SHORTEST = 8
-# Secrets that are looked for in other texts than their own; no honest image holds so many.
+# Secrets that are looked for in other texts than their own; no honest image has so many.
 _MOST = 100
-_SHOWN = ("env:", "label:")
-_ALSO_SHOWN = ("entrypoint", "cmd")
+_SETTING_PREFIXES = ("env:", "label:")
+_SETTINGS = ("entrypoint", "cmd")
 
 
-def hidden(inventory: Inventory, history: Iterable[str] = ()) -> Inventory:
-    """An inventory without the secrets in it, which says what holds one; `history` are instructions that it lacks."""
-    found: dict[Seen, None] = dict.fromkeys(inventory.features.get(FEATURE, ()))
+def hide_secrets(inventory: Inventory, history: Iterable[str] = ()) -> Inventory:
+    """An inventory without the secrets in it, naming what contains one; `history` are instructions that it lacks."""
+    holders: dict[Seen, None] = dict.fromkeys(inventory.features.get(FEATURE, ()))
     known: set[str] = set()
-    for name, value, seen in _texts(inventory, history):
-        for holder, secret in _in(name, value):
-            found.setdefault(seen.replace(version=holder, default=False))
+    for name, value, sighting in _texts(inventory, history):
+        for holder, secret in _secrets(name, value):
+            holders.setdefault(sighting.replace(version=holder, default=False))
             known.add(secret)
-    if not found:
+    if not holders:
         return inventory
-    mask = _Mask(known)
-    features = {name: mask.feature(name, several) for name, several in inventory.features.items()}
+    # The longest first: a secret that holds another is taken out whole.
+    searched = sorted(known, key=lambda secret: (-len(secret), secret))[:_MOST]
+    mask = partial(_mask, known, searched)
+    features = dict(inventory.features)
+    for name in filter(_is_setting, inventory.features):
+        features[name] = tuple(seen.replace(version=mask(seen.version)) for seen in features[name])
     return inventory.replace(
-        features=dict(sorted({**features, FEATURE: tuple(found)}.items())),
-        history=tuple((layer, mask.text(text)) for layer, text in inventory.history),
-        skipped=tuple(one.replace(reason=mask.text(one.reason)) for one in inventory.skipped),
+        features=dict(sorted({**features, FEATURE: tuple(holders)}.items())),
+        history=tuple((layer, mask(text)) for layer, text in inventory.history),
+        skipped=tuple(skip.replace(reason=mask(skip.reason)) for skip in inventory.skipped),
     )
 
 
 def _texts(inventory: Inventory, history: Iterable[str]) -> Iterator[tuple[str, str, Seen]]:
-    for name, several in inventory.features.items():
-        if name.startswith(_SHOWN) or name in _ALSO_SHOWN:
-            for seen in several:
-                yield name.partition(":")[2], seen.version, seen
+    for name, sightings in inventory.features.items():
+        if _is_setting(name):
+            for sighting in sightings:
+                yield name.partition(":")[2], sighting.version, sighting
     for layer, text in inventory.history:
         yield "", text, Seen(version="", seen_by="history", where="history", layer=layer)
     for text in history:
         yield "", text, Seen(version="", seen_by="history", where="history")
 
 
-def _in(name: str, text: str) -> Iterator[tuple[str, str]]:
+def _secrets(name: str, text: str) -> Iterator[tuple[str, str]]:
     if re.fullmatch(_NAME, name, re.IGNORECASE) and not _NO_SECRET.fullmatch(text):
         yield name, text
         return
-    for found in _ASSIGNED.finditer(text):
-        value = found["value"].strip("'\"")
+    for match in _ASSIGNED.finditer(text):
+        value = match["value"].strip("'\"")
         if not _NO_SECRET.fullmatch(value):
-            yield found["name"] or found["option"] or "Authorization", value
+            yield match["name"] or match["option"] or "Authorization", value
     for pattern, what in ((_IN_URL, "a password in a URL"), (_VALUE, "a token")):
-        yield from ((name or what, one[0]) for one in pattern.finditer(text) if MASK not in one[0])
+        values = (match[0] for match in pattern.finditer(text))
+        yield from ((name or what, value) for value in values if MASK not in value)
 
 
-class _Mask:
-    def __init__(self, known: set[str]) -> None:
-        self.known = known
-        # The longest first: a secret that holds another is taken out whole.
-        self.searched = sorted(known, key=lambda one: (-len(one), one))[:_MOST]
+def _is_setting(name: str) -> bool:
+    # Names of files and packages are shown as they are: a secret in them is none.
+    return name.startswith(_SETTING_PREFIXES) or name in _SETTINGS
 
-    def feature(self, name: str, several: Iterable[Seen]) -> tuple[Seen, ...]:
-        # Names of files and packages are shown as they are: a secret in them is none.
-        if not name.startswith(_SHOWN) and name not in _ALSO_SHOWN:
-            return tuple(several)
-        return tuple(one.replace(version=self.text(one.version)) for one in several)
 
-    def text(self, text: str) -> str:
-        if text in self.known:
-            return MASK
-        for one in self.searched:
-            if len(one) >= _SHORTEST:
-                text = text.replace(one, MASK)
-            # A short one is taken out where it stands behind a sign; anywhere else it may be a part of a word.
-            elif one in text:
-                text = re.sub(rf"(?<=[=: '\"/]){re.escape(one)}(?=$|[\s'\"@])", MASK, text)
-        return text
+def _mask(known: set[str], searched: Sequence[str], text: str) -> str:
+    if text in known:
+        return MASK
+    for secret in searched:
+        if len(secret) >= _SHORTEST:
+            text = text.replace(secret, MASK)
+        # A short one is taken out only behind a sign; anywhere else it may be a part of a word.
+        elif secret in text:
+            text = re.sub(rf"(?<=[=: '\"/]){re.escape(secret)}(?=$|[\s'\"@])", MASK, text)
+    return text

@@ -6,6 +6,7 @@ repository in a registry.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -14,11 +15,12 @@ from functools import partial
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from toolmatrix.errors import NothingMatched, Position, ToolmatrixError, UsageError
-from toolmatrix.images import streams
+from toolmatrix.images import engines, local, streams
+from toolmatrix.images.layers import LayerReader
 from toolmatrix.images.limits import Budget
-from toolmatrix.inventory import secrets
+from toolmatrix.inventory import running, secrets
 from toolmatrix.inventory.layers import LayerStore
-from toolmatrix.inventory.model import Inventory
+from toolmatrix.inventory.model import SCHEMA, Inventory
 from toolmatrix.inventory.running import ProgramProbe
 from toolmatrix.opener import opened
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from yaml import MappingNode, Node
 
     from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.layers import LayerReader, Tree
+    from toolmatrix.images.layers import Tree
 
     Ask = Callable[[Inventory], Sequence[ProgramProbe]]
     """Questions to programs, by what was read."""
@@ -38,7 +40,7 @@ _HELP = "`toolmatrix inventory SUBJECT --json` writes one"
 
 
 class SubjectRequest(NamedTuple):
-    """A subject that is asked for: its address, its place within the scheme, and how it is to be read."""
+    """A requested subject: its address, its place within the scheme, and how it is to be read."""
 
     subject: str
     place: str
@@ -50,12 +52,12 @@ class SubjectRequest(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The place as a path, relative to the directory asked for."""
+        """The place as a path, relative to the directory of the request."""
         return os.path.join(self.directory, self.place)
 
 
 class Scheme(NamedTuple):
-    """A kind of subject: how it is written, what it is, what reads it, and what tells two of one name apart."""
+    """A kind of subject: how it is written, what it is, what reads it, and its identity at a moment."""
 
     form: str
     what: str
@@ -75,33 +77,33 @@ def observe(
     """The inventory of a subject.
 
     `platform` picks from an index, paths are relative to `directory`, and `archive:-` reads `stdin`, by default that of
-    this process; `schemes` are those of SCHEMES unless given. Programs of what can be run are asked what `probes` makes
-    of what was read, and what `store` has is neither read nor asked again. Raises UsageError for what is no address,
+    this process; `schemes` are those of SCHEMES unless given. Programs are run for the `probes` of the inventory where
+    that is possible, and what `store` has is neither read nor run again. Raises UsageError for an invalid address,
     SubjectError for what cannot be read, NothingMatched for another platform, and ToolMissing.
     """
     known = SCHEMES if schemes is None else schemes
-    name, place = _parted(subject, directory, known)
-    found = secrets.hidden(
+    name, place = _split(subject, directory, known)
+    inventory = secrets.hide_secrets(
         known[name].read(SubjectRequest(subject, place, platform, directory, stdin, probes, store))
     )
-    # Variants aside: few configurations tell theirs.
-    if platform and found.platform.split("/")[:2] != platform.split("/")[:2]:
+    # Variants aside: few configurations have theirs.
+    if platform and inventory.platform.split("/")[:2] != platform.split("/")[:2]:
         raise NothingMatched(
             f"{subject} has another platform",
             expected=platform,
-            found=found.platform or "no platform",
+            found=inventory.platform or "no platform",
         )
-    return found
+    return inventory
 
 
 def identity(subject: str, directory: str = "", schemes: Mapping[str, Scheme] | None = None) -> str:
-    """The identity of a subject at this moment, without reading it: two that have the same hold the same.
+    """The identity of a subject at this moment, without reading it: equal identities mean equal contents.
 
-    Empty for what only reading could tell, such as a directory or a machine, and for what cannot be reached.
+    Empty where that takes reading, such as for a directory or a machine, and for what cannot be reached.
     """
     known = SCHEMES if schemes is None else schemes
     try:
-        name, place = _parted(subject, directory, known)
+        name, place = _split(subject, directory, known)
         return known[name].identity(SubjectRequest(subject, place, "", directory, None, None, None))
     except ToolmatrixError:
         return ""
@@ -113,18 +115,18 @@ def is_named(subject: str, schemes: Mapping[str, Scheme]) -> bool:
     return name in schemes and bool(colon and place) != (schemes[name].form == name)
 
 
-def _parted(subject: str, directory: str, schemes: Mapping[str, Scheme]) -> tuple[str, str]:
+def _split(subject: str, directory: str, schemes: Mapping[str, Scheme]) -> tuple[str, str]:
     if is_named(subject, schemes):
         name, _, place = subject.partition(":")
         return name, place
-    # What is there as a path needs no scheme.
+    # An existing path needs no scheme.
     path = os.path.join(directory, subject)
     for name, fits in _PATHS:
         if subject and fits(path):
             return name, subject
     raise UsageError(
         "this is not a subject",
-        expected="a path, or one of " + ", ".join(f"`{one.form}`" for one in schemes.values()),
+        expected=f"a path, or one of {', '.join(f'`{kind.form}`' for kind in schemes.values())}",
         found=f"`{subject}`",
         help="an image of Docker's engine is `docker:NAME`",
     )
@@ -139,223 +141,186 @@ _PATHS: tuple[tuple[str, Callable[[str], bool]], ...] = (
 )
 
 
-def _seen(
-    asked: SubjectRequest,
-    read: Callable[[SubjectRequest, LayerReader], tuple[ImageMetadata, Tree]],
-    ask: Callable[[Inventory], Inventory] = lambda found: found,
+def _observe_image(
+    request: SubjectRequest,
+    read: Callable[[LayerReader], tuple[ImageMetadata, Tree]],
+    ask: Callable[[Inventory], Inventory] = lambda inventory: inventory,
 ) -> Inventory:
-    from toolmatrix.images.layers import LayerReader
     from toolmatrix.inventory.observe import Look, observe
 
-    image, tree = read(asked, LayerReader(Look, Budget(asked.subject), asked.store))
+    image, tree = read(LayerReader(Look, Budget(request.subject), request.store))
     return observe(image, tree, ask)
 
 
-def _file(asked: SubjectRequest) -> str:
-    return "" if asked.place == "-" else streams.file_identity(asked.path)
+def _observe_folder(
+    read: Callable[[str, str, LayerReader], tuple[ImageMetadata, Tree]], request: SubjectRequest
+) -> Inventory:
+    return _observe_image(request, partial(read, request.path, request.platform))
 
 
-# Each scheme imports its reader when it is used: urllib3 takes longer to import than most of the rest runs.
-def _archive(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    from toolmatrix.images import local
-
-    if asked.place == "-":
-        return local.read_archive(asked.stdin or sys.stdin.buffer, asked.platform, reader)
-    with local.opened(asked.path, "an archive of an image", reader.budget) as stream:
-        return local.read_archive(stream, asked.platform, reader)
+def _file(request: SubjectRequest) -> str:
+    return "" if request.place == "-" else streams.file_identity(request.path)
 
 
-def _layout(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    from toolmatrix.images import local
-
-    return local.read_layout(asked.path, asked.platform, reader)
-
-
-def _layout_identity(asked: SubjectRequest) -> str:
-    from toolmatrix.images import local
-
-    return local.layout_identity(asked.path)
+def _archive(request: SubjectRequest) -> Inventory:
+    if request.place == "-":
+        stream = request.stdin or sys.stdin.buffer
+        return _observe_image(request, partial(local.read_archive, stream, request.platform))
+    budget = Budget(request.subject)
+    with local.opened(request.path, "an archive of an image", budget) as stream:
+        return _observe_image(request, partial(local.read_archive, stream, request.platform))
 
 
-def _directory(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
-    from toolmatrix.images import local
-
-    return local.read_directory(asked.path, asked.platform, reader)
-
-
-def _directory_identity(asked: SubjectRequest) -> str:
-    from toolmatrix.images import local
-
-    return local.directory_identity(asked.path)
-
-
-def _engine(scheme: str, asked: SubjectRequest) -> Inventory:
-    from toolmatrix.images import engines
-    from toolmatrix.inventory import running
-
-    image = engines.find(scheme, asked.place, Budget(asked.subject))
+def _engine(scheme: str, request: SubjectRequest) -> Inventory:
+    image = engines.find(scheme, request.place, Budget(request.subject))
 
     def ask(inventory: Inventory) -> Inventory:
-        probes = asked.probes(inventory) if asked.probes and image.engine.run else ()
-        return running.ask_programs(image, inventory, probes, store=asked.store)
+        probes = request.probes(inventory) if request.probes and image.engine.run else ()
+        return running.ask_programs(image, inventory, probes, store=request.store)
 
-    return _seen(asked, lambda _, reader: engines.read(image, asked.platform, reader), ask)
-
-
-def _engine_identity(scheme: str, asked: SubjectRequest) -> str:
-    from toolmatrix.images import engines
-
-    return engines.find(scheme, asked.place, Budget(asked.subject)).identity
+    return _observe_image(request, partial(engines.read, image, request.platform), ask)
 
 
-def _registry(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+def _engine_identity(scheme: str, request: SubjectRequest) -> str:
+    return engines.find(scheme, request.place, Budget(request.subject)).identity
+
+
+# The client of registries is imported on use: urllib3 takes longer to import than most of the rest runs.
+def _registry(request: SubjectRequest) -> Inventory:
     from toolmatrix.images import registry
 
-    return registry.read(asked.place, asked.platform, reader)
+    return _observe_image(request, partial(registry.read, request.place, request.platform))
 
 
-def _registered(asked: SubjectRequest) -> str:
+def _registry_identity(request: SubjectRequest) -> str:
     from toolmatrix.images import registry
 
-    return registry.identity(asked.place, Budget(asked.subject))
+    return registry.identity(request.place, Budget(request.subject))
 
 
-def _saved(asked: SubjectRequest) -> Inventory:
-    refusal = Budget(asked.path).refusal
+def _saved(request: SubjectRequest) -> Inventory:
+    refusal = Budget(request.path).refusal
     try:
-        with opened(asked.path) as file:
+        with opened(request.path) as file:
             data = file.read(_LARGEST_DOCUMENT + 1)
     except (OSError, ValueError) as error:
-        # A path that holds a byte 0 is no error of the system.
-        found = getattr(error, "strerror", None) or str(error)
-        raise refusal("cannot read the inventory", "", found) from None
+        # A null byte in a path raises ValueError.
+        reason = getattr(error, "strerror", None) or str(error)
+        raise refusal("cannot read the inventory", "", reason) from None
     if len(data) > _LARGEST_DOCUMENT:
         raise refusal("the inventory is too large", f"at most {_LARGEST_DOCUMENT} bytes", "")
-    import json
-
-    from toolmatrix.inventory.model import SCHEMA, Inventory
-
     try:
         body = json.loads(data)
     except (ValueError, RecursionError):
         raise refusal("the inventory is not JSON", f"`{SCHEMA}`", "", _HELP) from None
     schema = body.get("schema") if isinstance(body, dict) else None
     if schema != SCHEMA:
-        found = f"`{schema}`" if isinstance(schema, str) else "another document"
-        raise refusal("this is not an inventory", f"`{SCHEMA}`", found, _HELP)
+        reason = f"`{schema}`" if isinstance(schema, str) else "another document"
+        raise refusal("this is not an inventory", f"`{SCHEMA}`", reason, _HELP)
     try:
         return Inventory.from_json(body)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise refusal(
             "the inventory is incomplete or has an invalid value",
-            f"what `{SCHEMA}` describes",
+            f"a document of `{SCHEMA}`",
             f"{type(error).__name__} at {error}",
             _HELP,
         ) from None
 
 
-def _host(asked: SubjectRequest) -> Inventory:
+def _host(request: SubjectRequest) -> Inventory:
     from toolmatrix.inventory import host, system
 
-    return system.observe(host.HERE, os.path.abspath(asked.directory or "."))
+    return system.observe(host.HERE, os.path.abspath(request.directory or "."))
+
+
+def _engine_scheme(name: str, what: str) -> Scheme:
+    return Scheme(f"{name}:NAME", what, partial(_engine, name), partial(_engine_identity, name))
 
 
 SCHEMES = {
-    "docker": Scheme(
-        "docker:NAME",
-        "an image of Docker's engine",
-        partial(_engine, "docker"),
-        partial(_engine_identity, "docker"),
-    ),
-    "podman": Scheme(
-        "podman:NAME",
-        "an image of podman, Buildah or CRI-O",
-        partial(_engine, "podman"),
-        partial(_engine_identity, "podman"),
-    ),
-    "containerd": Scheme(
-        "containerd:NAME",
-        "an image of containerd, such as that of a node of Kubernetes",
-        partial(_engine, "containerd"),
-        partial(_engine_identity, "containerd"),
+    "docker": _engine_scheme("docker", "an image of Docker's engine"),
+    "podman": _engine_scheme("podman", "an image of podman, Buildah or CRI-O"),
+    "containerd": _engine_scheme(
+        "containerd", "an image of containerd, such as on a Kubernetes node"
     ),
     "registry": Scheme(
         "registry://HOST/NAME:TAG",
-        "an image in a registry, read as it comes",
-        lambda asked: _seen(asked, _registry),
-        _registered,
+        "an image in a registry, streamed without pulling it",
+        _registry,
+        _registry_identity,
     ),
     "archive": Scheme(
         "archive:FILE.tar",
         "the output of `docker save` or `podman save`; `-` is stdin",
-        lambda asked: _seen(asked, _archive),
+        _archive,
         _file,
     ),
     "oci": Scheme(
         "oci:DIR",
         "a directory in the OCI image layout",
-        lambda asked: _seen(asked, _layout),
-        _layout_identity,
+        partial(_observe_folder, local.read_layout),
+        lambda request: local.layout_identity(request.path),
     ),
     "dir": Scheme(
         "dir:ROOT",
         "a directory as the root of a system, or what `skopeo copy` wrote to `dir:`",
-        lambda asked: _seen(asked, _directory),
-        _directory_identity,
+        partial(_observe_folder, local.read_directory),
+        lambda request: local.directory_identity(request.path),
     ),
     "host": Scheme("host", "this machine", _host),
     "inventory": Scheme(
         "inventory:FILE.json", "the output of `toolmatrix inventory --json`", _saved, _file
     ),
 }
-"""The kinds of subjects, by what stands in front of the first colon."""
+"""The kinds of subjects, by their names in front of the first colon."""
 
 
 _REGISTRY = "registry:"
 _MANIFESTS = (".yaml", ".yml", ".json")
-# What comes through a pipe has no name; no subject begins so.
+# A manifest without a file name, as from a pipe; no subject begins so.
 _MANIFEST = re.compile(
     rb"^(?:\xef\xbb\xbf)?(?:\{|(?:apiVersion|kind|services)[ \t]*:)", re.MULTILINE
 )
 # Where a pod names images (Kubernetes API reference, PodSpec), and where a compose file does (compose specification).
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _SERVICES = "services"
-# What a mapping under these keys is for.
+# The roles of mappings under these keys.
 _CONTAINER, _SERVICE = "container", "service"
 _MERGE, _STRING = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:str"
 # Keys of merged mappings in a file: aliases of aliases could make more than there is memory.
 _MOST_MERGED = 1_000_000
-_WRITE_OUT = "`docker compose config` and `helm template` write what they stand for"
+_WRITE_OUT = "`docker compose config` and `helm template` fill in variables and includes"
 # `${NAME:-default}` and `${NAME-default}`, as compose interpolates (compose specification, interpolation).
 _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*:?-(?P<default>[^${}]*)\}")
 
 
 def read_subjects(name: str, read: Callable[[], bytes]) -> list[str]:
-    """The subjects that a list names: `registry://HOST/REPOSITORY[:PATTERN]`, or what `read` gives of a file.
+    """The subjects that a list names: `registry://HOST/REPOSITORY[:PATTERN]`, or those in the file that `read` reads.
 
-    Raises UsageError for what is no list, and what reading a registry raises.
+    Raises UsageError for an invalid list, and what reading a registry raises.
     """
     if name.startswith(_REGISTRY):
         from toolmatrix.images import registry
 
-        return registry.tagged(name.removeprefix(_REGISTRY), Budget(name))
+        return registry.tagged_subjects(name.removeprefix(_REGISTRY), Budget(name))
     data = read()
     if name.lower().endswith(_MANIFESTS) or _MANIFEST.search(data):
         return list(_images(name, data))
-    return [word for word, _ in lines(name, data, "subjects")]
+    return [subject for subject, _ in lines(name, data, "subjects")]
 
 
 def lines(path: str, data: bytes, what: str) -> list[tuple[str, int]]:
-    """The words of a file, one a line, with the numbers of their lines; raises UsageError for what is no text."""
+    """The entries of a file, one a line, with their line numbers; raises UsageError where it is not text."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         where = Position(path, data.count(b"\n", 0, error.start) + 1)
-        found = f"the byte 0x{data[error.start]:02x}, which is not UTF-8"
-        raise UsageError(f"cannot read {what}", where=where, found=found) from None
+        reason = f"the byte 0x{data[error.start]:02x}, which is not UTF-8"
+        raise UsageError(f"cannot read {what}", where=where, found=reason) from None
     # Only at its start is `#` a comment: it may be a part of a subject, as in `lock:A#x86`.
-    words = [(line.strip(), number) for number, line in enumerate(text.splitlines(), 1)]
-    return [(word, number) for word, number in words if word and not word.startswith("#")]
+    stripped = [(line.strip(), number) for number, line in enumerate(text.splitlines(), 1)]
+    return [(line, number) for line, number in stripped if line and not line.startswith("#")]
 
 
 def _images(path: str, data: bytes) -> Iterator[str]:
@@ -366,11 +331,11 @@ def _images(path: str, data: bytes) -> Iterator[str]:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = Position(path, mark.line + 1, mark.column + 1) if mark else Position(path)
-        found = getattr(error, "problem", None) or "no YAML"
-        raise UsageError("the list of subjects is not YAML", where=where, found=found) from None
+        problem = getattr(error, "problem", None) or "no YAML"
+        raise UsageError("the list of subjects is not YAML", where=where, found=problem) from None
     manifest = _Manifest(path)
     for document in documents:
-        yield from (manifest.subject(node) for node in manifest.named(document))
+        yield from (manifest.subject(node) for node in manifest.image_nodes(document))
 
 
 class _Manifest:
@@ -380,21 +345,21 @@ class _Manifest:
         self.path = path
         self.merged = 0
 
-    def named(self, top: Node | None) -> Iterator[Node]:
-        """The nodes of images, each once: an alias is the node that it stands for."""
+    def image_nodes(self, top: Node | None) -> Iterator[Node]:
+        """The nodes of images, each once: an alias is the node that it refers to."""
         import yaml
 
-        # What a node is for depends on where it stands, and an alias stands in several places.
-        seen: set[tuple[int, str]] = set()
+        # The role of a node depends on its position, and an alias has several.
+        visited: set[tuple[int, str]] = set()
         images: set[int] = set()
-        left = [(top, "")]
-        while left:
-            node, role = left.pop()
-            if node is None or (id(node), role) in seen:
+        todo = [(top, "")]
+        while todo:
+            node, role = todo.pop()
+            if node is None or (id(node), role) in visited:
                 continue
-            seen.add((id(node), role))
+            visited.add((id(node), role))
             if isinstance(node, yaml.SequenceNode):
-                left += [(child, role) for child in reversed(node.value)]
+                todo += [(child, role) for child in reversed(node.value)]
             elif isinstance(node, yaml.MappingNode):
                 fields = self._fields(node)
                 if node is top:
@@ -402,30 +367,30 @@ class _Manifest:
                 if role in (_CONTAINER, _SERVICE):
                     if role == _SERVICE:
                         self._check_extends(fields)
-                    found = [image for _, image in fields.get("image", ())]
-                    yield from (image for image in found if id(image) not in images)
-                    images.update(map(id, found))
-                # Objects of one's own kind hold pods at any depth, under the same keys.
-                left += [
+                    nodes = [image for _, image in fields.get("image", ())]
+                    yield from (image for image in nodes if id(image) not in images)
+                    images.update(map(id, nodes))
+                # Custom objects have pods at any depth, under the same keys.
+                todo += [
                     (child, _role(role, name, isinstance(child, yaml.MappingNode)))
                     for name in reversed(fields)
                     for _, child in reversed(fields[name])
                 ]
 
     def _fields(self, top: MappingNode) -> dict[str, list[tuple[Node, Node]]]:
-        """The keys and values of a mapping by their names, with what it merges: its own go before merged ones,
-        and the first of these before the others (https://yaml.org/type/merge.html).
+        """The keys and values of a mapping by their names, with those that it merges: own ones go before merged ones,
+        and earlier of these before later (https://yaml.org/type/merge.html).
         """
         import yaml
 
-        found: dict[str, list[tuple[Node, Node]]] = {}
-        seen: set[int] = set()
-        left: list[Node] = [top]
-        while left:
-            node = left.pop()
-            if not isinstance(node, yaml.MappingNode) or id(node) in seen:
+        fields: dict[str, list[tuple[Node, Node]]] = {}
+        visited: set[int] = set()
+        todo: list[Node] = [top]
+        while todo:
+            node = todo.pop()
+            if not isinstance(node, yaml.MappingNode) or id(node) in visited:
                 continue
-            seen.add(id(node))
+            visited.add(id(node))
             own: dict[str, list[tuple[Node, Node]]] = {}
             merged: list[Node] = []
             for key, value in node.value:
@@ -438,29 +403,29 @@ class _Manifest:
             if self.merged > _MOST_MERGED:
                 raise UsageError(
                     "the list of subjects merges too much",
-                    where=self._place(node),
+                    where=self._position(node),
                     expected=f"at most {_MOST_MERGED} merged keys",
                     found="more than that",
                 )
             for name, pairs in own.items():
-                found.setdefault(name, pairs)
-            left += reversed(merged)
-        return found
+                fields.setdefault(name, pairs)
+            todo += reversed(merged)
+        return fields
 
     def _check_include(self, fields: dict[str, list[tuple[Node, Node]]]) -> None:
-        # Objects of Kubernetes name their kind; what else has the key is a compose file.
+        # Objects of Kubernetes name their kind; anything else with the key is a compose file.
         if "include" in fields and "apiVersion" not in fields:
             raise self._refusal(
                 fields["include"][0][0],
                 "the compose file uses services of other files",
-                "a file that has its services itself",
+                "a compose file without `include`",
             )
 
     def _check_extends(self, fields: dict[str, list[tuple[Node, Node]]]) -> None:
         if "extends" in fields and "image" not in fields and "build" not in fields:
             raise self._refusal(
                 fields["extends"][0][0],
-                "a service has the image of another one",
+                "a service takes its image from another service",
                 "a service with `image` or `build` of its own",
             )
 
@@ -472,7 +437,7 @@ class _Manifest:
         # Without quotes `{{ .Values.image }}` is a mapping.
         image = ""
         if isinstance(node, yaml.ScalarNode) and node.tag == _STRING:
-            image = _VARIABLE.sub(lambda found: found["default"], node.value)
+            image = _VARIABLE.sub(lambda match: match["default"], node.value)
         if not image or "$" in image or "{{" in image:
             raise self._refusal(
                 node,
@@ -484,17 +449,17 @@ class _Manifest:
         return f"registry://{image if slash and is_host(first) else f'docker.io/{image}'}"
 
     def _refusal(self, node: Node, what: str, expected: str) -> UsageError:
-        where = self._place(node)
+        where = self._position(node)
         return UsageError(
             what, where=where, expected=expected, found=_kind_of_node(node), help=_WRITE_OUT
         )
 
-    def _place(self, node: Node) -> Position:
+    def _position(self, node: Node) -> Position:
         return Position(self.path, node.start_mark.line + 1, node.start_mark.column + 1)
 
 
 def _role(role: str, name: str, mapping: bool) -> str:
-    """What a value under a name is for, in a mapping that is for `role` itself."""
+    """The role of a value under a name, in a mapping of a role."""
     if role == _SERVICES and mapping:
         return _SERVICE
     if name in _CONTAINERS:

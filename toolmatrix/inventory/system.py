@@ -1,12 +1,13 @@
 """The machine that this runs on as a whole: what `host` reads for doctor, and packages, variables and readings.
 
-Records of packages are read where the machine keeps them and put into a tree, so that what reads them in images reads
-them here. Of the environment only the variables of matrix/machine.yaml are looked at.
+Records of packages are read where the machine keeps them and put into a tree, so that the observers of images can read
+them. Of the environment only the variables of matrix/machine.yaml are read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layers import FILE, Entry, Layer, Tree
@@ -44,7 +45,7 @@ _RPM = ("rpm", "-qa", "--qf", "%{NAME}\\t%{VERSION}-%{RELEASE}\\n")
 
 def observe(machine: Machine, directory: str = "/") -> Inventory:
     """The inventory of a machine; the disk is that of `directory`. What cannot be seen is skipped with its reason."""
-    found = host.observe(machine, directory)
+    host_inventory = host.observe(machine, directory)
     sites = [path for path in (machine.run(*_SITES) or "").splitlines() if path.startswith("/")]
     env = {
         name: value
@@ -61,18 +62,18 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     packages.observe(view, record)
     for line in (machine.run(*_RPM) or "").splitlines():
         name, _, version = line.partition("\t")
-        packages.put(record, "rpm", "rpm -qa", name, version)
+        packages.record_package(record, "rpm", "rpm -qa", name, version)
     toolkits.observe(view, record)
     python.observe(view, record, [site.strip("/") for site in sites])
     flags.settings(view, record)
     read = _readings(machine, record)
     return Inventory(
         subject=SUBJECT,
-        platform=found.platform,
-        components=_joined(found.components, sort_sightings(record.components)),
-        features=_joined(found.features, sort_sightings(record.features)),
+        platform=host_inventory.platform,
+        components=_joined(host_inventory.components, sort_sightings(record.components)),
+        features=_joined(host_inventory.features, sort_sightings(record.features)),
         skipped=(
-            *found.skipped,
+            *host_inventory.skipped,
             *record.skipped,
             *host.unseen_readings(machine, read),
             *_never(sites),
@@ -83,30 +84,33 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
 def _tree(machine: Machine, sites: Sequence[str]) -> Tree:
     patterns = [*_FILES, *(f"{site}/{record}" for site in sites for record in _RECORDS)]
     entries = []
-    for path in dict.fromkeys(path for one in patterns for _, path in machine.paths(one)):
+    for path in dict.fromkeys(path for pattern in patterns for _, path in machine.paths(pattern)):
         text = machine.text(path, _LARGEST)
         if text:
-            entries.append((path.strip("/"), Entry(FILE, held=text.encode())))
+            entries.append((path.strip("/"), Entry(FILE, content=text.encode())))
     tree = Tree()
     tree.apply(Layer(digest="", diff_id="", entries=tuple(entries)), Budget(SUBJECT))
     return tree
 
 
-# Returned are the names of the readings that found something.
+# The result are the names of the readings with a value.
 def _readings(machine: Machine, record: Record) -> frozenset[str]:
     read = set()
-    for reading, name, seen in host.observe_readings(machine):
-        put = record.components if reading.component else record.features
+    for reading, name, sighting in host.observe_readings(machine):
+        sightings = record.components if reading.component else record.features
         # Not by the methods of a record, which take only so many sightings of one value: a machine has more cores.
-        put.setdefault(name, {})[seen] = None
+        sightings.setdefault(name, {})[sighting] = None
         read.add(reading.name)
     return frozenset(read)
 
 
-def _joined(
-    one: Mapping[str, tuple[Seen, ...]], other: Mapping[str, tuple[Seen, ...]]
-) -> dict[str, tuple[Seen, ...]]:
-    return {name: (*one.get(name, ()), *other.get(name, ())) for name in sorted({*one, *other})}
+def _joined(*maps: Mapping[str, tuple[Seen, ...]]) -> dict[str, tuple[Seen, ...]]:
+    joined: dict[str, tuple[Seen, ...]] = {}
+    for name, sightings in chain.from_iterable(
+        sightings_by_name.items() for sightings_by_name in maps
+    ):
+        joined[name] = (*joined.get(name, ()), *sightings)
+    return dict(sorted(joined.items()))
 
 
 def _never(sites: Iterable[str]) -> Iterator[Skipped]:
@@ -115,4 +119,4 @@ def _never(sites: Iterable[str]) -> Iterator[Skipped]:
         what="libstdcxx", reason="it is in a library, and only the names of libraries are read"
     )
     if not any(sites):
-        yield Skipped(what="python packages", reason="no python3 shows its import path")
+        yield Skipped(what="python packages", reason="no python3 prints its import path")

@@ -1,6 +1,6 @@
-"""CUDA, cuDNN, NCCL, TensorRT, ROCm and the distribution, by the files that tell their versions.
+"""CUDA, cuDNN, NCCL, TensorRT, ROCm and the distribution, by the files that have their versions.
 
-A row names a component, the witness, the files, and patterns in their contents. What several patterns find is joined
+A row names a component, the witness, the files, and patterns in their contents. Matches of several patterns are joined
 with dots.
 """
 
@@ -70,21 +70,21 @@ _OS_RELEASE = ("etc/os-release", "usr/lib/os-release")
 _NUMPY = FilePattern(r".*/numpy/_?core/include/numpy/_numpyconfig\.h", 64 << 10)
 _API = re.compile(r"#define NPY_(?:API|FEATURE)_VERSION (?:0x)?([0-9A-Fa-f]+)")
 READS = (
-    *(one.files for one in _WITNESSES),
+    *(witness.files for witness in _WITNESSES),
     *(_NUMPY, FilePattern("|".join(_OS_RELEASE), 64 << 10)),
 )
 
 
 def observe(view: View, record: Record) -> None:
-    """Put in the toolkits and libraries that files tell, the distribution, and numpy's C-API."""
+    """Record the toolkits and libraries, the distribution, and numpy's C-API."""
     homes = {name: view.tree.real(path) for name, path in _HOMES.items()}
     for component, seen_by, files, texts in _WITNESSES:
         home = homes.get(component)
-        for named, data in view.files(files):
-            found = [re.search(text, data, re.MULTILINE | re.ASCII) for text in texts]
-            version = ".".join(one[1] for one in found if one) if all(found) else ""
-            is_default = home is not None and named[0].startswith(f"{home}/")
-            record.component(component, version, seen_by, named[0], default=is_default)
+        for path_match, data in view.files(files):
+            matches = [re.search(text, data, re.MULTILINE | re.ASCII) for text in texts]
+            version = ".".join(match[1] for match in matches if match) if all(matches) else ""
+            is_default = home is not None and path_match[0].startswith(f"{home}/")
+            record.component(component, version, seen_by, path_match[0], default=is_default)
     _links(view, record)
     _libraries(view, record)
     _distribution(view, record)
@@ -94,26 +94,26 @@ def _links(view: View, record: Record) -> None:
     for component, path in (("cuda", "usr/local/cuda-*"), ("rocm", "opt/rocm-*")):
         home = view.tree.real(_HOMES[component])
         for folder in view.tree.glob(path):
-            found = re.fullmatch(r".*-(\d+\.\d+[\d.]*)", folder)
+            match = re.fullmatch(r".*-(\d+\.\d+[\d.]*)", folder)
             # A link to another version's directory would count that twice.
-            if found and view.tree.names(folder) and view.tree.real(folder) == folder:
-                record.component(component, found[1], "directory", folder, default=folder == home)
+            if match and view.tree.names(folder) and view.tree.real(folder) == folder:
+                record.component(component, match[1], "directory", folder, default=folder == home)
 
 
-def linked(record: Record, sonames: Iterable[Soname]) -> None:
-    """Put in the libraries that a file reaches under a name that tells what they do not tell themselves."""
-    known = {seen.where for several in record.components.values() for seen in several}
-    for one in sonames:
-        if one.found and one.found not in known:
-            _named(record, one.found, (one.name,))
+def record_linked(record: Record, sonames: Iterable[Soname]) -> None:
+    """Record the libraries whose versions only the name shows by which a file needs them."""
+    known = {sighting.where for sightings in record.components.values() for sighting in sightings}
+    for soname in sonames:
+        if soname.found and soname.found not in known:
+            _record_library(record, soname.found, (soname.name,))
 
 
-def _named(record: Record, path: str, names: Iterable[str]) -> None:
+def _record_library(record: Record, path: str, names: Iterable[str]) -> None:
     for name in names:
         for component, pattern in _LIBRARIES:
-            found = re.fullmatch(pattern, name)
-            if found:
-                record.component(component, found[1], "soname", path)
+            match = re.fullmatch(pattern, name)
+            if match:
+                record.component(component, match[1], "soname", path)
                 return
 
 
@@ -123,7 +123,7 @@ def _libraries(view: View, record: Record) -> None:
             record.component(*elf.version, "library", path)
     for path, elf in view.own.items():
         if not elf.version:
-            _named(record, path, (path.rpartition("/")[2], elf.dynamic.soname))
+            _record_library(record, path, (path.rpartition("/")[2], elf.dynamic.soname))
         for family, version in elf.dynamic.gives:
             component, soname = _SYMBOLS.get(family, ("", ""))
             if soname and elf.dynamic.soname == soname:
@@ -137,7 +137,7 @@ def _distribution(view: View, record: Record) -> None:
             name = fields["ID"] + fields.get("VERSION_ID", "")
             record.component("distro", name, "os-release", path, default=True)
             break
-    for named, data in view.files(_NUMPY):
-        found = _API.search(data)
-        if found:
-            record.feature("numpy-c-api", found[1].lstrip("0"), "header", named[0])
+    for path_match, data in view.files(_NUMPY):
+        match = _API.search(data)
+        if match:
+            record.feature("numpy-c-api", match[1].lstrip("0"), "header", path_match[0])
