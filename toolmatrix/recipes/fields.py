@@ -91,8 +91,8 @@ FORMS: Mapping[str, Callable[[str], str]] = {
 
 def names(text: str) -> Iterator[tuple[str, str]]:
     """Each value that a text names: its name, and the forms behind it."""
-    for found in NAMED.finditer(text):
-        name, _, forms = found[1].partition(".")
+    for match in NAMED.finditer(text):
+        name, _, forms = match[1].partition(".")
         yield name, forms
 
 
@@ -110,8 +110,8 @@ def unknown(text: str, components: Mapping[str, object]) -> str:
 def put(text: str, values: Mapping[str, str]) -> str:
     """A text with its values put in; raises KeyError with the name of one that is not there."""
 
-    def value(found: re.Match[str]) -> str:
-        name, *forms = found[1].split(".")
+    def value(match: re.Match[str]) -> str:
+        name, *forms = match[1].split(".")
         written = values[name]
         for form in forms:
             written = FORMS[form](written)
@@ -142,9 +142,9 @@ def shell_fault(line: str) -> str:
 
 def _scan(line: str) -> str:
     # A value with blanks or semicolons would be several words there, or end the command.
-    lists = {found.start() for found in NAMED.finditer(line) if found[1] in LISTS}
+    lists = {match.start() for match in NAMED.finditer(line) if match[1] in LISTS}
     quote, skip, before = "", False, " "
-    for place, letter in enumerate(line):
+    for index, letter in enumerate(line):
         if skip:
             skip = False
         # Between single quotes a backslash is a letter like any other.
@@ -157,10 +157,10 @@ def _scan(line: str) -> str:
         # Inside of a word it is a letter (POSIX, Shell Command Language, 2.3).
         elif letter == "#" and before in " ;(":
             return "it holds a comment"
-        elif line.startswith("<<", place):
+        elif line.startswith("<<", index):
             return "it holds a heredoc"
-        elif place in lists:
-            return f"`{line[place:].partition('}')[0]}}}` is a list and needs quotes around it"
+        elif index in lists:
+            return f"`{line[index:].partition('}')[0]}}}` is a list and needs quotes around it"
         before = letter
     return f"the quote {quote} is left open" if quote else ""
 
@@ -217,8 +217,8 @@ TEXTS: Mapping[str, tuple[re.Pattern[str], str]] = {
 def fault(shape: str, text: str) -> tuple[str, str]:
     """The expected and the found text where a text does not have its shape, or twice nothing."""
     if shape == "shell":
-        found = shell_fault(text)
-        return ("one command of shell on one line", found) if found else ("", "")
+        problem = shell_fault(text)
+        return ("one command of shell on one line", problem) if problem else ("", "")
     pattern, expected = TEXTS[shape]
     # A value in braces counts as one digit; what an answer puts there is held to its own pattern by the renderer.
     return ("", "") if pattern.fullmatch(NAMED.sub("0", text)) else (expected, "")
@@ -243,8 +243,8 @@ class Shape(Value):
     @property
     def required(self) -> tuple[str, ...]:
         """The keys that a mapping must have: those of fields without a default."""
-        given = (name for name in self.kind._fields if name not in self.kind._defaults)
-        return (*(("when",) if self.conditional else ()), *given)
+        mandatory = (name for name in self.kind._fields if name not in self.kind._defaults)
+        return (*(("when",) if self.conditional else ()), *mandatory)
 
 
 # A recipe may say all that the built-in provisions say, and is asked before them.

@@ -108,8 +108,8 @@ class Provision(Part):
     @property
     def brings(self) -> bool:
         """Whether the component is in an image by it."""
-        parts = (self.packages, self.runtime, self.downloads, self.pip, self.run)
-        return self.in_base or bool(self.runtime_base) or any(parts)
+        contents = (self.packages, self.runtime, self.downloads, self.pip, self.run)
+        return self.in_base or bool(self.runtime_base) or any(contents)
 
 
 class Distro(Part):
@@ -256,6 +256,6 @@ class Recipe(Book):
     imports: bool = False
     runs: bool = False
 
-    def built(self, held: Container[str]) -> tuple[str, ...]:
+    def built(self, components: Container[str]) -> tuple[str, ...]:
         """What it builds of the components that an answer holds."""
-        return tuple(name for name in self.builds if name in held)
+        return tuple(name for name in self.builds if name in components)

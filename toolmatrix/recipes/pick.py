@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=Part)
 
 # Fields of which no text is put together: conditions, places, and words of the schema.
-_KEPT = ("when", "source", "at", "match", "stage")
+_UNFILLED = ("when", "source", "at", "match", "stage")
 
 
 class Picker:
@@ -65,21 +65,21 @@ class Picker:
             # Most texts name nothing and are handed on as they are.
             return _put(value, values, at) if "{" in value else value
         if isinstance(value, tuple):
-            parts = (part for part in value if not isinstance(part, Part) or self.holds(part))
-            return tuple(self._filled(part, values, at) for part in parts)
+            elements = (element for element in value if not isinstance(element, Part) or self.holds(element))
+            return tuple(self._filled(element, values, at) for element in elements)
         if isinstance(value, Value):
             # What cannot be filled in is told where the innermost part stands.
             here = value.at if isinstance(value, Part) else at
             changes = {
                 field: self._filled(getattr(value, field), values, here)
                 for field in value._fields
-                if field not in _KEPT
+                if field not in _UNFILLED
             }
             return value.replace(**changes)
         if hasattr(value, "items"):
             return {
-                self._filled(name, values, at): self._filled(part, values, at)
-                for name, part in value.items()
+                self._filled(name, values, at): self._filled(content, values, at)
+                for name, content in value.items()
             }
         return value
 
@@ -93,13 +93,13 @@ def settled(steps: Iterable[BuildStep]) -> tuple[BuildStep, ...]:
     waiting: dict[str, dict[str, str]] = {}
     done: list[BuildStep] = []
     for step in steps:
-        held = waiting.setdefault(step.stage, {})
+        settings = waiting.setdefault(step.stage, {})
         for name, text in step.env.items():
-            if held.setdefault(name, text) != text:
+            if settings.setdefault(name, text) != text:
                 raise RecipeError(
                     f"two steps of {step.stage} set {name}",
                     where=step.at,
-                    expected=f"`{held[name]}`, as before",
+                    expected=f"`{settings[name]}`, as before",
                     found=f"`{text}`",
                     help="give the steps conditions that exclude each other",
                 )

@@ -31,9 +31,9 @@ RECIPE_FILE = yamlfile.NodeKind(
 def names() -> tuple[str, ...]:
     """The built-in recipes."""
     folder = resources.recipes_root()
-    found = (os.path.splitext(name) for name in os.listdir(folder))
+    split = (os.path.splitext(name) for name in os.listdir(folder))
     return tuple(
-        sorted(stem for stem, end in found if end == ".yaml" and stem != tables.PROVISIONS_NAME)
+        sorted(stem for stem, end in split if end == ".yaml" and stem != tables.PROVISIONS_NAME)
     )
 
 
@@ -71,8 +71,8 @@ def _called(name: str, index: Index) -> str:
     for known in names():
         if known in (plain, component):
             return known
-    if found := builder(component):
-        return found
+    if building := builder(component):
+        return building
     from difflib import get_close_matches
 
     near = get_close_matches(plain, names(), 1)
@@ -92,35 +92,35 @@ def provisions(index: Index) -> model.Book:
 
 def parse(root: YamlNode, index: Index) -> model.Recipe:
     """A recipe from its nodes."""
-    made = cast("model.Recipe", _book(root, index, model.RECIPE, tables.RECIPE))
-    if made.probes and not made.builds:
+    parsed = cast("model.Recipe", _book(root, index, model.RECIPE, tables.RECIPE))
+    if parsed.probes and not parsed.builds:
         root.fail("probes look for what nothing builds", expected="`builds:`", found="no such key")
-    return made
+    return parsed
 
 
 def _book(root: YamlNode, index: Index, schema: str, shape: tables.Shape) -> Any:
-    given = root.only("the recipe", (*shape.fields, *shape.lists, "schema", "sources"), ("schema",))
-    given["schema"].choice("schema", (schema,))
+    entries = root.only("the recipe", (*shape.fields, *shape.lists, "schema", "sources"), ("schema",))
+    entries["schema"].choice("schema", (schema,))
     # Sources are read first: every statement names one of them.
     sources = {
         name: _source(name, node)
         for name, node in (
-            given["sources"].mapping("sources") if "sources" in given else {}
+            entries["sources"].mapping("sources") if "sources" in entries else {}
         ).items()
     }
     reader = _RecipeReader(index, sources)
-    made = reader.one(root, shape, extra=("schema", "sources"))
-    return made.replace(sources=sources, path=root.file)
+    book = reader.one(root, shape, extra=("schema", "sources"))
+    return book.replace(sources=sources, path=root.file)
 
 
 def _source(name: str, node: YamlNode) -> model.Source:
     keys = ("title", "at", "read")
-    given = node.only(f"source `{name}`", keys, keys)
+    entries = node.only(f"source `{name}`", keys, keys)
     return model.Source(
         id=name,
-        title=given["title"].string("title"),
-        at=given["at"].string("at"),
-        read=pieces.date(given["read"], "read"),
+        title=entries["title"].string("title"),
+        at=entries["at"].string("at"),
+        read=pieces.date(entries["read"], "read"),
     )
 
 
@@ -134,58 +134,58 @@ class _RecipeReader:
 
     def one(self, node: YamlNode, shape: tables.Shape, extra: tuple[str, ...] = ()) -> Any:
         """The part that a mapping describes."""
-        place = (*(("when", "source") if shape.part else ()), *extra)
-        given = node.only(shape.noun, (*shape.fields, *shape.lists, *place), shape.required)
-        made: dict[str, Any] = {}
-        for name, part in given.items():
+        shared = (*(("when", "source") if shape.part else ()), *extra)
+        entries = node.only(shape.noun, (*shape.fields, *shape.lists, *shared), shape.required)
+        values: dict[str, Any] = {}
+        for name, entry in entries.items():
             if name in shape.fields:
-                made[name] = self.field(part, name, shape.fields[name])
+                values[name] = self.field(entry, name, shape.fields[name])
             elif name in shape.lists:
                 inner = tables.SHAPES[shape.lists[name]]
-                made[name] = tuple(
-                    one for item in part.sequence(name) for one in self.several(item, inner)
+                values[name] = tuple(
+                    element for item in entry.sequence(name) for element in self.several(item, inner)
                 )
         if shape.part:
-            made["at"] = node.where
-            made["source"] = self.source(node, given, shape)
-        return shape.kind(**made)
+            values["at"] = node.where
+            values["source"] = self.source(node, entries, shape)
+        return shape.kind(**values)
 
     def several(self, node: YamlNode, shape: tables.Shape) -> list[Any]:
         """The parts that a mapping describes: one for each of its conditions and components."""
-        given = node.mapping(shape.noun)
-        made = self.one(node, shape)
+        entries = node.mapping(shape.noun)
+        described = self.one(node, shape)
         # Each becomes a part of its own, so that everybody else sees one condition and one component.
         whens = (
-            [self.conditions(part) for part in given["when"].several()] if "when" in given else [()]
+            [self.conditions(condition) for condition in entries["when"].several()] if "when" in entries else [()]
         )
         spread = (
-            [{shape.spread: one} for one in getattr(made, shape.spread)] if shape.spread else [{}]
+            [{shape.spread: item} for item in getattr(described, shape.spread)] if shape.spread else [{}]
         )
-        return [made.replace(when=when, **named) for named in spread for when in whens]
+        return [described.replace(when=when, **named) for named in spread for when in whens]
 
-    def source(self, node: YamlNode, given: Mapping[str, YamlNode], shape: tables.Shape) -> str:
+    def source(self, node: YamlNode, entries: Mapping[str, YamlNode], shape: tables.Shape) -> str:
         """The source of a statement; parts inside another may leave it to that one."""
-        if "source" not in given:
+        if "source" not in entries:
             if shape.sourced:
                 node.fail(
                     f"{shape.noun} has no `source`", expected="`source:`", found="no such key"
                 )
             return ""
-        name = given["source"].string("source")
+        name = entries["source"].string("source")
         if name not in self.sources:
-            given["source"].fail(
+            entries["source"].fail(
                 "no such source", expected="an entry of `sources:`", help="declare it there"
             )
         return name
 
     def conditions(self, node: YamlNode) -> tuple[tuple[str, str], ...]:
         """`{component: selector}` as in the facts; each selector admits a release that is known."""
-        found = []
-        for name, part in node.mapping("conditions").items():
+        selectors = []
+        for name, selector in node.mapping("conditions").items():
             if name not in self.components:
                 node.key(name).fail("unknown component", expected="a component of the matrix")
-            found.append((name, self.selector(name, part)))
-        return tuple(found)
+            selectors.append((name, self.selector(name, selector)))
+        return tuple(selectors)
 
     def selector(self, component: str, node: YamlNode) -> str:
         """A selector that at least one known release meets."""
@@ -211,8 +211,8 @@ class _RecipeReader:
         if rule.startswith("{"):
             first, _, second = rule[1:-1].partition(": ")
             return {
-                self.text(node.key(key), name, first): self.text(part, name, second)
-                for key, part in node.mapping(name).items()
+                self.text(node.key(key), name, first): self.text(content, name, second)
+                for key, content in node.mapping(name).items()
             }
         if "|" in rule:
             return node.choice(name, tuple(rule.split("|")))
@@ -228,7 +228,7 @@ class _RecipeReader:
                 f"unknown value `{{{strange}}}`",
                 expected="a component of the matrix or a name of docs/recipes.md",
             )
-        expected, found = tables.fault(shape, text)
+        expected, actual = tables.fault(shape, text)
         if expected:
-            node.fail(f"{name} cannot be used", expected=expected, found=found)
+            node.fail(f"{name} cannot be used", expected=expected, found=actual)
         return text

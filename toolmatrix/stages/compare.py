@@ -64,12 +64,12 @@ class Folder:
         """One word, folded."""
         word = _VERSION_DEFINE.sub(r"\1*", _COMPILER_VERSION.sub(r"\1*", word))
         word = _UNIT_ID.sub(r"\1*", word)
-        word = _ARCH_DEFINE.sub(lambda found: (found[1] or found[2]) + "*", word)
-        word = self.known.sub(lambda found: self.names[found[0]], word)
-        word = _TEMP_NAME.sub(lambda found: role(found[0]), word)
-        word = _PATH.sub(lambda found: self.path(found[0]), word)
+        word = _ARCH_DEFINE.sub(lambda match: (match[1] or match[2]) + "*", word)
+        word = self.known.sub(lambda match: self.names[match[0]], word)
+        word = _TEMP_NAME.sub(lambda match: role(match[0]), word)
+        word = _PATH.sub(lambda match: self.path(match[0]), word)
         return _ARCH.sub(
-            lambda found: (found[1] + "_*") if found[1] else (found[2] or "gfx") + "*", word
+            lambda match: (match[1] + "_*") if match[1] else (match[2] or "gfx") + "*", word
         )
 
     def path(self, path: str) -> str:
@@ -101,23 +101,23 @@ def own_name(path: str) -> str:
 
 def _roots(env: Mapping[str, str]) -> Iterator[str]:
     # Of directories inside each other the innermost stands for the toolkit.
-    found = set()
+    directories = set()
     for name in _ROOTS:
         path = env.get(name, "").strip().replace("\\", "/")
         if path:
             plain = posixpath.normpath(path)
             # nvcc prints the directory that it lies in itself, which is not the root of the toolkit.
-            found.add(posixpath.dirname(plain) if posixpath.basename(plain) == "bin" else plain)
-    yield from sorted(found - {"", "/", "."}, key=len, reverse=True)
+            directories.add(posixpath.dirname(plain) if posixpath.basename(plain) == "bin" else plain)
+    yield from sorted(directories - {"", "/", "."}, key=len, reverse=True)
 
 
 def host_compiler(plan: Plan) -> str:
     """The host compiler that the front end was told, such as `gnu 120200`; empty where the plan does not say."""
     for stage in plan.stages:
         for word in stage.argv:
-            found = _COMPILER_VERSION.fullmatch(word)
-            if found:
-                return found[1].strip("-").partition("_")[0] + " " + found[2]
+            match = _COMPILER_VERSION.fullmatch(word)
+            if match:
+                return match[1].strip("-").partition("_")[0] + " " + match[2]
     return ""
 
 
@@ -212,13 +212,13 @@ def origins(plan: Plan) -> list[tuple[str, ...]]:
     """For each stage the names of the files from which, in the end, it is made."""
     waits = model.predecessors(plan.edges)
     written = {path for stage in plan.stages for path in stage.outputs}
-    found: list[tuple[str, ...]] = []
+    origins_of: list[tuple[str, ...]] = []
     for stage in plan.stages:
         names = {role(path) for path in stage.inputs if path not in written}
         for before in waits[stage.id]:
-            names.update(found[before])
-        found.append(tuple(sorted(names)))
-    return found
+            names.update(origins_of[before])
+        origins_of.append(tuple(sorted(names)))
+    return origins_of
 
 
 def steps(plan: Plan) -> list[StageKey]:
@@ -251,7 +251,7 @@ def _difference(old: Log, new: Log, pair: Pair) -> PlanDifference:
 
 
 def _exact(plan: Plan, done: Sequence[StageKey]) -> list[Key]:
-    return [(one, stage.arch) for one, stage in zip(done, plan.stages, strict=True)]
+    return [(step, stage.arch) for step, stage in zip(done, plan.stages, strict=True)]
 
 
 def _match(
@@ -265,16 +265,16 @@ def _match(
     pairs: list[Pair] = []
     for old, new in keys:
         waiting: dict[object, list[int]] = {}
-        for one in right:
-            waiting.setdefault(new[one], []).append(one)
+        for index in right:
+            waiting.setdefault(new[index], []).append(index)
         rest = []
-        for one in left:
-            same = waiting.get(old[one])
+        for index in left:
+            same = waiting.get(old[index])
             if same:
-                pairs.append((one, same.pop(0)))
+                pairs.append((index, same.pop(0)))
             else:
-                rest.append(one)
-        left, right = rest, sorted(one for ones in waiting.values() for one in ones)
+                rest.append(index)
+        left, right = rest, sorted(index for indexes in waiting.values() for index in indexes)
     return sorted(pairs), tuple(left), tuple(right)
 
 
@@ -312,33 +312,33 @@ def _joined(names: Iterable[str]) -> str:
 def _moves(pairs: Sequence[Pair], left: Sequence[StageKey]) -> Iterator[Move]:
     # The fewest stages that, put elsewhere, give the new order are those outside of a longest run that keeps it.
     stay = set(_rising([new for _, new in pairs]))
-    new_place = {new: place for place, new in enumerate(sorted(new for _, new in pairs), 1)}
-    told = set()
-    for place, (old, new) in enumerate(pairs, 1):
+    new_position = {new: position for position, new in enumerate(sorted(new for _, new in pairs), 1)}
+    yielded = set()
+    for position, (old, new) in enumerate(pairs, 1):
         # One that is outside of the run may still have its old place, where others have changed sides around it.
-        elsewhere = place - 1 not in stay and place != new_place[new]
-        if elsewhere and left[old] not in told:
-            told.add(left[old])
-            yield Move(step=left[old], old=place, new=new_place[new])
+        elsewhere = position - 1 not in stay and position != new_position[new]
+        if elsewhere and left[old] not in yielded:
+            yielded.add(left[old])
+            yield Move(step=left[old], old=position, new=new_position[new])
 
 
 def _rising(values: Sequence[int]) -> list[int]:
     """The places of a longest rising subsequence."""
     # Patience sorting: of each length the pile keeps the place whose value leaves most room for what follows.
     tops: list[int] = []
-    places: list[int] = []
+    pile_tops: list[int] = []
     back: list[int] = []
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         pile = bisect_left(tops, value)
         tops[pile : pile + 1] = [value]
-        places[pile : pile + 1] = [place]
-        back.append(places[pile - 1] if pile else -1)
-    found: list[int] = []
-    at = places[-1] if places else -1
+        pile_tops[pile : pile + 1] = [index]
+        back.append(pile_tops[pile - 1] if pile else -1)
+    rising: list[int] = []
+    at = pile_tops[-1] if pile_tops else -1
     while at >= 0:
-        found.append(at)
+        rising.append(at)
         at = back[at]
-    return found[::-1]
+    return rising[::-1]
 
 
 def _handovers(before: Plan, after: Plan) -> Iterator[Handover]:
@@ -361,7 +361,7 @@ def _passed_on(plan: Plan) -> Mapping[str, Ends]:
                 known = merged.setdefault(role(path), (set(), set()))
                 known[0].update(writers[path])
                 known[1].add(stage.kind)
-    return {name: (tuple(sorted(one)), tuple(sorted(two))) for name, (one, two) in merged.items()}
+    return {name: (tuple(sorted(writing)), tuple(sorted(reading))) for name, (writing, reading) in merged.items()}
 
 
 def _words(
@@ -370,7 +370,7 @@ def _words(
     """Words that matched stages do not share; stages of one kind and side with the same words make one difference."""
     folders = Folder(before), Folder(after)
     matched = Counter((left[old].kind, left[old].side) for old, _ in pairs)
-    found: dict[tuple[str, str, str, tuple[str, ...]], list[tuple[int, StageKey]]] = {}
+    grouped: dict[tuple[str, str, str, tuple[str, ...]], list[tuple[int, StageKey]]] = {}
     for old, new in pairs:
         words = folders[0].words(before.stages[old]), folders[1].words(after.stages[new])
         lost, won = Counter(words[0]), Counter(words[1])
@@ -378,8 +378,8 @@ def _words(
             alone = _alone(words[own], other)
             if alone:
                 key = (only, left[old].kind, left[old].side, alone)
-                found.setdefault(key, []).append((at, left[old]))
-    for (only, kind, side, alone), where in found.items():
+                grouped.setdefault(key, []).append((at, left[old]))
+    for (only, kind, side, alone), where in grouped.items():
         yield WordDifference(
             step=where[0][1],
             only=only,
@@ -392,7 +392,7 @@ def _words(
 def _alone(words: Sequence[str], other: Counter[str]) -> tuple[str, ...]:
     # A value says nothing without the flag before it, so the two stay together where the value is alone.
     left = Counter(other)
-    found: list[str] = []
+    phrases: list[str] = []
     flag = ""
     flag_is_alone = False
     for word in words:
@@ -400,10 +400,10 @@ def _alone(words: Sequence[str], other: Counter[str]) -> tuple[str, ...]:
         left[word] -= 1
         if alone and flag and not word.startswith("-"):
             if flag_is_alone:
-                found.pop()
-            found.append(f"{flag} {word}")
+                phrases.pop()
+            phrases.append(f"{flag} {word}")
         elif alone:
-            found.append(word)
+            phrases.append(word)
         takes_value = word.startswith("-") and "=" not in word
         flag, flag_is_alone = (word, alone) if takes_value else ("", False)
-    return tuple(found)
+    return tuple(phrases)

@@ -75,10 +75,10 @@ def seconds_of(
             note(f"no stage of the plan is `{phase.name}` of {path}:{phase.line}")
         return seconds, {}, "wall"
     try:
-        (held,) = (plan["run"]["timings"] for plan in json.loads(text)["plans"])
+        (timings,) = (plan["run"]["timings"] for plan in json.loads(text)["plans"])
         return (
-            {int(one["stage"]): float(one["cpu"]) for one in held},
-            {int(one["stage"]): int(one["peak"]) for one in held},
+            {int(timing["stage"]): float(timing["cpu"]) for timing in timings},
+            {int(timing["stage"]): int(timing["peak"]) for timing in timings},
             "cpu",
         )
     except (ValueError, KeyError, TypeError):
@@ -99,12 +99,12 @@ def read_times(lines: Iterable[str], name: str) -> tuple[Phase, ...]:
     plain = (line.replace("\0", "").replace('"', "") for line in lines)
     phases: list[Phase] = []
     header_at = 0
-    for number, row in enumerate(csv.reader(plain, skipinitialspace=True), 1):
+    for line_number, row in enumerate(csv.reader(plain, skipinitialspace=True), 1):
         cells = [cell.strip() for cell in row]
         if tuple(cells[: len(HEADER)]) == HEADER:
-            header_at = number
+            header_at = line_number
         elif header_at and len(cells) >= len(HEADER) + 3:
-            phases.append(_phase(cells, Position(name, number)))
+            phases.append(_phase(cells, Position(name, line_number)))
     if not header_at:
         raise UsageError(
             "this is not a table of nvcc's times",
@@ -148,8 +148,8 @@ def match_times(
             for step in free
             if step.kind == phase.kind and (step.arch or "") in ("", phase.arch)
         ]
-        if found := by_output or by_kind:
-            seconds[found[0].id] = phase.seconds
+        if candidates := by_output or by_kind:
+            seconds[candidates[0].id] = phase.seconds
         else:
             unknown.append(phase)
     return seconds, tuple(unknown)
@@ -218,7 +218,7 @@ class Cost(Value):
             "critical_path": list(self.critical),
             "critical_seconds": sum(self.seconds.get(stage, 0.0) for stage in self.critical),
             "archs": [arch.to_json() for arch in self.archs],
-            "schedules": [one.to_json() for one in self.schedules],
+            "schedules": [planned.to_json() for planned in self.schedules],
         }
 
 
@@ -262,7 +262,7 @@ def urgency(
     followers = _followers(steps)
     for step in reversed(steps):
         own = 1 if seconds is None else seconds.get(step.id, 0.0)
-        left[step.id] = own + max((left[one] for one in followers[step.id]), default=0.0)
+        left[step.id] = own + max((left[follower] for follower in followers[step.id]), default=0.0)
     return left
 
 
@@ -282,22 +282,22 @@ def schedule(
     left = urgency(steps, seconds)
     waits = {step.id: len(step.after) for step in steps}
     followers = _followers(steps)
-    ready = [(-left[one], one) for one, count in waits.items() if not count]
+    ready = [(-left[stage], stage) for stage, count in waits.items() if not count]
     heapq.heapify(ready)
     running: list[tuple[float, int]] = []
     now, memory, most = 0.0, 0, 0
     while ready or running:
         while ready and len(running) < cores:
-            _, one = heapq.heappop(ready)
-            heapq.heappush(running, (now + seconds.get(one, 0.0), one))
-            memory += peaks.get(one, 0)
+            _, stage = heapq.heappop(ready)
+            heapq.heappush(running, (now + seconds.get(stage, 0.0), stage))
+            memory += peaks.get(stage, 0)
             most = max(most, memory)
         now, ended = heapq.heappop(running)
         memory -= peaks.get(ended, 0)
-        for one in followers[ended]:
-            waits[one] -= 1
-            if not waits[one]:
-                heapq.heappush(ready, (-left[one], one))
+        for stage in followers[ended]:
+            waits[stage] -= 1
+            if not waits[stage]:
+                heapq.heappush(ready, (-left[stage], stage))
     return Schedule(cores=cores, seconds=now, memory=most)
 
 
@@ -305,7 +305,7 @@ def _families(steps: Sequence[ReplayStep]) -> set[tuple[str, ...]]:
     by_id = {step.id: step for step in steps}
     families = {step.arch: {step.arch} for step in steps if step.arch}
     for step in steps:
-        for before in (by_id[one] for one in step.after):
+        for before in (by_id[stage] for stage in step.after):
             # Two stages of one kind share a file, such as the id of the module, and no code.
             if step.arch and before.arch and step.kind != before.kind:
                 joined = families[step.arch] | families[before.arch]
@@ -328,4 +328,4 @@ def arch_costs(steps: Sequence[ReplayStep], seconds: Mapping[int, float]) -> tup
                 share=spent / total if total else 0.0,
             )
         )
-    return tuple(sorted(costs, key=lambda one: (-one.seconds, one.archs)))
+    return tuple(sorted(costs, key=lambda arch_cost: (-arch_cost.seconds, arch_cost.archs)))

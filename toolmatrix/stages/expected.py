@@ -40,10 +40,10 @@ def added(wanted: Expected, typed: Sequence[str], *, here: bool) -> list[str]:
     Words for the host compiler are left out where `here` is not the machine that they are for.
     """
     words = [] if names_archs(typed) else [word for word in wanted.words if names_archs([word])]
-    kept = [word for word in wanted.words if not names_archs([word])]
+    others = [word for word in wanted.words if not names_archs([word])]
     passes = wanted.family == FAMILIES["nvcc"].name
     topics = set(map(topic, typed))
-    words += [word for word in kept if topic(word) not in topics]
+    words += [word for word in others if topic(word) not in topics]
     for word in wanted.host_words if here else ():
         if topic(word) not in topics:
             words += ["-Xcompiler", word] if passes else [word]
@@ -65,8 +65,8 @@ def topic(word: str) -> str:
     return _VALUE.sub("", word)
 
 
-def same_series(compiler: str, one: str, other: str) -> bool:
+def same_series(compiler: str, version: str, other: str) -> bool:
     """Whether two versions of a compiler are of one series: of GCC from 5 on, and of Clang, the first number."""
-    first, second = one.split("."), other.split(".")
+    first, second = version.split("."), other.split(".")
     whole = compiler != "gcc" or not first[0].isdecimal() or int(first[0]) >= _SINGLE
     return first[: 1 if whole else 2] == second[: 1 if whole else 2]

@@ -114,9 +114,9 @@ def parse_command_words(words: Sequence[str], archs: Sequence[str] = ()) -> Comm
             output = value
         elif name == "-ccbin":
             ccbin = PurePath(value).name
-        elif name in ("-gencode", "--generate-code") and (found := _GENCODE.fullmatch(value)):
-            for one in found["codes"].split(","):
-                _add(codes, found["virtual"], one)
+        elif name in ("-gencode", "--generate-code") and (gencode := _GENCODE.fullmatch(value)):
+            for arch_name in gencode["codes"].split(","):
+                _add(codes, gencode["virtual"], arch_name)
         elif name in ("-arch", "--gpu-architecture") and value.startswith("sm_"):
             virtual = value.replace("sm_", "compute_")
             _add(codes, virtual, value)
@@ -140,16 +140,16 @@ def parse_command_words(words: Sequence[str], archs: Sequence[str] = ()) -> Comm
     ordered = (
         sorted(codes.items()) if all(name.startswith("gfx") for name in codes) else codes.items()
     )
-    made = tuple(code for _, code in ordered)
-    return CommandWords(codes=made, output=output, compiles=compiles, ccbin=ccbin)
+    sorted_codes = tuple(code for _, code in ordered)
+    return CommandWords(codes=sorted_codes, output=output, compiles=compiles, ccbin=ccbin)
 
 
-def _add(codes: dict[str, Code], virtual: str, one: str) -> None:
+def _add(codes: dict[str, Code], virtual: str, arch: str) -> None:
     code = codes.get(virtual, Code(virtual=virtual, real=()))
-    ptx = code.ptx or (one == virtual and one.startswith("compute_"))
+    ptx = code.ptx or (arch == virtual and arch.startswith("compute_"))
     # nvcc assembles code of a family for that family.
-    one += "f" if virtual.endswith("f") and one[-1:].isdecimal() else ""
-    real = code.real if one.startswith("compute_") else tuple(dict.fromkeys((*code.real, one)))
+    arch += "f" if virtual.endswith("f") and arch[-1:].isdecimal() else ""
+    real = code.real if arch.startswith("compute_") else tuple(dict.fromkeys((*code.real, arch)))
     codes[virtual] = code.replace(real=real, ptx=ptx)
 
 
@@ -157,14 +157,14 @@ def plan(
     tool: str,
     version: str,
     order: Order,
-    asked: CommandWords,
+    request: CommandWords,
     sources: Sequence[str],
     host: tuple[str, str] = ("", ""),
     *,
     hip: str = "",
 ) -> Plan:
     """The stages in their order; `host` is the host compiler and its version. Raises UsageError, ToolMissing."""
-    if not asked.codes:
+    if not request.codes:
         raise UsageError("no arch is named", expected="an arch to make code for")
     other = next((source for source in sources if not source.endswith(_SOURCES[tool])), "")
     if other:
@@ -174,16 +174,16 @@ def plan(
         )
     stages: list[Stage] = []
     stems = [PurePath(source).stem for source in sources]
-    objects = [asked.output if asked.compiles and asked.output else f"{stem}.o" for stem in stems]
-    whole = _scope(asked, host) | {"objects": tuple(objects)}
-    for source, stem, made in zip(sources, stems, objects, strict=True):
-        own = whole | {"source": source, "stem": stem, "object": made}
-        _lay(stages, order.compile, own, asked.codes, order.images)
-    if not asked.compiles:
-        product = asked.output or "a.out"
+    objects = [request.output if request.compiles and request.output else f"{stem}.o" for stem in stems]
+    whole = _scope(request, host) | {"objects": tuple(objects)}
+    for source, stem, target_object in zip(sources, stems, objects, strict=True):
+        own = whole | {"source": source, "stem": stem, "object": target_object}
+        _lay(stages, order.compile, own, request.codes, order.images)
+    if not request.compiles:
+        product = request.output or "a.out"
         link = f"{PurePath(product).stem}_dlink"
         own = whole | {"product": product, "link": link, "stem": link}
-        _lay(stages, order.link, own, asked.codes, order.images)
+        _lay(stages, order.link, own, request.codes, order.images)
     return Plan(
         tool=tool,
         version=version,
@@ -198,16 +198,16 @@ def plan(
 _Scope = dict[str, "str | tuple[str, ...]"]
 
 
-def _scope(asked: CommandWords, host: tuple[str, str]) -> _Scope:
+def _scope(request: CommandWords, host: tuple[str, str]) -> _Scope:
     compiler, version = host
     numbers = [int(part) for part in version.split(".") if part.isdecimal()]
     major, minor, patch = (*numbers, 0, 0, 0)[:3]
     name = {"gcc": "gnu", "clang": "clang"}.get(compiler, "")
     clang = compiler == "clang"
-    targets = (f"hipv4-amdgcn-amd-amdhsa--{code.virtual}" for code in asked.codes)
+    targets = (f"hipv4-amdgcn-amd-amdhsa--{code.virtual}" for code in request.codes)
     return {
-        "cc": asked.ccbin or ("clang" if clang else "gcc"),
-        "ld": asked.ccbin or ("clang++" if clang else "g++"),
+        "cc": request.ccbin or ("clang" if clang else "gcc"),
+        "ld": request.ccbin or ("clang++" if clang else "g++"),
         "host": (f"--{name}_version={major}{minor:02}{patch:02}",) if name and numbers else (),
         "targets": ",".join(("host-x86_64-unknown-linux", *targets)),
     }
@@ -261,7 +261,7 @@ def _joined(stem: str, codes: Sequence[Code], at: Mapping[str, str], images: str
     linked = [(real, code.virtual, f"{stem}.{real}.cubin") for code in codes for real in code.real]
     return {
         "first": at[codes[0].virtual],
-        "hashed": tuple(f"{one}.cpp3.i" for one in at.values()),
+        "hashed": tuple(f"{prefix}.cpp3.i" for prefix in at.values()),
         "images": tuple(path for *_, path in inside),
         "bundled": tuple(_image(images, *image) for image in inside),
         "linked": tuple(path for *_, path in linked),

@@ -99,8 +99,8 @@ def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
         # Patterns on a line take time that grows with it, and a hostile one may fill the memory.
         if len(raw) > LONGEST:
             doubt = max(doubt, 1)
-            said = f"a line of more than {LONGEST} characters is not a command; it is left out"
-            diagnostics.append(Diagnostic(line=number, severity="warning", text=said))
+            too_long = f"a line of more than {LONGEST} characters is not a command; it is left out"
+            diagnostics.append(Diagnostic(line=number, severity="warning", text=too_long))
             continue
         line = clean(raw)
         for reader in readers:
@@ -133,8 +133,8 @@ def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
 
 
 def _doubted(plan: Plan) -> Plan:
-    said = Diagnostic(line=plan.line, severity="warning", text=plan.unread)
-    return plan.replace(diagnostics=(said,))
+    warning = Diagnostic(line=plan.line, severity="warning", text=plan.unread)
+    return plan.replace(diagnostics=(warning,))
 
 
 def _without_cmake(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -151,28 +151,28 @@ def _without_cmake(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 def _unwrapped(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Each marked line joined with those that follow in its paragraph, where they are as CMake wraps words."""
-    held = ""
+    paragraph = ""
     begin = 0
     last = ""
     indent = ""
     after_blank = False
     for number, line in enumerate(lines, 1):
-        if held:
+        if paragraph:
             content = line.strip()
             if content[:2] != _MARK and line.startswith(indent) and _goes_on(last, content):
-                held += f" {content}"
+                paragraph += f" {content}"
                 last = content
                 continue
-            yield begin, held
-            held = ""
+            yield begin, paragraph
+            paragraph = ""
         if after_blank and line[:1] == " " and line.lstrip()[:2] == _MARK:
-            held, begin, last = line.rstrip(), number, line.strip()
+            paragraph, begin, last = line.rstrip(), number, line.strip()
             indent = line[: line.index(_MARK)]
         else:
             yield number, line
         after_blank = line[:1] in "\r\n " and not line.strip()
-    if held:
-        yield begin, held
+    if paragraph:
+        yield begin, paragraph
 
 
 def _goes_on(last: str, content: str) -> bool:
@@ -229,7 +229,7 @@ def parse(lines: Iterable[str], path: str = "") -> Log:
 
     log = parse_log(heard())
     if not log.plans:
-        silent = [said for said in log.diagnostics if said.line and said.severity == "error"]
+        silent = [diagnostic for diagnostic in log.diagnostics if diagnostic.line and diagnostic.severity == "error"]
         raise LogError(
             silent[0].text if silent else "no output of a driver in this log",
             where=Position(called(path), silent[0].line if silent else 0) if path else None,

@@ -131,7 +131,7 @@ class Plan(Value):
             "env": dict(self.env),
             "stages": [stage.to_json() for stage in self.stages],
             "edges": [list(edge) for edge in self.edges],
-            "diagnostics": [one.to_json() for one in self.diagnostics],
+            "diagnostics": [diagnostic.to_json() for diagnostic in self.diagnostics],
         }
 
 
@@ -145,21 +145,21 @@ class Log(Value):
 def stage_edges(stages: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
     """Pairs of stage ids: the second reads a file that the first, earlier, wrote; all who wrote it count."""
     writers: dict[str, list[int]] = {}
-    found: list[tuple[int, int]] = []
+    edges: list[tuple[int, int]] = []
     for stage in stages:
         before = {writer for path in stage.inputs for writer in writers.get(path, ())}
-        found += [(writer, stage.id) for writer in sorted(before)]
+        edges += [(writer, stage.id) for writer in sorted(before)]
         for path in stage.outputs:
             writers.setdefault(path, []).append(stage.id)
-    return tuple(found)
+    return tuple(edges)
 
 
 def neighbours(pairs: Edges) -> Mapping[int, Sequence[int]]:
     """For each id the ids that pairs lead to from it, in order; none for an id that no pair leads from."""
-    found: defaultdict[int, list[int]] = defaultdict(list)
-    for one, other in pairs:
-        found[one].append(other)
-    return found
+    by_id: defaultdict[int, list[int]] = defaultdict(list)
+    for start, end in pairs:
+        by_id[start].append(end)
+    return by_id
 
 
 def predecessors(pairs: Edges) -> Mapping[int, Sequence[int]]:
@@ -170,14 +170,14 @@ def predecessors(pairs: Edges) -> Mapping[int, Sequence[int]]:
 def reachable_ids(start: Iterable[int], pairs: Edges) -> frozenset[int]:
     """Everything reached from some ids along pairs, these included."""
     onward = neighbours(pairs)
-    found: set[int] = set()
+    reachable: set[int] = set()
     waiting = list(start)
     while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting += onward[one]
-    return frozenset(found)
+        stage = waiting.pop()
+        if stage not in reachable:
+            reachable.add(stage)
+            waiting += onward[stage]
+    return frozenset(reachable)
 
 
 def critical_path(
@@ -191,7 +191,7 @@ def critical_path(
     chosen: dict[int, int | None] = {}
     for stage, before in waits.items():
         # Lower ids first: which of two equal chains is shown must not depend on the order of the edges.
-        best = max(before, key=lambda one: (total[one], -one), default=None)
+        best = max(before, key=lambda predecessor: (total[predecessor], -predecessor), default=None)
         own: float = 1 if cost is None else cost.get(stage, 0.0)
         total[stage] = own + (0.0 if best is None else total[best])
         chosen[stage] = best

@@ -96,11 +96,11 @@ def replay(
     moved = _mover(moves)
 
     def step(stage: Stage) -> ReplayStep:
-        by_driver = _made_by_the_driver(plan, stage)
-        shown = without_messages(stage.text).strip()
+        by_driver = _mcin_files(plan, stage)
+        line = without_messages(stage.text).strip()
         commands = [
             *(_script_of_objects(plan, stage, path) for path in by_driver),
-            shown if plan.tool in _RUN_BY_A_SHELL else shlex.join(stage.argv),
+            line if plan.tool in _RUN_BY_A_SHELL else shlex.join(stage.argv),
             *filter(None, (listings.get(stage.id),)),
         ]
         depfile = posixpath.join(work, f"stage-{stage.id + 1}.d")
@@ -163,7 +163,7 @@ def order(stages: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
         writes = (*stage.outputs, *perhaps)
         before = [writers.get(path, ()) for path in (*stage.inputs, *writes)]
         before += [readers.get(path, ()) for path in writes]
-        pairs |= {(one, stage.id) for ids in before for one in ids}
+        pairs |= {(stage_before, stage.id) for ids in before for stage_before in ids}
         for path in stage.inputs:
             readers.setdefault(path, []).append(stage.id)
         for path in writes:
@@ -184,7 +184,7 @@ def select(
     backward = [(after, before) for before, after in pairs]
     chosen = everything = frozenset(range(len(plan.stages)))
     if only:
-        own = frozenset(one for arch in only for one in _made_for(plan, arch))
+        own = frozenset(stage for arch in only for stage in _stages_for(plan, arch))
         core = model.reachable_ids(own, backward)
         others = frozenset(stage.id for stage in plan.stages if stage.arch) - core
         # What belongs to no arch at all, such as the host compile, serves these as well.
@@ -199,34 +199,34 @@ def select(
 def find(plan: Plan, words: str) -> frozenset[int]:
     """Ids of the stages that words such as `5`, `cicc` or `ptxas:sm_NN` mean; raises NothingMatched."""
     what, _, arch = words.partition(":")
-    found = frozenset(
+    matches = frozenset(
         stage.id
         for stage in plan.stages
         if what in (str(stage.id + 1), stage.kind, stage.tool) and arch in ("", stage.arch)
     )
-    if not found:
+    if not matches:
         kinds = dict.fromkeys(stage.kind for stage in plan.stages)
         raise NothingMatched(
             f"the plan has no stage {words}",
             expected=f"a number from 1 to {len(plan.stages)}, or one of: {', '.join(kinds)}",
             help="`cicc:ARCH` means that stage for one arch",
         )
-    return found
+    return matches
 
 
-def _made_for(plan: Plan, arch: str) -> list[int]:
-    found = [
+def _stages_for(plan: Plan, arch: str) -> list[int]:
+    stages = [
         stage.id
         for stage in plan.stages
         if stage.arch is not None and arch in (stage.arch, stage.arch.partition(":")[0])
     ]
-    if not found:
+    if not stages:
         archs = dict.fromkeys(stage.arch for stage in plan.stages if stage.arch)
         raise NothingMatched(
             f"the plan makes no code for {arch}",
             expected=f"one of: {', '.join(archs)}" if archs else "a plan with device stages",
         )
-    return found
+    return stages
 
 
 def _needed(plan: Plan, chosen: frozenset[int]) -> tuple[str, ...]:
@@ -247,7 +247,7 @@ def _moves(plan: Plan, work: str) -> dict[str, str]:
     temps = [
         path
         for stage in plan.stages
-        for path in (*_temps(stage, read), *_made_by_the_driver(plan, stage))
+        for path in (*_temps(stage, read), *_mcin_files(plan, stage))
         if path.startswith("/")
     ]
     if not temps:
@@ -268,7 +268,7 @@ def _mover(moves: Mapping[str, str]) -> Callable[[str], str]:
         return lambda text: text
     # No path is taken for the beginning of a longer one; where one ends at another character, both move alike.
     pattern = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, moves))})(?![\w./+-])")
-    return lambda text: pattern.sub(lambda found: moves[found[0]], text)
+    return lambda text: pattern.sub(lambda match: moves[match[0]], text)
 
 
 def _directories(work: str, steps: Iterable[ReplayStep]) -> tuple[str, ...]:
@@ -297,9 +297,9 @@ def _exported(env: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _made_by_the_driver(plan: Plan, stage: Stage) -> list[str]:
+def _mcin_files(plan: Plan, stage: Stage) -> list[str]:
     """The .mcin files of a stage, which clang writes by itself."""
-    written = {path for one in plan.stages for path in one.outputs}
+    written = {path for any_stage in plan.stages for path in any_stage.outputs}
     return [word for word in stage.argv if word.endswith(".mcin") and word not in written]
 
 
@@ -307,7 +307,7 @@ def _asking(plan: Plan) -> Plan:
     """The plan in which a stage with an .mcin file also reads the objects of the host that it serves."""
     stages = tuple(
         stage.replace(inputs=tuple(dict.fromkeys((*stage.inputs, *_served(plan, stage)))))
-        if _made_by_the_driver(plan, stage)
+        if _mcin_files(plan, stage)
         else stage
         for stage in plan.stages
     )
@@ -316,8 +316,8 @@ def _asking(plan: Plan) -> Plan:
 
 def _served(plan: Plan, stage: Stage) -> list[str]:
     """The objects of earlier stages that are linked with the one that a stage makes of an .mcin file."""
-    written = {path for one in plan.stages[: stage.id] for path in one.outputs}
-    linked = [one.inputs for one in plan.stages if {*one.inputs} & {*stage.outputs}]
+    written = {path for earlier in plan.stages[: stage.id] for path in earlier.outputs}
+    linked = [linking.inputs for linking in plan.stages if {*linking.inputs} & {*stage.outputs}]
     return [path for inputs in linked for path in inputs if path in written]
 
 
@@ -326,8 +326,8 @@ def _script_of_objects(plan: Plan, stage: Stage, path: str) -> str:
     # Older clang calls the code `__hip_fatbin` in every object; newer adds a hash of the id of the compilation unit,
     # and has a handle of such a name as well. Which of them this clang is, its objects show. The shape is what
     # -fhip-dump-offload-linker-script prints (clang, lib/Driver/ToolChains/HIPUtility.cpp).
-    bundle = next((one for one in stage.inputs if one.endswith(".hipfb")), "")
-    ids = {word for one in plan.stages for word in one.argv if word.startswith("-cuid=")}
+    bundle = next((path_read for path_read in stage.inputs if path_read.endswith(".hipfb")), "")
+    ids = {word for any_stage in plan.stages for word in any_stage.argv if word.startswith("-cuid=")}
     units = sorted(_unit_hash(word.removeprefix("-cuid=")) for word in ids)
     major = plan.version.partition(".")[0]
     since = load_yaml(replay_facts_path())["no-executable-stack"]["since"]
@@ -342,8 +342,8 @@ def _script_of_objects(plan: Plan, stage: Stage, path: str) -> str:
         bundle,
         marked=True,
     )
-    asked = f"grep -q __hip_fatbin_{units[0]} {shlex.join(objects)}"
-    return f"if {asked}; then {newer}; else {older}; fi > {shlex.quote(path)}"
+    has_hash = f"grep -q __hip_fatbin_{units[0]} {shlex.join(objects)}"
+    return f"if {has_hash}; then {newer}; else {older}; fi > {shlex.quote(path)}"
 
 
 def _assembly(handles: Sequence[str], codes: Sequence[str], bundle: str, marked: bool) -> str:
@@ -383,7 +383,7 @@ def _notes(plan: Plan, chosen: frozenset[int]) -> list[str]:
         notes.append(
             f"the shell expands words of stage {', '.join(expanded)}, as it does under {plan.tool} itself"
         )
-    if any(_made_by_the_driver(plan, stage) for stage in plan.stages if stage.id in chosen):
+    if any(_mcin_files(plan, stage) for stage in plan.stages if stage.id in chosen):
         notes.append(
             "the driver writes the .mcin file by itself; its text here is derived from the plan"
         )
@@ -418,7 +418,7 @@ _LISTING = (
 )
 
 
-def plan_with_depfiles(plan: Plan, asked: Sequence[str]) -> tuple[Plan, dict[int, str]]:
+def plan_with_depfiles(plan: Plan, command_line: Sequence[str]) -> tuple[Plan, dict[int, str]]:
     """The plan with each file of dependencies as an output of the last stage it is made from, and the commands for it.
 
     nvcc writes such a file itself. `asked` are the words of its command line, none where nobody knows them.
@@ -427,63 +427,63 @@ def plan_with_depfiles(plan: Plan, asked: Sequence[str]) -> tuple[Plan, dict[int
     commands: dict[int, str] = {}
     for depfile in plan.depfiles:
         last = stages[depfile.stages[-1]]
-        texts = [path for number in depfile.stages for path in stages[number].outputs]
+        texts = [path for stage in depfile.stages for path in stages[stage].outputs]
         others = [path for path in texts if path not in last.outputs]
-        commands[last.id] = _command(depfile, texts, _target(plan, depfile, asked), asked)
+        commands[last.id] = _command(depfile, texts, _target(plan, depfile, command_line), command_line)
         stages[last.id] = last.replace(
             inputs=(*last.inputs, *others), outputs=(*last.outputs, *filter(None, (depfile.path,)))
         )
     return plan.replace(stages=tuple(stages)), commands
 
 
-def depfile_notes(plan: Plan, asked: Sequence[str]) -> Iterator[str]:
+def depfile_notes(plan: Plan, command_line: Sequence[str]) -> Iterator[str]:
     """Notes on the files of dependencies for a reader of the replay."""
-    for depfile in () if asked else plan.depfiles:
-        target = _target(plan, depfile, asked)
+    for depfile in () if command_line else plan.depfiles:
+        target = _target(plan, depfile, command_line)
         yield (
             f"the log does not show -MT, -MMD and -MP: {depfile.path or 'what is printed'}"
             f" names all headers, for {target}"
         )
 
 
-def _command(depfile: Depfile, texts: Iterable[str], target: str, asked: Sequence[str]) -> str:
-    own = any(word in ("-MMD", "-MM") or word.endswith("-nonsystem-dependencies") for word in asked)
-    phony = any(word in ("-MP", "--generate-dependency-targets") for word in asked)
+def _command(depfile: Depfile, texts: Iterable[str], target: str, command_line: Sequence[str]) -> str:
+    own = any(word in ("-MMD", "-MM") or word.endswith("-nonsystem-dependencies") for word in command_line)
+    phony = any(word in ("-MP", "--generate-dependency-targets") for word in command_line)
     options = " -v own=1" * own + " -v phony=1" * phony
     words = shlex.join([_LISTING, *texts])
     to = f" > {shlex.quote(depfile.path)}" if depfile.path else ""
     return f"target={shlex.quote(target)} awk{options} {words}{to}"
 
 
-def _target(plan: Plan, depfile: Depfile, asked: Sequence[str]) -> str:
-    given = _value(asked, "-MT", "--dependency-target-name") or _value(asked, "-o", "--output-file")
-    if given:
-        return given
+def _target(plan: Plan, depfile: Depfile, command_line: Sequence[str]) -> str:
+    target = _value(command_line, "-MT", "--dependency-target-name") or _value(command_line, "-o", "--output-file")
+    if target:
+        return target
     # A log does not show -o; what the stages make of the source tells it.
-    if not asked:
-        made = _made_from(plan, depfile)
-        if made:
-            return made
+    if not command_line:
+        product = _product_of(plan, depfile)
+        if product:
+            return product
     source = plan.stages[depfile.stages[0]].inputs[:1]
     stem = posixpath.splitext(posixpath.basename("".join(source)))[0]
-    return posixpath.join(_value(asked, "-odir", "--output-directory"), f"{stem}.o")
+    return posixpath.join(_value(command_line, "-odir", "--output-directory"), f"{stem}.o")
 
 
 def _value(words: Sequence[str], *options: str) -> str:
-    found = ""
+    last_value = ""
     for word, following in zip(words, [*words[1:], ""], strict=False):
         name, joined, value = word.partition("=")
         if name in options:
-            found = value if joined else following
-    return found
+            last_value = value if joined else following
+    return last_value
 
 
-def _made_from(plan: Plan, depfile: Depfile) -> str:
+def _product_of(plan: Plan, depfile: Depfile) -> str:
     # One command may name several sources: the stages of each come before the next file of dependencies.
-    end = min((one.stages[0] for one in plan.depfiles if one.stages > depfile.stages), default=None)
+    end = min((following.stages[0] for following in plan.depfiles if following.stages > depfile.stages), default=None)
     read = {path for stage in plan.stages for path in stage.inputs}
-    made = [path for stage in plan.stages[depfile.stages[-1] + 1 : end] for path in stage.outputs]
-    return next((path for path in reversed(made) if path not in read and TEMP not in path), "")
+    outputs = [path for stage in plan.stages[depfile.stages[-1] + 1 : end] for path in stage.outputs]
+    return next((path for path in reversed(outputs) if path not in read and TEMP not in path), "")
 
 
 def stage_reads_headers(stage: Stage) -> bool:
@@ -553,8 +553,8 @@ def _heading(replay: Replay) -> Iterator[str]:
     yield f"{replay.title}: {len(replay.steps)} stages replayed; made by `toolmatrix stages`."
     yield f"Temp files stay in {replay.work}."
     if replay.left_out:
-        numbers = ", ".join(str(number + 1) for number in replay.left_out)
-        yield f"Left out: stage {numbers}."
+        stages = ", ".join(str(stage + 1) for stage in replay.left_out)
+        yield f"Left out: stage {stages}."
     for path in replay.needed:
         yield f"Must exist already: {path}."
     yield from (f"{note[0].upper()}{note[1:]}." for note in replay.notes)
@@ -568,7 +568,7 @@ def ninja(replay: Replay, *, depth: int = 0) -> str:
     they keep their order. Raises UsageError for a name that no Ninja file can hold.
     """
     lines = [f"# {line}" for line in _heading(replay)]
-    untracked = [str(one.id + 1) for one in replay.steps if one.depfile and not one.tracked]
+    untracked = [str(step.id + 1) for step in replay.steps if step.depfile and not step.tracked]
     if untracked:
         lines.append(f"# The headers of stage {', '.join(untracked)} are not tracked.")
     exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in replay.env.items())
@@ -587,14 +587,14 @@ def ninja(replay: Replay, *, depth: int = 0) -> str:
         "  description = $what",
         "  restat = 1",
     ]
-    made = _made(replay)
+    targets = _ninja_targets(replay)
     # A rule with `restat` asks Ninja to look at the outputs again: what kept its time starts nothing that reads it.
     for step in replay.steps:
-        lines += ["", *_statement(step, made, replay.work)]
+        lines += ["", *_statement(step, targets, replay.work)]
     return "\n".join(lines) + "\n"
 
 
-def _made(replay: Replay) -> dict[int, tuple[str, ...]]:
+def _ninja_targets(replay: Replay) -> dict[int, tuple[str, ...]]:
     """For each step the files that Ninja knows it from: what it writes last and somebody wants, or else a stamp."""
     # What nobody wants is not always written, and Ninja would build it again each time.
     last = {path: step.id for step in replay.steps for path in step.outputs}
@@ -608,40 +608,40 @@ def _made(replay: Replay) -> dict[int, tuple[str, ...]]:
     }
 
 
-def _kept(step: ReplayStep, made: Mapping[int, tuple[str, ...]], work: str) -> list[str]:
+def _restat_files(step: ReplayStep, targets: Mapping[int, tuple[str, ...]], work: str) -> list[str]:
     """The temp files that a step leaves as they were where it makes them anew with what they held."""
-    own = made[step.id]
+    own = targets[step.id]
     # It has written over the file of another step, which has to run again even where its own came out as they were.
-    others = {path for number, paths in made.items() if number != step.id for path in paths}
+    others = {path for stage, paths in targets.items() if stage != step.id for path in paths}
     if not others.isdisjoint(step.outputs):
         return []
     return [path for path in own if path in step.outputs and path.startswith(work + "/")]
 
 
 def _before(
-    step: ReplayStep, made: Mapping[int, tuple[str, ...]]
+    step: ReplayStep, targets: Mapping[int, tuple[str, ...]]
 ) -> tuple[Sequence[str], Sequence[str]]:
     """The files that a step reads, and one more of each other step that has to end before."""
-    written = {path for paths in made.values() for path in paths}
-    before = [path for one in step.after for path in made[one]]
+    written = {path for paths in targets.values() for path in paths}
+    before = [path for stage in step.after for path in targets[stage]]
     read = [path for path in dict.fromkeys(step.inputs) if path in before or path not in written]
     # Ninja needs an edge to each step that has to end before, also where no file of it is read.
-    return read, [made[one][0] for one in step.after if set(made[one]).isdisjoint(read)]
+    return read, [targets[stage][0] for stage in step.after if set(targets[stage]).isdisjoint(read)]
 
 
-def _statement(step: ReplayStep, made: Mapping[int, tuple[str, ...]], work: str) -> Iterator[str]:
-    read, awaited = _before(step, made)
+def _statement(step: ReplayStep, targets: Mapping[int, tuple[str, ...]], work: str) -> Iterator[str]:
+    read, awaited = _before(step, targets)
     commands = [*(step.tracked or step.commands)]
-    kept = _kept(step, made, work)
-    if made[step.id][0] not in step.outputs:
-        commands.append(f": > {shlex.quote(made[step.id][0])}")
-    rule = "keep" if kept else "stage"
-    line = f"build {_paths(made[step.id])}: {rule} {_paths(read)}".rstrip()
+    restat_files = _restat_files(step, targets, work)
+    if targets[step.id][0] not in step.outputs:
+        commands.append(f": > {shlex.quote(targets[step.id][0])}")
+    rule = "keep" if restat_files else "stage"
+    line = f"build {_paths(targets[step.id])}: {rule} {_paths(read)}".rstrip()
     yield line + (f" | {_paths(awaited)}" if awaited else "")
     yield f"  run = {_ninja_value(' && '.join(commands))}"
     yield f"  what = {_ninja_value(step.name)}"
-    if kept:
-        yield f"  made = {_ninja_value(shlex.join(kept))}"
+    if restat_files:
+        yield f"  made = {_ninja_value(shlex.join(restat_files))}"
     if step.tracked:
         yield f"  depfile = {_ninja_value(step.depfile)}"
         yield "  deps = gcc"

@@ -66,24 +66,24 @@ def verify(
 
 class _Comparison:
     def __init__(
-        self, dry: dry_run.DryRun, replay: Replay, place: Path, aside: Path, limit: float
+        self, dry: dry_run.DryRun, replay: Replay, folder: Path, aside: Path, limit: float
     ) -> None:
         self.dry = dry
         self.replay = replay
-        self.place = place
+        self.place = folder
         self.aside = aside
         self.limit = limit
 
     def verdicts(self) -> Iterator[Reproduction]:
-        made = [path for path in self.replay.results if (self.place / path).is_file()]
-        ours = self._built_anew(made)
-        differing = [path for path in made if not self._beside(path, ours).identical]
-        alike, given = self._alike(differing, ours)
+        results = [path for path in self.replay.results if (self.place / path).is_file()]
+        ours = self._built_anew(results)
+        differing = [path for path in results if not self._beside(path, ours).identical]
+        alike, unit_option = self._alike(differing, ours)
         differing = [path for path in differing if path not in alike]
         first = self._built_anew(differing) if differing else {}
-        for path in made:
+        for path in results:
             if path in alike:
-                yield Reproduction(path=path, identical=True, given=given)
+                yield Reproduction(path=path, identical=True, given=unit_option)
             elif path in first:
                 steady = self._beside(path, first).identical
                 yield compare(path, ours[path].read_bytes(), first[path].read_bytes()).replace(
@@ -98,23 +98,23 @@ class _Comparison:
         ids = set(_UNIT.findall("\n".join(commands)))
         if not differing or len(ids) != 1:
             return set(), ""
-        given = ids.pop()
-        theirs = self._built_anew(differing, given)
+        unit_option = ids.pop()
+        theirs = self._built_anew(differing, unit_option)
         alike = {path for path in differing if self._beside(path, ours).identical}
-        for path, kept in theirs.items():
-            shutil.move(kept, self.place / path)
-        return alike, given
+        for path, built in theirs.items():
+            shutil.move(built, self.place / path)
+        return alike, unit_option
 
-    def _beside(self, path: str, kept: Mapping[str, Path]) -> Reproduction:
-        made = self.place / path
-        if not made.is_file():
+    def _beside(self, path: str, copies: Mapping[str, Path]) -> Reproduction:
+        current = self.place / path
+        if not current.is_file():
             raise ToolMissing(f"the driver did not write {path}, but its dry run says that it does")
-        return compare(path, kept[path].read_bytes(), made.read_bytes())
+        return compare(path, copies[path].read_bytes(), current.read_bytes())
 
     def _built_anew(self, paths: Sequence[str], *more: str) -> dict[str, Path]:
         folder = Path(tempfile.mkdtemp(dir=self.aside))
-        kept = {path: folder / str(number) for number, path in enumerate(paths)}
-        for path, to in kept.items():
+        copies = {path: folder / str(index) for index, path in enumerate(paths)}
+        for path, to in copies.items():
             shutil.move(self.place / path, to)
         for temp in {path for step in self.replay.steps for path in step.outputs}:
             if temp.startswith(f"{self.replay.work}/") and (self.place / temp).is_file():
@@ -124,10 +124,10 @@ class _Comparison:
             dry_run.build(dry, cwd=self.place, limit=self.limit)
         except BaseException:
             # What the replay made has to stay, also after Ctrl-C.
-            for path, at in kept.items():
+            for path, at in copies.items():
                 shutil.move(at, self.place / path)
             raise
-        return kept
+        return copies
 
 
 def compare(path: str, ours: bytes, theirs: bytes) -> Reproduction:
@@ -162,15 +162,15 @@ def _nearby_text(content: bytes, offset: int) -> str:
 def _differing(ours: bytes, theirs: bytes, offset: int) -> tuple[str, ...]:
     """Names of the ELF sections that differ: the one with the place first, then the others in order."""
     mine, other = _sections(ours), _sections(theirs)
-    found = [
+    names = [
         name
         for name in dict.fromkeys((*mine, *other))
         if name not in mine or name not in other or ours[mine[name]] != theirs[other[name]]
     ]
     first = [
-        name for name in found if name in mine and mine[name].start <= offset < mine[name].stop
+        name for name in names if name in mine and mine[name].start <= offset < mine[name].stop
     ]
-    return tuple(dict.fromkeys((*first, *found)))
+    return tuple(dict.fromkeys((*first, *names)))
 
 
 def _sections(content: bytes) -> dict[str, slice]:
@@ -182,7 +182,7 @@ def _sections(content: bytes) -> dict[str, slice]:
     # What the replay made may be cut off, or be no ELF file in truth.
     if size < 64 or table + size * count > len(content) or names_at >= count:
         return {}
-    headers = [struct.unpack_from("<IIQQQQ", content, table + size * one) for one in range(count)]
+    headers = [struct.unpack_from("<IIQQQQ", content, table + size * section) for section in range(count)]
     _, _, _, _, start, length = headers[names_at]
     names = content[start : start + length]
     nobits = 8
