@@ -216,7 +216,7 @@ def _scan(words: Sequence[str], grammar: Grammar) -> tuple[str, dict[str, list[s
     roles: dict[str, list[str]] = {}
     rest = list(grammar.rest)
     end = 1
-    for at in _telling(words, grammar):
+    for at in _relevant_positions(words, grammar):
         if at < end:
             continue
         word = words[at]
@@ -244,14 +244,14 @@ def _scan(words: Sequence[str], grammar: Grammar) -> tuple[str, dict[str, list[s
     return kind, roles
 
 
-def _telling(words: Sequence[str], grammar: Grammar) -> list[int]:
+def _relevant_positions(words: Sequence[str], grammar: Grammar) -> list[int]:
     # A command line has a hundred words, and nine in ten do not matter here.
-    told = grammar.words
+    known = grammar.words
     if grammar.rest == ("skip",):
         return [
             at
             for at, word in enumerate(words)
-            if word in told or ("=" in word and word.partition("=")[0] in told)
+            if word in known or ("=" in word and word.partition("=")[0] in known)
         ]
     return list(range(1, len(words)))
 
@@ -348,7 +348,7 @@ _HIDDEN = (
     "clang-linker-wrapper links the device code itself: those stages are not in the log;"
     " the same command with `--dry-run` prints them once its inputs exist"
 )
-_LISTED = "the log lists phases or bindings, not commands: take it with `-###`"
+_PHASES_ONLY = "the log lists phases or bindings, not commands: take it with `-###`"
 _NO_GPU = "rocm_agent_enumerator failed, so hipcc could not tell which GPU is here"
 _WRAPPER_HEADER = "__clang_hip_runtime_wrapper.h"
 _RUNTIME = "-lamdhip64"
@@ -391,7 +391,7 @@ class _Invocation:
         self.diagnostics.append(Diagnostic(line=line, severity=severity, text=text, stage=stage))
 
     def says_once(self, line: int, severity: str, text: str) -> None:
-        if all(one.text != text for one in self.diagnostics):
+        if all(diagnostic.text != text for diagnostic in self.diagnostics):
             self.says(line, severity, text)
 
     def add(self, number: int, text: str, read: Stage) -> Stage:
@@ -415,8 +415,8 @@ class _Invocation:
 
     def _behind(self, path: str) -> str | None:
         # The driver itself puts a bundle into some files, so that no command shows it.
-        found = None if path in self.arch_of else _HOLDS_BUNDLE.match(path)
-        return None if found is None else self.bundles.get(found[1])
+        match = None if path in self.arch_of else _HOLDS_BUNDLE.match(path)
+        return None if match is None else self.bundles.get(match[1])
 
     def note(self, stage: Stage, known: bool, whole: bool) -> None:
         program = stage.argv[0]
@@ -481,21 +481,21 @@ class ClangReader:
             self._expand()
         if text[:1] == '"':
             return self._command(number, line, text)
-        found = _LINE.match(text)
-        if found is None or found.lastgroup is None:
+        match = _LINE.match(text)
+        if match is None or match.lastgroup is None:
             return False
-        return _HANDLERS[found.lastgroup](self, number, found)
+        return _HANDLERS[match.lastgroup](self, number, match)
 
     def message(self, number: int, line: str) -> None:
         """Hear what a compiler or linker said between the commands."""
-        found = _SEVERITY.search(line) if ":" in line else None
-        if found is None:
+        match = _SEVERITY.search(line) if ":" in line else None
+        if match is None:
             return
         invocation = self.found[-1] if self.found else self.next
         # hipcc names its command, and clang rejects its own words, before the banner.
         if self.next.command or (_rejects(line) and invocation.stages):
             invocation = self.next
-        severity = "warning" if found[1].lower() == "warning" else "error"
+        severity = "warning" if match[1].lower() == "warning" else "error"
         invocation.says(number, severity, line.strip())
 
     def plans(self) -> list[Plan]:
@@ -507,8 +507,8 @@ class ClangReader:
         elif self.found:
             self.found[-1].diagnostics += self.next.diagnostics
         # `--version` prints a banner too.
-        told = [one for one in self.found if one.stages or one.diagnostics or one.command]
-        return [invocation.plan() for invocation in told or self.found]
+        meaningful = [invocation for invocation in self.found if invocation.stages or invocation.diagnostics or invocation.command]
+        return [invocation.plan() for invocation in meaningful or self.found]
 
     def _open(self, number: int) -> None:
         self.next.line = self.next.line or number
@@ -541,83 +541,83 @@ class ClangReader:
     def _expand(self) -> None:
         last = self.found[-1]
         stage = last.stages.pop()
-        given = " ".join(self.response or ())
-        words = [word for word in stage.argv if word[:1] != "@"] + split(given)[0]
+        response = " ".join(self.response or ())
+        words = [word for word in stage.argv if word[:1] != "@"] + split(response)[0]
         read = understand(words, grammar_of(words), self.writers)
         outputs = last.add(stage.line, stage.text, read).outputs
         self.writers |= dict.fromkeys(outputs, last)
         self.response = None
 
-    def _banner(self, number: int, found: re.Match[str]) -> bool:
+    def _banner(self, number: int, match: re.Match[str]) -> bool:
         self.next.line = self.next.line or number
-        self.next.version = found[found.lastgroup or 0]
-        rocm = _ROCM.search(found.string)
+        self.next.version = match[match.lastgroup or 0]
+        rocm = _ROCM.search(match.string)
         if rocm is not None:
             self.next.hip = rocm[1].rstrip(".")
         return True
 
-    def _target(self, number: int, _found: re.Match[str]) -> bool:
+    def _target(self, number: int, _match: re.Match[str]) -> bool:
         if self.next.version:
             self._open(number)
         return bool(self.found)
 
-    def _hip(self, _number: int, found: re.Match[str]) -> bool:
+    def _hip(self, _number: int, match: re.Match[str]) -> bool:
         if self.found:
-            self.found[-1].hip = found["hip"]
+            self.found[-1].hip = match["hip"]
         return True
 
-    def _header(self, _number: int, _found: re.Match[str]) -> bool:
+    def _header(self, _number: int, _match: re.Match[str]) -> bool:
         return bool(self.found or self.next.version)
 
-    def _hipcc_command(self, number: int, found: re.Match[str]) -> bool:
+    def _hipcc_command(self, number: int, match: re.Match[str]) -> bool:
         # Where hipcc calls nvcc, what follows is nvcc's.
-        if "nvcc" in base_name(found["command"].split(" ", 1)[0]):
+        if "nvcc" in base_name(match["command"].split(" ", 1)[0]):
             self.next = _Invocation()
             return True
         # hipcc prints its command before clang's banner (as a script) or when all is done (as a program).
         late = self.found and not self.found[-1].command and not self.next.line
         invocation = self.found[-1] if late else self.next
         invocation.line = invocation.line or number
-        invocation.command = found["command"]
+        invocation.command = match["command"]
         invocation.named_hipcc = True
-        version = _HIP_VERSION.search(found["command"])
+        version = _HIP_VERSION.search(match["command"])
         if version is not None:
             invocation.hip = version[1]
         return True
 
-    def _hipcc_arguments(self, number: int, _found: re.Match[str]) -> bool:
+    def _hipcc_arguments(self, number: int, _match: re.Match[str]) -> bool:
         self.next.line = self.next.line or number
         self.next.named_hipcc = True
         return True
 
-    def _failed(self, number: int, found: re.Match[str]) -> bool:
+    def _failed(self, number: int, match: re.Match[str]) -> bool:
         if self.found:
             self.found[-1].named_hipcc = True
-            self.found[-1].says(number, "error", found.string)
+            self.found[-1].says(number, "error", match.string)
         return bool(self.found)
 
-    def _variable(self, number: int, found: re.Match[str]) -> bool:
+    def _variable(self, number: int, match: re.Match[str]) -> bool:
         # A shell or make may show `HIP_PLATFORM=amd hipcc ...`; hipcc's own list begins with HIP_PATH.
-        if found["variable"] != "HIP_PATH" and not self.next.env:
+        if match["variable"] != "HIP_PATH" and not self.next.env:
             return False
         self.next.line = self.next.line or number
-        self.next.env[found["variable"]] = found["value"]
+        self.next.env[match["variable"]] = match["value"]
         return True
 
-    def _enumerator(self, number: int, found: re.Match[str]) -> bool:
+    def _enumerator(self, number: int, match: re.Match[str]) -> bool:
         self.next.says_once(number, "warning", _NO_GPU)
-        return self._hipcc_arguments(number, found)
+        return self._hipcc_arguments(number, match)
 
-    def _response(self, _number: int, _found: re.Match[str]) -> bool:
+    def _response(self, _number: int, _match: re.Match[str]) -> bool:
         # The command itself, which was too long for the system, comes before the words of its file.
         if self.found and self.found[-1].stages:
             self.response = []
         return bool(self.found)
 
-    def _listed(self, number: int, _found: re.Match[str]) -> bool:
+    def _listed(self, number: int, _match: re.Match[str]) -> bool:
         if self.next.version or not self.found:
             self._open(number)
-        self.found[-1].says_once(number, "note", _LISTED)
+        self.found[-1].says_once(number, "note", _PHASES_ONLY)
         return True
 
 

@@ -56,7 +56,7 @@ FAMILIES = {
 }
 
 # Which drivers compile a language, the first found is taken.
-_ASKED = {"cuda": ("nvcc", "clang"), "hip": ("hipcc", "clang")}
+_DRIVERS_BY_LANGUAGE = {"cuda": ("nvcc", "clang"), "hip": ("hipcc", "clang")}
 
 # Words that say for which archs code is made.
 _ARCH_WORDS = (
@@ -98,10 +98,10 @@ class DryRun(Value):
         """The error to show where the driver failed: what it said, at its end."""
         if self.exit_code == 0:
             return None
-        said = [line for line in self.text.splitlines() if not line.startswith("#$ ")]
+        printed = [line for line in self.text.splitlines() if not line.startswith("#$ ")]
         return ToolMissing(
             f"`{_name(self.program)}` failed with exit code {self.exit_code}",
-            found="\n".join(said[-SHOWN:]),
+            found="\n".join(printed[-SHOWN:]),
             help="correct the reported error, or read a saved log with --from-log",
         )
 
@@ -123,15 +123,15 @@ def dry_run(
     the text calls `work` (by default the first source's name with `.stages`). Raises ToolMissing where the driver is
     missing or does not finish in `limit` seconds, UsageError for one of no known kind.
     """
-    given = dict(os.environ if environ is None else environ)
-    family, program = find(sources, [*flags, *archs], driver, given.get("PATH"))
+    environment = dict(os.environ if environ is None else environ)
+    family, program = find(sources, [*flags, *archs], driver, environment.get("PATH"))
     notes = [f"`{program}` was run: the first of its kind on PATH"] if driver is None else []
-    said = [*sources, *flags, *arch_flags(archs, family.name)]
-    family, added = _platform(family, given, notes)
-    words, env = _without_stripped(family, said, given, notes)
+    typed = [*sources, *flags, *arch_flags(archs, family.name)]
+    family, added = _platform(family, environment, notes)
+    words, env = _without_stripped(family, typed, environment, notes)
     env |= added
     work = work or work_name(sources)
-    prepended, appended = (_split(given.get(name, "")) for name in _PASSED_BY_ENVIRONMENT)
+    prepended, appended = (_split(environment.get(name, "")) for name in _PASSED_BY_ENVIRONMENT)
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as fresh:
         command, temps = _command(family, program, words, fresh)
         code, text = _finish([*command, *family.dry], {**env, **temps}, cwd, limit)
@@ -142,7 +142,7 @@ def dry_run(
         program=program,
         words=tuple(words),
         asked=(program, *prepended, *words, *appended),
-        env={name: value for name, value in env.items() if given.get(name) != value},
+        env={name: value for name, value in env.items() if environment.get(name) != value},
         work=work,
         text=text,
         exit_code=code,
@@ -185,7 +185,7 @@ def find(
     Raises ToolMissing where there is none, UsageError where a named one is of no known kind.
     """
     if driver is not None:
-        known = [one for name, one in FAMILIES.items() if name in _name(driver)]
+        known = [family for name, family in FAMILIES.items() if name in _name(driver)]
         if not known:
             raise UsageError(
                 "the driver is of no known kind",
@@ -197,9 +197,9 @@ def find(
         families = [FAMILIES[name] for name in _candidates(sources, flags)]
         wanted = {program: family for family in families for program in family.programs}
     for program, family in wanted.items():
-        found = shutil.which(program, path=path)
-        if found:
-            return family, found
+        path_found = shutil.which(program, path=path)
+        if path_found:
+            return family, path_found
     raise ToolMissing(
         f"`{next(iter(wanted))}` is not on PATH",
         help=f"{families[0].install}; or name the driver with --driver, or read a saved log with --from-log",
@@ -211,10 +211,10 @@ def _candidates(sources: Sequence[str], flags: Sequence[str]) -> tuple[str, ...]
     for word, following in zip(flags, [*flags[1:], ""], strict=False):
         if word.startswith("-x"):
             language = word[2:] or following
-    if language not in _ASKED:
+    if language not in _DRIVERS_BY_LANGUAGE:
         hip = any(source.endswith(".hip") for source in sources)
         language = "hip" if hip or any("gfx" in flag for flag in flags) else "cuda"
-    names = _ASKED[language]
+    names = _DRIVERS_BY_LANGUAGE[language]
     # Both compile CUDA; only clang understands its own words for it.
     spoken_to_clang = any(flag.startswith(("--cuda-", "--offload-")) for flag in flags)
     return names[::-1] if language == "cuda" and spoken_to_clang else names
@@ -240,12 +240,12 @@ def arch_flags(archs: Sequence[str], family: str) -> list[str]:
 
 
 def _platform(
-    family: DriverFamily, given: Mapping[str, str], notes: list[str]
+    family: DriverFamily, environment: Mapping[str, str], notes: list[str]
 ) -> tuple[DriverFamily, dict[str, str]]:
     # hipcc runs nvcc where HIP_PLATFORM says so, or where it is unset and nvcc is found: so it is always set.
     if family.name != "hipcc":
         return family, {}
-    platform = given.get("HIP_PLATFORM", "")
+    platform = environment.get("HIP_PLATFORM", "")
     if platform in _NVIDIA_PLATFORM:
         notes.append(f"HIP_PLATFORM={platform}: hipcc calls nvcc")
         return FAMILIES["nvcc"], {}
@@ -254,12 +254,12 @@ def _platform(
 
 
 def _without_stripped(
-    family: DriverFamily, words: Iterable[str], given: Mapping[str, str], notes: list[str]
+    family: DriverFamily, words: Iterable[str], environment: Mapping[str, str], notes: list[str]
 ) -> tuple[list[str], dict[str, str]]:
     # nvcc adds words of two variables to those of its command line, so these are read as well.
     if family.name != "nvcc":
-        return list(words), dict(given)
-    env = dict(given)
+        return list(words), dict(environment)
+    env = dict(environment)
     for name in _PASSED_BY_ENVIRONMENT:
         before = _split(env.get(name, ""))
         after = _strip(before, f" in {name}", notes)
@@ -270,18 +270,18 @@ def _without_stripped(
 
 
 def _strip(words: Sequence[str], where: str, notes: list[str]) -> list[str]:
-    kept: list[str] = []
+    remaining: list[str] = []
     rest = iter(words)
     for word in rest:
         for option, reason in _STRIPPED:
-            found = option.fullmatch(word)
-            if found:
-                value = "" if found[1] else next(rest, "")
+            match = option.fullmatch(word)
+            if match:
+                value = "" if match[1] else next(rest, "")
                 notes.append(f"`{' '.join(filter(None, (word, value)))}`{where} left out: {reason}")
                 break
         else:
-            kept.append(word)
-    return kept
+            remaining.append(word)
+    return remaining
 
 
 def _split(text: str) -> list[str]:
@@ -316,7 +316,7 @@ def _finish(
     except OSError as error:
         raise ToolMissing(f"`{_name(command[0])}` cannot be started", found=str(error)) from error
     try:
-        said, _ = child.communicate(timeout=limit)
+        output, _ = child.communicate(timeout=limit)
     except BaseException as error:
         end_group(child)
         child.wait()
@@ -328,7 +328,7 @@ def _finish(
             f"`{_name(command[0])}` did not finish within {limit:g} s and was ended",
             help="give it more time with --timeout, or read a saved log with --from-log",
         ) from error
-    return child.returncode, said.decode("utf-8", "replace")
+    return child.returncode, output.decode("utf-8", "replace")
 
 
 def start_group(

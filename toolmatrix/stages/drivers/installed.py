@@ -20,7 +20,7 @@ _VARIABLES = {
     "nvcc": ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"),
     "hipcc": ("ROCM_PATH", "HIP_PATH", "ROCM_HOME"),
 }
-_PLACES = {"nvcc": ("/usr/local/cuda*", "/opt/cuda*"), "hipcc": ("/opt/rocm*",)}
+_DEFAULT_FOLDERS = {"nvcc": ("/usr/local/cuda*", "/opt/cuda*"), "hipcc": ("/opt/rocm*",)}
 _WHEEL = os.path.join("nvidia", "cu*")
 _FETCHED = os.path.join("drivers", "*", _WHEEL)
 _VERSIONS = {
@@ -41,23 +41,23 @@ class Driver(Value):
 
 def drivers(family: str, env: Mapping[str, str], cache: str = "") -> Iterator[Driver]:
     """Each driver of a family on this machine, those on PATH first; `cache` is the folder of what was fetched."""
-    seen = set()
+    resolved = set()
     for folder in _folders(family, env, cache):
         program = os.path.join(folder, family)
         same = os.path.realpath(program)
-        if same not in seen and os.path.isfile(program) and os.access(program, os.X_OK):
-            seen.add(same)
+        if same not in resolved and os.path.isfile(program) and os.access(program, os.X_OK):
+            resolved.add(same)
             yield Driver(program=program, version=version(family, program, env))
 
 
 def _folders(family: str, env: Mapping[str, str], cache: str) -> Iterator[str]:
     yield from filter(None, env.get("PATH", os.defpath).split(os.pathsep))
     homes = [env[name] for name in _VARIABLES[family] if env.get(name)]
-    for place in _PLACES[family]:
-        homes += sorted(iglob(place), reverse=True)
+    for folder in _DEFAULT_FOLDERS[family]:
+        homes += sorted(iglob(folder), reverse=True)
     if family == "nvcc":
-        for place in sys.path:
-            homes += glob(os.path.join(glob_escaped(place), _WHEEL)) if place else []
+        for folder in sys.path:
+            homes += glob(os.path.join(glob_escaped(folder), _WHEEL)) if folder else []
         homes += sorted(iglob(os.path.join(glob_escaped(cache), _FETCHED))) if cache else []
     yield from (os.path.join(home, "bin") for home in homes)
 
@@ -78,8 +78,8 @@ def version(family: str, program: str, env: Mapping[str, str]) -> str:
         )
     except ToolMissing:
         return ""
-    found = pattern.search(printed)
-    return found[1] if found else ""
+    match = pattern.search(printed)
+    return match[1] if match else ""
 
 
 def host_compiler(compiler: str, release: str, env: Mapping[str, str]) -> str:
@@ -89,10 +89,10 @@ def host_compiler(compiler: str, release: str, env: Mapping[str, str]) -> str:
         return ""
     numbers = release.split(".")
     names = [f"{name}-{'.'.join(numbers[:count])}" for count in range(len(numbers), 0, -1)]
-    for one in (*names, name):
-        program = shutil.which(one, path=env.get("PATH"))
+    for candidate in (*names, name):
+        program = shutil.which(candidate, path=env.get("PATH"))
         if program and same_series(compiler, release, _release(program, env)):
-            return one
+            return candidate
     return ""
 
 

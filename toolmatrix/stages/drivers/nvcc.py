@@ -25,7 +25,7 @@ from toolmatrix.stages.model import Depfile, Diagnostic, Plan, Stage
 
 TEMP = "tmpxft_"
 _VERSION = re.compile(r'-D"?__CUDACC_VER_(MAJOR|MINOR|BUILD)__=(\d{1,6})')
-_VERSION_WORDS = ("MAJOR", "MINOR", "BUILD")
+_VERSION_FIELDS = ("MAJOR", "MINOR", "BUILD")
 _TOOLKIT_PATH = re.compile(r"(?i)cuda.{0,40}?[-/\\v](\d{1,2}\.\d{1,2}(?:\.\d{1,3})?)(?=[/\\]|$)")
 _DRIVE = re.compile(r"[A-Za-z]:[/\\]")
 _SLASHES = re.compile(r"[/\\]+")
@@ -45,7 +45,7 @@ def plan(run: NvccRun) -> Plan:
     _name_archs(drafts)
     stages = [
         Stage(
-            id=number,
+            id=index,
             line=draft.line,
             kind=draft.kind,
             tool=draft.tool,
@@ -55,7 +55,7 @@ def plan(run: NvccRun) -> Plan:
             argv=tuple(draft.words),
             text=draft.text,
         )
-        for number, draft in enumerate(drafts)
+        for index, draft in enumerate(drafts)
     ]
     return Plan(
         tool="nvcc",
@@ -65,7 +65,7 @@ def plan(run: NvccRun) -> Plan:
         stages=tuple(stages),
         edges=model.stage_edges(stages),
         diagnostics=tuple(
-            sorted((*run.said, *_doubts(drafts), *_end(drafts, run.said)), key=lambda one: one.line)
+            sorted((*run.said, *_doubts(drafts), *_end(drafts, run.said)), key=lambda diagnostic: diagnostic.line)
         ),
         removed=tuple(run.removed),
         depfiles=tuple(_depfiles(drafts, run.depfiles)),
@@ -88,8 +88,8 @@ def _version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:
         # What a response file holds stands only in the words.
         text = " ".join(draft.words) if "@" in draft.text else draft.text
         if "__CUDACC_VER_MAJOR__" in text:
-            found = dict(_VERSION.findall(text))
-            return ".".join(found[word] for word in _VERSION_WORDS if word in found)
+            fields = dict(_VERSION.findall(text))
+            return ".".join(fields[field] for field in _VERSION_FIELDS if field in fields)
     # The variable of a hostile log may be megabytes long.
     named = _TOOLKIT_PATH.search(env.get("_HERE_", "")[:1000])
     return named[1] if named else ""
@@ -140,38 +140,38 @@ def _settle(drafts: Sequence[Draft]) -> None:
     """Tell reads from writes by the rest of the plan, for files of which the words alone do not tell."""
     if not any(draft.loose or draft.named for draft in drafts):
         return
-    kept = _kept_in(drafts)
+    keep_folders = _keep_folders(drafts)
     written, last = _first_writers(drafts), _last_users(drafts)
-    for number, draft in enumerate(drafts):
+    for index, draft in enumerate(drafts):
         named = set(draft.named)
         for path in (*draft.loose, *draft.named):
-            awaited = last.get(path, number) > number
+            awaited = last.get(path, index) > index
             handed_on = awaited or (path not in named and not path.endswith(READ_ENDINGS))
             # Only a file of nvcc's own is taken for one that is written: another may have been there before.
-            ours = (TEMP in path or _folder(path) in kept) and not path.endswith(SOURCES)
-            if written.get(path, number) < number:
+            ours = (TEMP in path or _folder(path) in keep_folders) and not path.endswith(SOURCES)
+            if written.get(path, index) < index:
                 draft.reads.append(path)
             elif ours and handed_on:
                 draft.writes.append(path)
-                written.setdefault(path, number)
+                written.setdefault(path, index)
             elif path not in named:
                 draft.reads.append(path)
 
 
 def _first_writers(drafts: Sequence[Draft]) -> dict[str, int]:
     numbered = list(enumerate(drafts))
-    return {path: number for number, draft in reversed(numbered) for path in draft.writes}
+    return {path: index for index, draft in reversed(numbered) for path in draft.writes}
 
 
 def _last_users(drafts: Sequence[Draft]) -> dict[str, int]:
     return {
-        path: number
-        for number, draft in enumerate(drafts)
+        path: index
+        for index, draft in enumerate(drafts)
         for path in (*draft.reads, *draft.loose, *draft.named)
     }
 
 
-def _kept_in(drafts: Iterable[Draft]) -> set[str]:
+def _keep_folders(drafts: Iterable[Draft]) -> set[str]:
     # A folder that holds nothing but what stages hand on is one that `--keep-dir` names.
     written: set[str] = set()
     handed: set[str] = set()
@@ -207,7 +207,7 @@ def _read_indirectly(drafts: Sequence[Draft]) -> None:
                 stub = included(front, name)
                 draft.reads.append(stub)
                 if stub in stubs:
-                    draft.reads += [included(stub, one) for one in stubs[stub].includes]
+                    draft.reads += [included(stub, image) for image in stubs[stub].includes]
 
 
 def _name_archs(drafts: Sequence[Draft]) -> None:
@@ -230,7 +230,7 @@ def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
     """Places in a plan that are not understood, or show that the log is not whole."""
     written: set[str] = set()
     whole = True
-    for number, draft in enumerate(drafts):
+    for index, draft in enumerate(drafts):
         doubts = {}
         if not is_known(draft):
             text = f"`{draft.tool}` is unknown: its files are those named in its arguments"
@@ -244,17 +244,17 @@ def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
             doubts[text] = "warning"
             whole = False
         for text, severity in doubts.items():
-            yield Diagnostic(line=draft.line, severity=severity, text=text, stage=number)
+            yield Diagnostic(line=draft.line, severity=severity, text=text, stage=index)
         written.update(draft.writes)
 
 
-def _end(drafts: Sequence[Draft], said: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
+def _end(drafts: Sequence[Draft], diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
     # A plan that makes temp files only has lost its end, if nothing else says why.
     writes = [path for draft in drafts for path in draft.writes]
     if (
         writes
         and all(TEMP in path for path in writes)
-        and not any(one.stage is None for one in said)
+        and not any(diagnostic.stage is None for diagnostic in diagnostics)
     ):
         text = "nothing that is written here stays: the end of the log may be missing"
         yield Diagnostic(line=drafts[-1].line, severity="warning", text=text)
@@ -263,7 +263,7 @@ def _end(drafts: Sequence[Draft], said: Iterable[Diagnostic]) -> Iterable[Diagno
 _REMOVES = frozenset({"rm", "erase", "del"})
 _RESOURCES = re.compile(r"resource file (.*?): *\[(.*)", re.DOTALL)
 _DEPENDENCIES = "-- Filter Dependencies --"
-_SAID = re.compile(r"(?:nvcc )?(fatal|error|warning|info)\s+: ?(.*)", re.DOTALL)
+_MESSAGE = re.compile(r"(?:nvcc )?(fatal|error|warning|info)\s+: ?(.*)", re.DOTALL)
 _FAILED = re.compile(r"# --error (0x[0-9a-fA-F]{1,8}) --")
 _COMPLAINT = re.compile(
     r"\b(?:(fatal error|error|warning|fatal)\b ?(?:#[\w-]+)? ?:|No such file|command not found)"
@@ -319,12 +319,12 @@ class NvccRun:
     def cannot_write(self, paths: Iterable[str]) -> bool:
         """Check whether temp files are those of another run with the same pid."""
         # A run numbers its own, and uses no number twice.
-        for made in self.drafts[self._counted :]:
-            self._numbers.update(_NUMBERED.findall(" ".join(made.writes)))
+        for draft in self.drafts[self._counted :]:
+            self._numbers.update(_NUMBERED.findall(" ".join(draft.writes)))
         self._counted = len(self.drafts)
         return any(
-            self._numbers.get(number, stem) != stem
-            for number, stem in _NUMBERED.findall(" ".join(paths))
+            self._numbers.get(temp_number, stem) != stem
+            for temp_number, stem in _NUMBERED.findall(" ".join(paths))
         )
 
 
@@ -417,10 +417,10 @@ class NvccRuns:
         """The run that wrote the first of some files that any wrote."""
         return next((self._writer[path] for path in paths if path in self._writer), None)
 
-    def keep(self, run: NvccRun, made: Draft) -> None:
+    def keep(self, run: NvccRun, draft: Draft) -> None:
         """Add a command to a run."""
-        run.drafts.append(made)
-        for path in made.writes:
+        run.drafts.append(draft)
+        for path in draft.writes:
             self._writer[path] = run
         self.latest = run
 
@@ -448,9 +448,9 @@ class NvccReader:
         """Hear a line between the commands."""
         if TEMP in line:
             self._doubt_mark(number, line)
-        found = _COMPLAINT.search(line[:_LONGEST_MESSAGE])
-        if found is not None and self._runs.latest is not None:
-            severity = _SEVERITY.get(found[1], found[1])
+        match = _COMPLAINT.search(line[:_LONGEST_MESSAGE])
+        if match is not None and self._runs.latest is not None:
+            severity = _SEVERITY.get(match[1], match[1])
             self._runs.latest.say(number, severity, line.strip()[:_LONGEST_MESSAGE])
 
     def _doubt_mark(self, number: int, line: str) -> None:
@@ -472,7 +472,7 @@ class NvccReader:
             if run.env
             or run.said
             or run.removed
-            or any(is_known(made) or TEMP in made.text for made in run.drafts)
+            or any(is_known(draft) or TEMP in draft.text for draft in run.drafts)
         ]
 
     def _marked(self, number: int, text: str) -> bool:
@@ -518,21 +518,21 @@ class NvccReader:
         self._early = []
 
     def _failed(self, number: int, line: str) -> bool:
-        found = _FAILED.match(line)
-        if found is None or self._runs.latest is None:
+        match = _FAILED.match(line)
+        if match is None or self._runs.latest is None:
             return False
-        code = int(found[1], 16)
+        code = int(match[1], 16)
         self._runs.latest.say(number, "error", f"the command failed with exit code {code}")
         return True
 
     def _said(self, number: int, line: str) -> bool:
-        found = _SAID.fullmatch(line)
-        if found is None:
+        match = _MESSAGE.fullmatch(line)
+        if match is None:
             return False
-        severity = _SEVERITY.get(found[1], found[1])
-        text = f"nvcc: {found[2].strip()}"[:_LONGEST_MESSAGE]
+        severity = _SEVERITY.get(match[1], match[1])
+        text = f"nvcc: {match[2].strip()}"[:_LONGEST_MESSAGE]
         run = self._runs.named(pid_of(line))
-        if run is None and found[1] == "fatal":
+        if run is None and match[1] == "fatal":
             # The run that gives up before its first command is one that has said nothing but its variables.
             latest = self._runs.latest
             run = latest if latest in self._runs.waiting else self._runs.begin(number)
@@ -549,22 +549,22 @@ class NvccReader:
         return True
 
     def _resource(self, number: int, text: str) -> None:
-        found = _RESOURCES.fullmatch(text)
-        if found is not None:
+        match = _RESOURCES.fullmatch(text)
+        if match is not None:
             run = self._runs.of(number, pid_of(text))
-            content = found[2].rstrip().removesuffix("]")
-            name = alike(nvcc_commands.plain(found[1]))
+            content = match[2].rstrip().removesuffix("]")
+            name = alike(nvcc_commands.plain(match[1]))
             _, run.resources[f"@{name}"] = self._words.split(content)
 
     def _command(self, number: int, text: str) -> None:
         pid = pid_of(text)
         run = None if self._runs.waiting else self._runs.named(pid)
         likely = run or next(iter(self._runs.waiting), self._runs.latest)
-        made, raw = self._draft(number, text, likely)
+        draft, raw = self._draft(number, text, likely)
         if run is None:
-            run = self._runs.of(number, pid, made.reads, made.writes)
-        self._runs.keep(run, made)
-        self._doubt(run, made, raw)
+            run = self._runs.of(number, pid, draft.reads, draft.writes)
+        self._runs.keep(run, draft)
+        self._doubt(run, draft, raw)
 
     def _draft(self, number: int, text: str, run: NvccRun | None) -> tuple[Draft, Sequence[str]]:
         """A command read by itself, and its words with their quotes on."""
@@ -576,18 +576,18 @@ class NvccReader:
             writes = [path for path in writes if path not in _NOWHERE]
         if run is not None and run.resources:
             resources = run.resources
-            plain = [one for word in plain for one in resources.pop(alike(word), (word,))]
+            plain = [expanded for word in plain for expanded in resources.pop(alike(word), (word,))]
         if not plain:
             return Draft(number, text, (), ""), raw
         if run is not None:
             plain[0] = nvcc_commands.variables(plain[0], run.env)
         return nvcc_commands.draft(number, text, plain, reads, writes), raw
 
-    def _doubt(self, run: NvccRun, made: Draft, raw: Sequence[str]) -> None:
+    def _doubt(self, run: NvccRun, draft: Draft, raw: Sequence[str]) -> None:
         if raw and not nvcc_commands.closed(raw[-1]):
-            run.say(made.line, "warning", 'a `"` is not closed: the command is cut off')
+            run.say(draft.line, "warning", 'a `"` is not closed: the command is cut off')
         for word in () if run.windows() else self._words.expanded(raw[1:]):
-            run.say(made.line, "warning", f"the shell that nvcc calls will expand `{word}`")
+            run.say(draft.line, "warning", f"the shell that nvcc calls will expand `{word}`")
 
     def _bare(self, number: int, line: str) -> bool:
         # A command that a person or make ran belongs to the plan if it goes on with what the only run of nvcc wrote.
@@ -595,11 +595,11 @@ class NvccReader:
             return False
         if not is_compiler(line.partition(" ")[0]):
             return False
-        made, _ = self._draft(number, line.rstrip(), None)
-        run = self._runs.writer(made.reads)
-        if run is None or made.kind != "link":
+        draft, _ = self._draft(number, line.rstrip(), None)
+        run = self._runs.writer(draft.reads)
+        if run is None or draft.kind != "link":
             return False
-        self._runs.keep(run, made)
+        self._runs.keep(run, draft)
         run.say(number, "note", "not a command of nvcc, but it reads what this run writes")
         return True
 

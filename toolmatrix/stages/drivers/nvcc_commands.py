@@ -45,16 +45,16 @@ class Lexicon:
             self._odd.clear()
         raw: list[str] = []
         means: list[str] = []
-        held: list[str] = []
+        pieces: list[str] = []
         quoted = False
         known = self._known
         # A tab separates as a blank does, and stays where it is within quotes.
         for piece in text.replace("\t", " \t").split(" "):
-            if not held:
-                meant = known.get(piece)
-                if meant is not None:
+            if not pieces:
+                meaning = known.get(piece)
+                if meaning is not None:
                     raw.append(piece)
-                    means.append(meant)
+                    means.append(meaning)
                     continue
                 piece = piece.lstrip("\t")
                 if not piece:
@@ -63,15 +63,15 @@ class Lexicon:
                 quoted = not quoted
             # Where a word ends is the shell's decision: an odd number of backslashes escapes the blank behind them.
             if quoted or (len(piece) - len(piece.rstrip("\\"))) % 2:
-                held.append(piece)
+                pieces.append(piece)
                 continue
-            if held:
-                piece = " ".join([*held, piece]).replace(" \t", "\t")
-                held.clear()
+            if pieces:
+                piece = " ".join([*pieces, piece]).replace(" \t", "\t")
+                pieces.clear()
             raw.append(piece)
             means.append(self._learn(piece))
-        if held:
-            raw.append(" ".join(held).replace(" \t", "\t"))
+        if pieces:
+            raw.append(" ".join(pieces).replace(" \t", "\t"))
             means.append(plain(raw[-1]))
         return raw, means
 
@@ -105,11 +105,11 @@ def plain(word: str) -> str:
     return _QUOTES.sub(_unquoted, word)
 
 
-def _unquoted(found: re.Match[str]) -> str:
-    escaped = found[1]
+def _unquoted(match: re.Match[str]) -> str:
+    escaped = match[1]
     if escaped is None:
         return ""
-    return '"' if escaped == '"' else found[0]
+    return '"' if escaped == '"' else match[0]
 
 
 def closed(text: str) -> bool:
@@ -117,7 +117,7 @@ def closed(text: str) -> bool:
     # Only a backslash can make a quote mean itself, and few texts hold one.
     if "\\" not in text:
         return text.count('"') % 2 == 0
-    return sum(found[0] == '"' for found in _QUOTES.finditer(text)) % 2 == 0
+    return sum(match[0] == '"' for match in _QUOTES.finditer(text)) % 2 == 0
 
 
 def _shell_differs(word: str) -> bool:
@@ -137,9 +137,9 @@ def take_redirections(
     reads: list[str] = []
     writes: list[str] = []
     waiting = None
-    for word, meant in zip(raw, means, strict=True):
+    for word, meaning in zip(raw, means, strict=True):
         if waiting is not None:
-            waiting.append(meant)
+            waiting.append(meaning)
             waiting = None
         elif (redirect := _REDIRECT.fullmatch(word)) is not None:
             side = reads if word[0] == "<" else writes
@@ -148,7 +148,7 @@ def take_redirections(
             else:
                 waiting = side
         elif not _DUPLICATE.fullmatch(word):
-            rest.append(meant)
+            rest.append(meaning)
     return rest, reads, writes
 
 
@@ -157,10 +157,10 @@ def variables(word: str, env: Mapping[str, str]) -> str:
     if "$" not in word and "%" not in word:
         return word
 
-    def value(found: re.Match[str]) -> str:
-        set_to = env.get(found[found.lastindex or 0], found[0])
+    def value(match: re.Match[str]) -> str:
+        set_to = env.get(match[match.lastindex or 0], match[0])
         # Without a bound a short line could grow to gigabytes.
-        return set_to if len(set_to) <= _LONGEST_PATH else found[0]
+        return set_to if len(set_to) <= _LONGEST_PATH else match[0]
 
     return _VARIABLE.sub(value, word)
 
@@ -180,9 +180,9 @@ _PTXAS = roles_of(
 _FATBINARY = roles_of(
     write="--create --create= -create= --embedded-fatbin --embedded-fatbin= -embedded-fatbin=",
     image=" ".join(
-        f"{dashes}image{number}{end}"
+        f"{dashes}image{version}{end}"
         for dashes in ("-", "--")
-        for number in ("", "2", "3")
+        for version in ("", "2", "3")
         for end in ("", "=")
     ),
     skip="--key --ident --cmdline --cicc-cmdline",
@@ -333,23 +333,23 @@ def draft(
     while name in _WRAPPERS and at + 1 < len(words):
         at += 1
         tool, name = _program(words[at])
-    found = Draft(line, text, words, tool)
+    command = Draft(line, text, words, tool)
     rest = words[at + 1 :]
     if name in _PROGRAMS:
-        found.kind, options = _PROGRAMS[name]
-        _sort(found, rest, options, _IDLE[name])
+        command.kind, options = _PROGRAMS[name]
+        _sort(command, rest, options, _IDLE[name])
     elif name == _AR:
-        _archive(found, rest)
+        _archive(command, rest)
     elif name == _CC or not _HOST_SIGNS.isdisjoint(rest):
-        _host(found, rest)
+        _host(command, rest)
     else:
-        _unknown(found, words[at], rest)
-    found.reads += reads
-    found.writes += writes
-    if found.kind == "link" and any(path.endswith((".i", ".ii")) for path in found.writes):
+        _unknown(command, words[at], rest)
+    command.reads += reads
+    command.writes += writes
+    if command.kind == "link" and any(path.endswith((".i", ".ii")) for path in command.writes):
         # The words that say so are in a response file.
-        found.kind = "preprocess"
-    return found
+        command.kind = "preprocess"
+    return command
 
 
 def is_compiler(program: str) -> bool:
@@ -362,9 +362,9 @@ def is_tool(program: str) -> bool:
     return _program(program)[1] in _PROGRAMS
 
 
-def is_known(found: Draft) -> bool:
+def is_known(draft: Draft) -> bool:
     """Check whether it is known what a command does, even one of kind `other`."""
-    return found.kind != "other" or found.tool in _PROGRAMS
+    return draft.kind != "other" or draft.tool in _PROGRAMS
 
 
 def names_file(word: str) -> bool:
@@ -374,7 +374,7 @@ def names_file(word: str) -> bool:
     return _SUFFIX.search(word) is not None
 
 
-def _sort(found: Draft, rest: Sequence[str], options: Mapping[str, str], idle: set[str]) -> None:
+def _sort(draft: Draft, rest: Sequence[str], options: Mapping[str, str], idle: set[str]) -> None:
     words = iter(rest)
     after_unknown = False
     for word in words:
@@ -383,27 +383,27 @@ def _sort(found: Draft, rest: Sequence[str], options: Mapping[str, str], idle: s
             continue
         role = options.get(word)
         if role is not None:
-            _take(found, role, next(words, ""))
+            _take(draft, role, next(words, ""))
         elif word.startswith(_JOINED):
             _remember(idle, word)
         elif word[:1] != "-":
             if names_file(word):
-                (found.loose if unknown else found.reads).append(word)
+                (draft.loose if unknown else draft.reads).append(word)
         elif "=" not in word:
             after_unknown = True
         else:
             name, _, value = word.partition("=")
             role = options.get(name + "=")
             if role is not None:
-                _take(found, role, value)
+                _take(draft, role, value)
             elif names_file(value):
-                found.named.append(value)
+                draft.named.append(value)
             else:
                 _remember(idle, word)
     # The same option names the file to the stage that writes it and to those that read it.
-    if found.module is not None:
+    if draft.module is not None:
         generates = _GENERATES in rest
-        (found.writes if generates else found.reads).append(found.module)
+        (draft.writes if generates else draft.reads).append(draft.module)
 
 
 def _remember(idle: set[str], word: str) -> None:
@@ -412,23 +412,23 @@ def _remember(idle: set[str], word: str) -> None:
         idle.add(word)
 
 
-def _take(found: Draft, role: str, value: str) -> None:
+def _take(draft: Draft, role: str, value: str) -> None:
     if role in _ATTRIBUTES:
-        setattr(found, role, value)
+        setattr(draft, role, value)
     if role in ("stub", "front") or (role == "write" and value):
-        found.writes.append(value)
+        draft.writes.append(value)
     elif role == "include":
-        found.includes.append(value)
+        draft.includes.append(value)
     elif role == "image":
         # `kind=elf,sm=NN,file=X`, `profile=sm_NN,file=X` and the same with the file in front.
         if value.startswith("file="):
-            found.reads.append(_IMAGE_END.split(value[5:], maxsplit=1)[0])
+            draft.reads.append(_IMAGE_END.split(value[5:], maxsplit=1)[0])
         elif (named := value.partition(",file="))[1]:
-            found.reads.append(named[2])
+            draft.reads.append(named[2])
 
 
-def _host(found: Draft, rest: Sequence[str]) -> None:
-    microsoft = found.tool.lower().startswith(_MICROSOFT)
+def _host(draft: Draft, rest: Sequence[str]) -> None:
+    microsoft = draft.tool.lower().startswith(_MICROSOFT)
     uses: list[str] = []
     idle = _IDLE[_CC]
     words = iter(rest)
@@ -439,62 +439,62 @@ def _host(found: Draft, rest: Sequence[str]) -> None:
         if role is not None:
             value = next(words, "")
             if role == "define":
-                _define(found, value)
+                _define(draft, value)
             else:
-                _take(found, role, value)
+                _take(draft, role, value)
         elif word[:2] == "-D":
-            if not _define(found, word[2:]):
+            if not _define(draft, word[2:]):
                 _remember(idle, word)
         elif word in _USES:
             uses.append(_USES[word])
         elif microsoft and (output := _MICROSOFT_OUTPUT.fullmatch(word)) is not None:
-            found.writes.append(output[2])
+            draft.writes.append(output[2])
             uses += _USES.get(output[1], "").split()
         elif word[:1] == "-":
             _remember(idle, word)
         elif not (microsoft and word[:1] == "/"):
-            found.reads.append(word.removeprefix("@"))
-    found.kind = max(uses, default="link")
+            draft.reads.append(word.removeprefix("@"))
+    draft.kind = max(uses, default="link")
 
 
-def _define(found: Draft, value: str) -> bool:
+def _define(draft: Draft, value: str) -> bool:
     """Take a definition that tells of an arch or of a file, if it is one."""
     name, _, value = value.partition("=")
     if name == "__CUDA_ARCH__" and value.isdigit():
-        found.host_arch = f"compute_{value[:-1]}"
+        draft.host_arch = f"compute_{value[:-1]}"
     elif name.startswith("__CUDA_ARCH_FEAT_SM"):
-        found.host_letter = "a"
+        draft.host_letter = "a"
     elif name == "__CUDA_ARCH_FAMILY_SPECIFIC__":
-        found.host_letter = found.host_letter or "f"
+        draft.host_letter = draft.host_letter or "f"
     elif name in _LINK_STUB:
-        found.reads.append(value.strip('"'))
+        draft.reads.append(value.strip('"'))
     else:
         return False
     return True
 
 
-def _archive(found: Draft, rest: Sequence[str]) -> None:
+def _archive(draft: Draft, rest: Sequence[str]) -> None:
     # `ar cr libk.a a.o b.o` names what to do, the archive, the members; others name the archive by an option.
-    found.kind = "link"
+    draft.kind = "link"
     fills = bool(rest) and _FILLS.fullmatch(rest[0]) is not None
     words = iter(rest[1:] if fills else rest)
     for word in words:
         if (output := _MICROSOFT_OUTPUT.fullmatch(word)) is not None:
-            found.writes.append(output[2])
+            draft.writes.append(output[2])
         elif word == "-o":
-            _take(found, "write", next(words, ""))
+            _take(draft, "write", next(words, ""))
         elif word[:1] != "-" and (fills or names_file(word[1:])):
-            found.reads.append(word)
-    if fills and not found.writes:
-        found.writes, found.reads = found.reads[:1], found.reads[1:]
+            draft.reads.append(word)
+    if fills and not draft.writes:
+        draft.writes, draft.reads = draft.reads[:1], draft.reads[1:]
 
 
-def _unknown(found: Draft, program: str, rest: Sequence[str]) -> None:
-    found.named.append(program.removeprefix("./"))
+def _unknown(draft: Draft, program: str, rest: Sequence[str]) -> None:
+    draft.named.append(program.removeprefix("./"))
     words = iter(rest)
     for word in words:
         option, joined, value = word.partition("=") if word[:1] == "-" else ("", "", word)
         if option in _OUTPUTS:
-            _take(found, "write", value if joined else next(words, ""))
+            _take(draft, "write", value if joined else next(words, ""))
         elif names_file(value):
-            found.loose.append(value)
+            draft.loose.append(value)
