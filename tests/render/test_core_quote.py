@@ -31,7 +31,7 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("place", sorted(set(quote.PLACES) - {"condition"}))
+@pytest.mark.parametrize("place", sorted(set(quote.PATTERNS) - {"condition"}))
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_place_without_quotes_takes_a_hostile_text(place: str, text: str) -> None:
     with pytest.raises(RenderError, match="a value cannot be put where a template wants it"):

@@ -158,8 +158,8 @@ def test_every_letter_that_means_nothing_is_taken() -> None:
 
 
 def test_layout_that_is_not_shown_leaves_nothing() -> None:
-    assert quote.layout("; \\\n", shown=False) == ""
-    assert quote.layout("; \\\n", shown=True) == "; \\\n"
+    assert quote.layout("; \\\n", condition=False) == ""
+    assert quote.layout("; \\\n", condition=True) == "; \\\n"
 
 
 def message(error: RenderError) -> tuple[str, str, str, str]:

@@ -45,7 +45,7 @@ class Picker:
 
     def fill(self, part: P, **more: str) -> P:
         """The part with values put in and, inside it, only the parts that hold."""
-        return cast("P", self._filled(part, {**self.values, **more}, part.at))
+        return cast("P", self._fill(part, {**self.values, **more}, part.at))
 
     def all(self, parts: Iterable[P], **more: str) -> tuple[P, ...]:
         """The parts that hold, in their order, with values put in."""
@@ -58,33 +58,35 @@ class Picker:
 
     def texts(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Texts that stand in no part, with values put in."""
-        return tuple(_put(text, self.values, None) for text in texts)
+        return tuple(_fill_text(text, self.values, None) for text in texts)
 
-    def _filled(self, value: Any, values: Mapping[str, str], at: Position | None) -> Any:
+    def _fill(self, value: Any, values: Mapping[str, str], at: Position | None) -> Any:
         if isinstance(value, str):
             # Most texts name nothing and are handed on as they are.
-            return _put(value, values, at) if "{" in value else value
+            return _fill_text(value, values, at) if "{" in value else value
         if isinstance(value, tuple):
-            elements = (element for element in value if not isinstance(element, Part) or self.holds(element))
-            return tuple(self._filled(element, values, at) for element in elements)
+            elements = (
+                element for element in value if not isinstance(element, Part) or self.holds(element)
+            )
+            return tuple(self._fill(element, values, at) for element in elements)
         if isinstance(value, Value):
             # What cannot be filled in is told where the innermost part stands.
             here = value.at if isinstance(value, Part) else at
             changes = {
-                field: self._filled(getattr(value, field), values, here)
+                field: self._fill(getattr(value, field), values, here)
                 for field in value._fields
                 if field not in _UNFILLED
             }
             return value.replace(**changes)
         if hasattr(value, "items"):
             return {
-                self._filled(name, values, at): self._filled(content, values, at)
+                self._fill(name, values, at): self._fill(content, values, at)
                 for name, content in value.items()
             }
         return value
 
 
-def settled(steps: Iterable[BuildStep]) -> tuple[BuildStep, ...]:
+def merged_steps(steps: Iterable[BuildStep]) -> tuple[BuildStep, ...]:
     """Steps that do something, each with its variables and those of the settings before it, neighbours joined.
 
     A setting is a step with variables and no commands: it holds for the next step of its stage that has some. Two
@@ -137,7 +139,7 @@ def _admits(scheme: str, versions: tuple[str, ...], selector: str) -> bool:
     return bool(scale.select(selector) & (scale.everything or 1))
 
 
-def _put(text: str, values: Mapping[str, str], at: Position | None) -> str:
+def _fill_text(text: str, values: Mapping[str, str], at: Position | None) -> str:
     try:
         return fields.put(text, values)
     except KeyError as error:

@@ -39,7 +39,7 @@ def names() -> tuple[str, ...]:
 
 def recipe(name: str, index: Index) -> model.Recipe:
     """The recipe of that name, of the component that it builds, or in that file."""
-    path = name if is_path(name) else _built_in(_called(name, index))
+    path = name if is_path(name) else _built_in(_builtin_name(name, index))
     return parse(yamlfile.read(path, shown=path, of=RECIPE_FILE), index)
 
 
@@ -65,7 +65,7 @@ def builder(component: str) -> str:
     return ""
 
 
-def _called(name: str, index: Index) -> str:
+def _builtin_name(name: str, index: Index) -> str:
     plain = name.lower().replace("_", "-")
     component = index.header["aliases"].get(plain, plain)
     for known in names():
@@ -99,7 +99,9 @@ def parse(root: YamlNode, index: Index) -> model.Recipe:
 
 
 def _book(root: YamlNode, index: Index, schema: str, shape: tables.Shape) -> Any:
-    entries = root.only("the recipe", (*shape.fields, *shape.lists, "schema", "sources"), ("schema",))
+    entries = root.only(
+        "the recipe", (*shape.fields, *shape.lists, "schema", "sources"), ("schema",)
+    )
     entries["schema"].choice("schema", (schema,))
     # Sources are read first: every statement names one of them.
     sources = {
@@ -109,7 +111,7 @@ def _book(root: YamlNode, index: Index, schema: str, shape: tables.Shape) -> Any
         ).items()
     }
     reader = _RecipeReader(index, sources)
-    book = reader.one(root, shape, extra=("schema", "sources"))
+    book = reader.part(root, shape, extra=("schema", "sources"))
     return book.replace(sources=sources, path=root.file)
 
 
@@ -132,7 +134,7 @@ class _RecipeReader:
         self.index = index
         self.sources = sources
 
-    def one(self, node: YamlNode, shape: tables.Shape, extra: tuple[str, ...] = ()) -> Any:
+    def part(self, node: YamlNode, shape: tables.Shape, extra: tuple[str, ...] = ()) -> Any:
         """The part that a mapping describes."""
         shared = (*(("when", "source") if shape.part else ()), *extra)
         entries = node.only(shape.noun, (*shape.fields, *shape.lists, *shared), shape.required)
@@ -143,23 +145,27 @@ class _RecipeReader:
             elif name in shape.lists:
                 inner = tables.SHAPES[shape.lists[name]]
                 values[name] = tuple(
-                    element for item in entry.sequence(name) for element in self.several(item, inner)
+                    element for item in entry.sequence(name) for element in self.parts(item, inner)
                 )
         if shape.part:
             values["at"] = node.where
             values["source"] = self.source(node, entries, shape)
         return shape.kind(**values)
 
-    def several(self, node: YamlNode, shape: tables.Shape) -> list[Any]:
+    def parts(self, node: YamlNode, shape: tables.Shape) -> list[Any]:
         """The parts that a mapping describes: one for each of its conditions and components."""
         entries = node.mapping(shape.noun)
-        described = self.one(node, shape)
+        described = self.part(node, shape)
         # Each becomes a part of its own, so that everybody else sees one condition and one component.
         whens = (
-            [self.conditions(condition) for condition in entries["when"].several()] if "when" in entries else [()]
+            [self.conditions(condition) for condition in entries["when"].several()]
+            if "when" in entries
+            else [()]
         )
         spread = (
-            [{shape.spread: item} for item in getattr(described, shape.spread)] if shape.spread else [{}]
+            [{shape.spread: item} for item in getattr(described, shape.spread)]
+            if shape.spread
+            else [{}]
         )
         return [described.replace(when=when, **named) for named in spread for when in whens]
 

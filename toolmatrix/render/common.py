@@ -14,7 +14,7 @@ AGAIN = "toolmatrix render --lock toolmatrix.lock --output ."
 """The command that writes the files again, from the directory that they lie in; the lock there has its options."""
 
 # What the names of packages, projects and objects elsewhere cannot hold.
-_NO_WORD = re.compile(r"[^a-z0-9]+")
+_NO_LABEL = re.compile(r"[^a-z0-9]+")
 # So many digits of the lock's digest stand in a tag.
 _SHORT = 12
 # What the name of a target in a bake file cannot hold (docs.docker.com, Bake file reference).
@@ -44,8 +44,8 @@ def requirement(text: str) -> str:
 
 def label(image: ImagePlan) -> str:
     """The recipe and the image as a name in small letters, digits and dashes, which every other tool takes."""
-    plain = (quote.plain("release", one) for one in (image.recipe.name, image.name))
-    return _NO_WORD.sub("-", "-".join(plain).lower()).strip("-")
+    plain = (quote.plain("release", word) for word in (image.recipe.name, image.name))
+    return _NO_LABEL.sub("-", "-".join(plain).lower()).strip("-")
 
 
 def bake_name(name: str) -> str:
@@ -69,17 +69,17 @@ def tag(image: ImagePlan, job: Job | None = None) -> str:
 
 def targets(job: Job) -> dict[str, ImagePlan]:
     """The images by the name of their target in the bake file; raises RenderError where two would have one name."""
-    found: dict[str, ImagePlan] = {}
+    images: dict[str, ImagePlan] = {}
     for image in job.images:
         name = bake_name(image.name)
-        if name in found:
+        if name in images:
             raise RenderError(
                 "two images would have one name in the bake file",
                 expected="environments whose names differ in letters and digits",
-                found=f"`{found[name].name}` and `{image.name}`",
+                found=f"`{images[name].name}` and `{image.name}`",
             )
-        found[name] = image
-    return found
+        images[name] = image
+    return images
 
 
 def lines(job: Job) -> tuple[str, ...]:
@@ -96,10 +96,10 @@ def lines(job: Job) -> tuple[str, ...]:
 
 def absent(image: ImagePlan) -> tuple[str, ...]:
     """A line for each component that only an image has, or a build with its tools, and no list of packages."""
-    held = image.locked.components
+    components = image.locked.components
     return tuple(
-        f"{name} {held[name].version} is built from source and not in this file"
-        for name in (*image.recipe.built(held), *image.left_out)
+        f"{name} {components[name].version} is built from source and not in this file"
+        for name in (*image.recipe.built(components), *image.left_out)
     )
 
 
@@ -127,25 +127,25 @@ def as_toml(texts: Iterable[str], data: Mapping[str, object]) -> str:
 
 
 def _tables(keys: tuple[str, ...], data: Mapping[str, object]) -> Iterator[str]:
-    plain = {name: part for name, part in data.items() if not _is_table(part)}
+    plain = {name: value for name, value in data.items() if not _is_table(value)}
     if plain:
         head = lock_file.header(keys) if keys else ""
-        yield head + "".join(f"{lock_file.key(one)} = {_toml(plain[one])}\n" for one in plain)
-    for name, part in data.items():
-        if isinstance(part, dict) and name not in plain:
-            yield from _tables((*keys, name), part)
-        elif isinstance(part, list) and name not in plain:
+        yield head + "".join(f"{lock_file.key(key)} = {_toml(plain[key])}\n" for key in plain)
+    for name, value in data.items():
+        if isinstance(value, dict) and name not in plain:
+            yield from _tables((*keys, name), value)
+        elif isinstance(value, list) and name not in plain:
             # One table of several has its name in two pairs of brackets.
             head = lock_file.header((*keys, name)).strip()
-            for one in part:
-                lines = "".join(f"{lock_file.key(word)} = {_toml(one[word])}\n" for word in one)
+            for row in value:
+                lines = "".join(f"{lock_file.key(key)} = {_toml(row[key])}\n" for key in row)
                 yield f"[{head}]\n{lines}"
 
 
-def _is_table(part: object) -> bool:
-    if isinstance(part, Inline):
+def _is_table(value: object) -> bool:
+    if isinstance(value, Inline):
         return False
-    return isinstance(part, dict) or (isinstance(part, list) and any(map(_is_table, part)))
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(_is_table, value)))
 
 
 class Inline(dict[str, object]):
@@ -156,9 +156,9 @@ def _toml(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{lock_file.key(one)} = {_toml(value[one])}' for one in value)} }}"
+        return f"{{ {', '.join(f'{lock_file.key(key)} = {_toml(value[key])}' for key in value)} }}"
     if isinstance(value, list):
-        several = "".join(f"    {_toml(one)},\n" for one in value)
+        several = "".join(f"    {_toml(element)},\n" for element in value)
         return f"[\n{several}]" if len(value) > 1 else f"[{', '.join(map(_toml, value))}]"
     return lock_file.string(str(value))
 

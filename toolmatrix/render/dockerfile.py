@@ -65,7 +65,7 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         packages=_packages(image, job.choices.fetched, modern=modern),
         manager=image.distro.manager,
         components=_columns(image),
-        caches="-".join(quote.plain("release", image.variables[one]) for one in _PER_CACHE),
+        caches="-".join(quote.plain("release", image.variables[name]) for name in _PER_CACHE),
         debian_arch=image.variables["debian_arch"],
         secrets=_SECRETS,
         check=check_name(image),
@@ -74,7 +74,7 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         seeds=python_packages.seeds(image.wheels, image.closure),
         folder=FOLDER,
         fetched=job.choices.fetched,
-        place=mirrors.place,
+        local_path=mirrors.local_path,
         archives=mirrors.has_archives(image) and f"{job.choices.fetched}/{mirrors.ARCHIVES}",
         distdir=mirrors.DISTDIR,
         wheels=f"{job.choices.fetched}/{mirrors.wheel_folder(image)}",
@@ -92,18 +92,22 @@ def _epoch(snapshot: str) -> str:
 
 
 def _columns(image: ImagePlan) -> list[str]:
-    held = image.locked.components
-    versions = {name: (">=" if part.floor else "") + part.version for name, part in held.items()}
+    components = image.locked.components
+    versions = {
+        name: (">=" if component.floor else "") + component.version
+        for name, component in components.items()
+    }
     names, widest = max(map(len, versions)), max(map(len, versions.values()))
     return [
-        f"{name:{names}}  {versions[name]:{widest}}  {held[name].evidence}" for name in sorted(held)
+        f"{name:{names}}  {versions[name]:{widest}}  {components[name].evidence}"
+        for name in sorted(components)
     ]
 
 
 def check(job: Job, image: ImagePlan) -> str:
     """The text of the check."""
     names = ["machine", *(name for name, _ in (*image.probes, *image.built))]
-    names += [name for one in image.wheels for name in (one.package, "operation")]
+    names += [name for package in image.wheels for name in (package.package, "operation")]
     floor = image.locked.components.get("driver")
     return render(
         "check.sh.j2",
@@ -119,18 +123,20 @@ def check(job: Job, image: ImagePlan) -> str:
 
 def _drivers(image: ImagePlan) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     # The check asks by these words where the image does not set the flags, and sorts what it finds.
-    held = image.locked
+    locked = image.locked
     if image.stages:
         driver, flags = (
-            ("hipcc", held.flags.hipcc) if held.accelerator == "rocm" else ("nvcc", held.flags.nvcc)
+            ("hipcc", locked.flags.hipcc)
+            if locked.accelerator == "rocm"
+            else ("nvcc", locked.flags.nvcc)
         )
         yield "stages", image.stages, (driver, *flags)
     for kind, driver, flags in (
-        ("sm", "nvcc", held.flags.nvcc),
-        ("gfx", "hipcc", held.flags.hipcc),
+        ("sm", "nvcc", locked.flags.nvcc),
+        ("gfx", "hipcc", locked.flags.hipcc),
     ):
         if flags:
-            archs = (arch for arch in held.archs if arch.startswith("gfx") is (kind == "gfx"))
+            archs = (arch for arch in locked.archs if arch.startswith("gfx") is (kind == "gfx"))
             yield kind, ",".join(sorted(archs)), (driver, *flags)
 
 
@@ -146,7 +152,7 @@ def check_name(image: ImagePlan) -> str:
 
 def _packages(image: ImagePlan, fetched: str, *, modern: bool) -> tuple[str, ...]:
     more = _FETCHING if image.all_downloads and not (modern or fetched) else ()
-    return (*image.packages, *(word for word in more if word not in image.packages))
+    return (*image.packages, *(package for package in more if package not in image.packages))
 
 
 # Jinja calls this with every value that a template writes, and not with the template's own text.
@@ -163,7 +169,7 @@ def _quoted(value: object) -> object:
 @lru_cache(maxsize=1)
 def environment(root: str) -> SandboxedEnvironment:
     """The templates below `root`. Autoescape makes what macros give count as quoted."""
-    made = SandboxedEnvironment(
+    templates = SandboxedEnvironment(
         loader=FileSystemLoader(root),
         autoescape=True,
         undefined=StrictUndefined,
@@ -173,9 +179,9 @@ def environment(root: str) -> SandboxedEnvironment:
         keep_trailing_newline=True,
     )
     # None of Jinja's own but what may be done with values before they are quoted: `safe` would mark any as quoted.
-    plain = {name: made.filters[name] for name in ("dictsort", "join")}
-    made.filters = {**plain, **quote.filters()}
-    return made
+    plain = {name: templates.filters[name] for name in ("dictsort", "join")}
+    templates.filters = {**plain, **quote.filters()}
+    return templates
 
 
 def render(name: str, **values: object) -> str:

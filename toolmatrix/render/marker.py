@@ -35,4 +35,4 @@ def is_unchanged(text: str) -> bool:
 
 def _with(text: str, digest: str) -> str:
     # The first is the file's own, in its head; what follows may be a recipe's.
-    return _NAMED.sub(lambda found: found[0].replace(found[1], digest), text, count=1)
+    return _NAMED.sub(lambda match: match[0].replace(match[1], digest), text, count=1)

@@ -47,7 +47,7 @@ def check_folder(folder: str) -> str:
     return str(quote.plain("path", folder)) if folder else ""
 
 
-def place(url: str) -> str:
+def local_path(url: str) -> str:
     """Where the file of an address lies, below the folder; raises RenderError for one that would lie elsewhere."""
     parts = urlsplit(url)
     path = _STRANGE.sub("_", parts.netloc + parts.path + (f"?{parts.query}" if parts.query else ""))
@@ -74,7 +74,7 @@ def parsed(texts: Iterable[str]) -> dict[str, str]:
 
     Raises UsageError for a text of another form, and RenderError for what is no address.
     """
-    found = {}
+    mirrors = {}
     for text in texts:
         old, equals, new = text.partition("=")
         if not (old and equals and new):
@@ -83,8 +83,8 @@ def parsed(texts: Iterable[str]) -> dict[str, str]:
                 expected="`--mirror OLD=NEW`, both addresses",
                 found=f"`{text}`",
             )
-        found[_folder(old)] = _folder(new)
-    return found
+        mirrors[_folder(old)] = _folder(new)
+    return mirrors
 
 
 def _folder(text: str) -> str:
@@ -100,14 +100,14 @@ def at(url: str, mirrors: Mapping[str, str]) -> str:
 def applied(image: ImagePlan, choices: Choices, settings: Sequence[MirrorSetting]) -> ImagePlan:
     """An image whose addresses are at their mirrors; `settings` are those of tools that it holds."""
     mirrors = choices.mirrors
-    mine = [one for one in settings if one.package in ("", *image.packages)]
+    mine = [setting for setting in settings if setting.package in ("", *image.packages)]
     # What only holds tools builds nothing that they fetch for.
-    taken = tuple(_from_folder(mine)) if choices.fetched and image.steps else ()
+    from_folder = tuple(_from_folder(mine)) if choices.fetched and image.steps else ()
     if not mirrors:
-        return image.replace(mirrored=taken)
+        return image.replace(mirrored=from_folder)
 
     def text(line: str) -> str:
-        return _ADDRESS.sub(lambda found: at(found[0], mirrors), line)
+        return _ADDRESS.sub(lambda match: at(match[0], mirrors), line)
 
     def each(lines: Iterable[str]) -> tuple[str, ...]:
         return tuple(map(text, lines))
@@ -115,7 +115,7 @@ def applied(image: ImagePlan, choices: Choices, settings: Sequence[MirrorSetting
     runtime = image.runtime
     return image.replace(
         downloads=_downloads(image.downloads, text),
-        steps=tuple(_step(one, text) for one in image.steps),
+        steps=tuple(_step(step, text) for step in image.steps),
         repositories=_repositories(image.repositories, text),
         runtime=runtime.replace(repositories=_repositories(runtime.repositories, text)),
         run=each(image.run),
@@ -123,7 +123,7 @@ def applied(image: ImagePlan, choices: Choices, settings: Sequence[MirrorSetting
         builds=tuple(map(each, image.builds)),
         closure=image.closure and _closure(image.closure, text),
         snapshot=image.snapshot and image.snapshot.replace(lines=each(image.snapshot.lines)),
-        mirrored=(*_lines(mirrors, mine), *taken),
+        mirrored=(*_lines(mirrors, mine), *from_folder),
     )
 
 
@@ -131,8 +131,8 @@ def addresses(image: ImagePlan) -> Iterator[str]:
     """Every address that the files of an image name."""
     for file in image.all_downloads:
         yield file.url
-    for one in (*image.repositories, *image.runtime.repositories):
-        yield from (one.key_url, one.uri)
+    for repository in (*image.repositories, *image.runtime.repositories):
+        yield from (repository.key_url, repository.uri)
     closure = image.closure
     texts = [*(image.snapshot.lines if image.snapshot else ())]
     texts += [
@@ -142,7 +142,9 @@ def addresses(image: ImagePlan) -> Iterator[str]:
     ]
     texts += [word for words in image.builds for word in words]
     texts += (
-        [*closure.asked.options, *(one.url for one in closure.packages.values())] if closure else []
+        [*closure.asked.options, *(package.url for package in closure.packages.values())]
+        if closure
+        else []
     )
     for text in texts:
         yield from _ADDRESS.findall(text)
@@ -156,23 +158,25 @@ def _step(step: BuildStep, text: Rewrite) -> BuildStep:
     return step.replace(run=tuple(map(text, step.run)), downloads=_downloads(step.downloads, text))
 
 
-def _repositories(found: Iterable[Repository], text: Rewrite) -> tuple[Repository, ...]:
-    return tuple(_repository(one, text) for one in found)
+def _repositories(repositories: Iterable[Repository], text: Rewrite) -> tuple[Repository, ...]:
+    return tuple(_repository(repository, text) for repository in repositories)
 
 
-def _repository(one: Repository, text: Rewrite) -> Repository:
-    uri = text(one.uri)
+def _repository(repository: Repository, text: Rewrite) -> Repository:
+    uri = text(repository.uri)
     # What apt prefers it knows by the host that it comes from.
-    moved = one.origin == urlsplit(one.uri).hostname
-    origin = (urlsplit(uri).hostname or "") if moved else one.origin
-    return one.replace(uri=uri, key_url=text(one.key_url), origin=origin)
+    moved = repository.origin == urlsplit(repository.uri).hostname
+    origin = (urlsplit(uri).hostname or "") if moved else repository.origin
+    return repository.replace(uri=uri, key_url=text(repository.key_url), origin=origin)
 
 
 def _closure(closure: LockedClosure, text: Rewrite) -> LockedClosure:
-    asked = closure.asked
-    packages = {name: one.replace(url=text(one.url)) for name, one in closure.packages.items()}
+    question = closure.asked
+    packages = {
+        name: package.replace(url=text(package.url)) for name, package in closure.packages.items()
+    }
     return closure.replace(
-        asked=asked.replace(options=tuple(map(text, asked.options))), packages=packages
+        asked=question.replace(options=tuple(map(text, question.options))), packages=packages
     )
 
 
@@ -185,7 +189,7 @@ def _lines(
         if setting.head:
             yield setting.to, setting.head
         for old in ordered if setting.each else ():
-            yield setting.to, _put(setting.each, old, mirrors[old])
+            yield setting.to, _fill(setting.each, old, mirrors[old])
 
 
 def _from_folder(settings: Iterable[MirrorSetting]) -> Iterator[tuple[str, str]]:
@@ -194,7 +198,7 @@ def _from_folder(settings: Iterable[MirrorSetting]) -> Iterator[tuple[str, str]]
             yield setting.to, setting.folder.replace("<folder>", DISTDIR)
 
 
-def _put(text: str, old: str, new: str) -> str:
+def _fill(text: str, old: str, new: str) -> str:
     # Bazel keeps the scheme of an address where the mirror names none.
     scheme, _, bare = new.partition("://")
     values = {

@@ -130,21 +130,21 @@ class ImagePlan(Value):
         """What stages set of `device_env`: where a step builds, which says its archs, what is for the host alone."""
         if not self.steps:
             return dict(self.device_env)
-        said = {
+        by_name = {
             name: " ".join(flag for flag in text.split() if flag.startswith(TO_HOST))
             for name, text in self.device_env.items()
         }
-        return {name: flags for name, flags in said.items() if flags}
+        return {name: flags for name, flags in by_name.items() if flags}
 
     @property
     def building(self) -> tuple[BuildStep, ...]:
         """The steps that run where it is built."""
-        return tuple(one for one in self.steps if one not in self.packaging)
+        return tuple(step for step in self.steps if step not in self.packaging)
 
     @property
     def packaging(self) -> tuple[BuildStep, ...]:
         """The steps that run in a stage of their own, apart from the tools that only the build takes."""
-        return tuple(one for one in self.steps if self.carries and one.stage in APART)
+        return tuple(step for step in self.steps if self.carries and step.stage in APART)
 
     @property
     def links_libraries(self) -> bool:
@@ -154,7 +154,7 @@ class ImagePlan(Value):
     @property
     def all_downloads(self) -> tuple[Download, ...]:
         """Those of the tools and those of the steps."""
-        return (*self.downloads, *(one for step in self.steps for one in step.downloads))
+        return (*self.downloads, *(download for step in self.steps for download in step.downloads))
 
 
 class Job(Value):

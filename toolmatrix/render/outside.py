@@ -73,7 +73,9 @@ def runner(service: str, platform: str) -> str:
             expected=" or ".join(known),
             found=f"`{ascii(platform)[1:-1]}`",
         )
-    return next(str(one["label"]) for one in known[platform] if one["service"] == service)
+    return next(
+        str(machine["label"]) for machine in known[platform] if machine["service"] == service
+    )
 
 
 def action(name: str) -> Action:
@@ -115,9 +117,9 @@ def bazel(option: str, version: str) -> bool:
 def _packaged(kind: type[_Kind], channel: str, component: str, version: str) -> _Kind | None:
     for entry in _read()[channel]:
         if entry["component"] == component:
-            found = kind(**entry)
-            if Scale(found.scheme, (version,)).select(found.when):
-                return found
+            packaged = kind(**entry)
+            if Scale(packaged.scheme, (version,)).select(packaged.when):
+                return packaged
     return None
 
 
@@ -126,5 +128,5 @@ def _read() -> Mapping[str, Any]:
     import yaml
 
     with open(outside_path(), encoding="utf-8") as file:
-        found: Mapping[str, Any] = yaml.safe_load(file)
-    return found
+        tables: Mapping[str, Any] = yaml.safe_load(file)
+    return tables

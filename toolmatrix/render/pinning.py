@@ -33,12 +33,12 @@ def parsed_time(text: str) -> datetime:
     """The time that a text says. Raises UsageError."""
     for form in (_DAY, _STAMP):
         try:
-            found = datetime.strptime(text, form).replace(tzinfo=timezone.utc)
+            time = datetime.strptime(text, form).replace(tzinfo=timezone.utc)
         except ValueError:
             continue
         # It would take 2026-1-2 as well, which no service knows.
-        if found.strftime(form) == text:
-            return found
+        if time.strftime(form) == text:
+            return time
     raise UsageError(
         f"`--snapshot {text}` is not a time",
         expected="a day such as 2026-11-20, or a time of a snapshot such as 20261120T030400Z",
@@ -82,15 +82,21 @@ class Loose(Value):
 
 def unpinned(image: ImagePlan, choices: Choices) -> tuple[Loose, ...]:
     """Everything that an image takes as it comes, once each."""
-    found = [Loose(kind="image", what=one) for one in _tags(image.from_, image.runtime.from_)]
-    found += [Loose(kind="frontend", what=one) for one in _tags(choices.syntax_line)]
-    found += _packages(image)
-    found += [Loose(kind="file", what=one.url) for one in image.all_downloads if not one.checksum]
+    loose = [
+        Loose(kind="image", what=reference) for reference in _tags(image.from_, image.runtime.from_)
+    ]
+    loose += [Loose(kind="frontend", what=reference) for reference in _tags(choices.syntax_line)]
+    loose += _packages(image)
+    loose += [
+        Loose(kind="file", what=download.url)
+        for download in image.all_downloads
+        if not download.checksum
+    ]
     commands = () if image.closure else (*image.builds, image.pip)
     lines = (" ".join(("pip install", *words)) for words in commands if words)
-    found += [Loose(kind="python", what=line) for line in lines]
-    found += [one for step in image.steps for one in _fetched(step, image)]
-    return tuple(dict.fromkeys(found))
+    loose += [Loose(kind="python", what=line) for line in lines]
+    loose += [command for step in image.steps for command in _fetched(step, image)]
+    return tuple(dict.fromkeys(loose))
 
 
 def _tags(*images: str) -> list[str]:
@@ -101,29 +107,31 @@ def _packages(image: ImagePlan) -> Iterator[Loose]:
     by_apt = image.distro.manager == APT
     # dnf has no sign between name and version.
     names = dict.fromkeys(
-        one for one in (*image.packages, *image.runtime.packages) if not (by_apt and "=" in one)
+        package
+        for package in (*image.packages, *image.runtime.packages)
+        if not (by_apt and "=" in package)
     )
     if names and image.snapshot is None:
         command = "apt-get install" if by_apt else "dnf install"
         yield Loose(kind="package" if by_apt else "unkept", what=" ".join((command, *names)))
-    for one in (*image.repositories, *image.runtime.repositories):
-        yield Loose(kind="unkept", what=f"{one.uri} {one.suite}")
+    for repository in (*image.repositories, *image.runtime.repositories):
+        yield Loose(kind="unkept", what=f"{repository.uri} {repository.suite}")
 
 
 def _fetched(step: BuildStep, image: ImagePlan) -> Iterator[Loose]:
     for line in step.run:
-        for kind, found in _fetching(line, step.run):
+        for kind, match in _fetching(line, step.run):
             # A snapshot holds for whoever calls apt.
-            if found and not (kind == "package" and image.snapshot):
-                yield Loose(kind=kind, what=found[0])
+            if match and not (kind == "package" and image.snapshot):
+                yield Loose(kind=kind, what=match[0])
 
 
 def _fetching(line: str, lines: Sequence[str]) -> Iterator[tuple[str, re.Match[str] | None]]:
     if not any(word in line for word in _CHECKED) and not _is_alone(line):
         yield "step", _PIP.search(line)
-    if not _COMMIT.search(line) and not any(_checks_out(one) for one in lines):
+    if not _COMMIT.search(line) and not any(_checks_out(other) for other in lines):
         yield "git", _GIT.search(line)
-    if not any(_SUM.search(one) for one in lines):
+    if not any(_SUM.search(other) for other in lines):
         yield "file", _FILE.search(line)
     yield "package", _MANAGER.search(line)
 
@@ -136,7 +144,7 @@ def _checks_out(line: str) -> bool:
     return "checkout" in line and bool(_COMMIT.search(line))
 
 
-def pinning_advice(found: Iterable[Loose]) -> str:
+def pinning_advice(loose: Iterable[Loose]) -> str:
     """What pins each kind of them."""
-    kinds = {one.kind for one in found}
+    kinds = {item.kind for item in loose}
     return "; ".join(text for kind, text in PINNED_BY.items() if kind in kinds)

@@ -42,8 +42,8 @@ _PATH = re.compile(r"""[^\s=,:"'<>]*[/\\][^\s=,"'<>]*""")
 _ROOTS = ("TOP", "CUDA_ROOT", "_HERE_", "_THERE_")
 
 
-class Folder:
-    """Folds the words of one plan."""
+class _WordNormalizer:
+    """The words of one plan without what changes from run to run."""
 
     def __init__(self, plan: Plan) -> None:
         self.roots = tuple(_roots(plan.env))
@@ -57,11 +57,11 @@ class Folder:
         self.known = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     def words(self, stage: Stage) -> tuple[str, ...]:
-        """The words of a stage after its program, folded."""
+        """The words of a stage after its program, normalized."""
         return tuple(self.word(word) for word in stage.argv[1:])
 
     def word(self, word: str) -> str:
-        """One word, folded."""
+        """One word, normalized."""
         word = _VERSION_DEFINE.sub(r"\1*", _COMPILER_VERSION.sub(r"\1*", word))
         word = _UNIT_ID.sub(r"\1*", word)
         word = _ARCH_DEFINE.sub(lambda match: (match[1] or match[2]) + "*", word)
@@ -73,7 +73,7 @@ class Folder:
         )
 
     def path(self, path: str) -> str:
-        """A path that the plan does not pass on, folded."""
+        """A path that the plan does not pass on, normalized."""
         # Names of temp files change from run to run.
         if path.startswith("/tmp/"):  # noqa: S108 - a name in a log
             return role(path)
@@ -107,7 +107,9 @@ def _roots(env: Mapping[str, str]) -> Iterator[str]:
         if path:
             plain = posixpath.normpath(path)
             # nvcc prints the directory that it lies in itself, which is not the root of the toolkit.
-            directories.add(posixpath.dirname(plain) if posixpath.basename(plain) == "bin" else plain)
+            directories.add(
+                posixpath.dirname(plain) if posixpath.basename(plain) == "bin" else plain
+            )
     yield from sorted(directories - {"", "/", "."}, key=len, reverse=True)
 
 
@@ -236,7 +238,7 @@ def _difference(old: Log, new: Log, pair: Pair) -> PlanDifference:
     pairs, gone, come = _match(
         (_exact(before, left), _exact(after, right)),
         (left, right),
-        ([(one.kind, one.side) for one in left], [(one.kind, one.side) for one in right]),
+        ([(step.kind, step.side) for step in left], [(step.kind, step.side) for step in right]),
     )
     return PlanDifference(
         old=pair[0],
@@ -289,12 +291,12 @@ def _changes(before: Plan, after: Plan) -> Iterator[PlanChange]:
         old, new = read(before), read(after)
         if old != new:
             yield PlanChange(name=name, old=old, new=new)
-    folders = Folder(before), Folder(after)
+    normalizers = _WordNormalizer(before), _WordNormalizer(after)
     names = sorted({*before.env, *after.env})
     for name in (name for name in names if name.endswith(_FLAG_VARIABLES)):
         values = [
-            " ".join(map(folder.word, plan.env.get(name, "").replace('"', "").split()))
-            for folder, plan in zip(folders, (before, after), strict=True)
+            " ".join(map(normalizer.word, plan.env.get(name, "").replace('"', "").split()))
+            for normalizer, plan in zip(normalizers, (before, after), strict=True)
         ]
         if values[0] != values[1]:
             yield PlanChange(name=name, old=values[0], new=values[1])
@@ -312,7 +314,9 @@ def _joined(names: Iterable[str]) -> str:
 def _moves(pairs: Sequence[Pair], left: Sequence[StageKey]) -> Iterator[Move]:
     # The fewest stages that, put elsewhere, give the new order are those outside of a longest run that keeps it.
     stay = set(_rising([new for _, new in pairs]))
-    new_position = {new: position for position, new in enumerate(sorted(new for _, new in pairs), 1)}
+    new_position = {
+        new: position for position, new in enumerate(sorted(new for _, new in pairs), 1)
+    }
     yielded = set()
     for position, (old, new) in enumerate(pairs, 1):
         # One that is outside of the run may still have its old place, where others have changed sides around it.
@@ -361,18 +365,21 @@ def _passed_on(plan: Plan) -> Mapping[str, Ends]:
                 known = merged.setdefault(role(path), (set(), set()))
                 known[0].update(writers[path])
                 known[1].add(stage.kind)
-    return {name: (tuple(sorted(writing)), tuple(sorted(reading))) for name, (writing, reading) in merged.items()}
+    return {
+        name: (tuple(sorted(writing)), tuple(sorted(reading)))
+        for name, (writing, reading) in merged.items()
+    }
 
 
 def _words(
     before: Plan, after: Plan, pairs: Sequence[Pair], left: Sequence[StageKey]
 ) -> Iterator[WordDifference]:
     """Words that matched stages do not share; stages of one kind and side with the same words make one difference."""
-    folders = Folder(before), Folder(after)
+    normalizers = _WordNormalizer(before), _WordNormalizer(after)
     matched = Counter((left[old].kind, left[old].side) for old, _ in pairs)
     grouped: dict[tuple[str, str, str, tuple[str, ...]], list[tuple[int, StageKey]]] = {}
     for old, new in pairs:
-        words = folders[0].words(before.stages[old]), folders[1].words(after.stages[new])
+        words = normalizers[0].words(before.stages[old]), normalizers[1].words(after.stages[new])
         lost, won = Counter(words[0]), Counter(words[1])
         for only, own, other, at in (("old", 0, won, old), ("new", 1, lost, new)):
             alone = _alone(words[own], other)

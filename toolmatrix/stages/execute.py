@@ -15,7 +15,7 @@ from toolmatrix.documents import Amount, Count, Ordinal
 from toolmatrix.errors import ToolMissing
 from toolmatrix.process import processors
 from toolmatrix.stages.cost import urgency
-from toolmatrix.stages.drivers.dry_run import SHOWN, end_group
+from toolmatrix.stages.drivers.dry_run import LAST_LINES, end_group
 from toolmatrix.stages.replay import Replay, ReplayStep
 from toolmatrix.value import Document
 
@@ -83,7 +83,7 @@ def run(replay: Replay, *, jobs: int = 0, cwd: Path | None = None) -> Run:
 
 class _Runner:
     def __init__(self, replay: Replay, folder: Path, jobs: int) -> None:
-        self.place = folder
+        self.folder = folder
         self.jobs = max(1, jobs)
         self.env = {**os.environ, **replay.env}
         self.steps = {step.id: step for step in replay.steps}
@@ -132,7 +132,7 @@ class _Runner:
                     raise ToolMissing(f"{step.name} was not started: the run was stopped")
                 child = subprocess.Popen(  # noqa: S603 - what the user asked to run
                     [SHELL, "-e", "-c", "\n".join(step.commands)],
-                    cwd=self.place,
+                    cwd=self.folder,
                     env=self.env,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
@@ -152,7 +152,7 @@ class _Runner:
         if child.returncode:
             raise _failure(step, child.returncode, printed)
         # A stage may name more than it writes.
-        written = filter(Path.is_file, (self.place / path for path in step.outputs))
+        written = filter(Path.is_file, (self.folder / path for path in step.outputs))
         return Timing(
             stage=step.id,
             start=start - self.started,
@@ -168,6 +168,6 @@ def _failure(step: ReplayStep, code: int, printed: str) -> ToolMissing:
     how = f"was ended by signal {-code}" if code < 0 else f"failed with exit code {code}"
     return ToolMissing(
         f"{step.name} {how}",
-        found="\n".join(printed.splitlines()[-SHOWN:]),
+        found="\n".join(printed.splitlines()[-LAST_LINES:]),
         help="the stages before it have run; correct the reported error and run again",
     )

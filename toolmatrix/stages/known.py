@@ -174,16 +174,18 @@ def plan(
         )
     stages: list[Stage] = []
     stems = [PurePath(source).stem for source in sources]
-    objects = [request.output if request.compiles and request.output else f"{stem}.o" for stem in stems]
+    objects = [
+        request.output if request.compiles and request.output else f"{stem}.o" for stem in stems
+    ]
     whole = _scope(request, host) | {"objects": tuple(objects)}
     for source, stem, target_object in zip(sources, stems, objects, strict=True):
         own = whole | {"source": source, "stem": stem, "object": target_object}
-        _lay(stages, order.compile, own, request.codes, order.images)
+        _add_stages(stages, order.compile, own, request.codes, order.images)
     if not request.compiles:
         product = request.output or "a.out"
         link = f"{PurePath(product).stem}_dlink"
         own = whole | {"product": product, "link": link, "stem": link}
-        _lay(stages, order.link, own, request.codes, order.images)
+        _add_stages(stages, order.link, own, request.codes, order.images)
     return Plan(
         tool=tool,
         version=version,
@@ -213,7 +215,7 @@ def _scope(request: CommandWords, host: tuple[str, str]) -> _Scope:
     }
 
 
-def _lay(
+def _add_stages(
     stages: list[Stage], order: str, scope: _Scope, codes: Sequence[Code], images: str
 ) -> None:
     """Add the stages of one source, or of a link."""
@@ -285,7 +287,7 @@ def _image(images: str, arch: str, virtual: str, path: str) -> str:
 def _stage(stages: Sequence[Stage], name: str, scope: _Scope) -> Stage:
     step = _steps()[name.rstrip("!")]
     reads, writes, words = (
-        tuple(word for text in texts for word in _filled(text, scope))
+        tuple(word for text in texts for word in _expand(text, scope))
         for texts in (step.reads, step.writes, step.words)
     )
     module = _MODULE.format(**scope)
@@ -293,7 +295,7 @@ def _stage(stages: Sequence[Stage], name: str, scope: _Scope) -> Stage:
         writes = (*writes, module)
     elif name in _NAMED_BY_MODULE and any(module in stage.outputs for stage in stages):
         reads = (*reads, module)
-    argv = (*_filled(step.tool, scope), *words, *reads, *(f"-o{path}" for path in writes[:1]))
+    argv = (*_expand(step.tool, scope), *words, *reads, *(f"-o{path}" for path in writes[:1]))
     return Stage(
         id=len(stages),
         line=len(stages) + 1,
@@ -307,7 +309,7 @@ def _stage(stages: Sequence[Stage], name: str, scope: _Scope) -> Stage:
     )
 
 
-def _filled(text: str, scope: _Scope) -> tuple[str, ...]:
+def _expand(text: str, scope: _Scope) -> tuple[str, ...]:
     # A name of many is alone in its braces.
     many = scope.get(text[1:-1]) if text.startswith("{") else None
     return many if isinstance(many, tuple) else (text.format(**scope),)

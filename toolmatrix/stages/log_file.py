@@ -124,7 +124,7 @@ def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
         diagnostics.append(Diagnostic(line=last.line, severity="error", text=last.unread))
         plans = []
     elif unread:
-        plans = [_doubted(plan) if plan.unread else plan for plan in plans]
+        plans = [_with_warning(plan) if plan.unread else plan for plan in plans]
     elif not plans:
         diagnostics.append(Diagnostic(line=0, severity="error", text=_NO_PLAN[doubt]))
     return Log(
@@ -132,7 +132,7 @@ def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
     )
 
 
-def _doubted(plan: Plan) -> Plan:
+def _with_warning(plan: Plan) -> Plan:
     warning = Diagnostic(line=plan.line, severity="warning", text=plan.unread)
     return plan.replace(diagnostics=(warning,))
 
@@ -220,16 +220,20 @@ def parse(lines: Iterable[str], path: str = "") -> Log:
     """The plans of the lines of a log; `path` names it. Raises LogError where no driver speaks in it."""
     count, first = 0, ""
 
-    def heard() -> Iterator[str]:
+    def counted() -> Iterator[str]:
         nonlocal count, first
         for line in lines:
             count += 1
             first = first or line.strip()
             yield line
 
-    log = parse_log(heard())
+    log = parse_log(counted())
     if not log.plans:
-        silent = [diagnostic for diagnostic in log.diagnostics if diagnostic.line and diagnostic.severity == "error"]
+        silent = [
+            diagnostic
+            for diagnostic in log.diagnostics
+            if diagnostic.line and diagnostic.severity == "error"
+        ]
         raise LogError(
             silent[0].text if silent else "no output of a driver in this log",
             where=Position(called(path), silent[0].line if silent else 0) if path else None,
@@ -294,7 +298,7 @@ class _Zstandard(io.RawIOBase):
         from toolmatrix.images.streams import ZSTD_WINDOW
 
         self._packed = packed
-        self._made = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
+        self._decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
         self._frame: Any = None
         self._rest = b""
         self._data = memoryview(b"")
@@ -310,7 +314,7 @@ class _Zstandard(io.RawIOBase):
                     raise EOFError("the packed data ends too early")
                 return 0
             # zstd appends frames, as gzip does members.
-            self._frame = self._frame or self._made.decompressobj()
+            self._frame = self._frame or self._decompressor.decompressobj()
             self._data = memoryview(self._frame.decompress(piece))
             self._rest = b""
             if self._frame.eof:

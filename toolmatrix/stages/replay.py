@@ -327,7 +327,9 @@ def _script_of_objects(plan: Plan, stage: Stage, path: str) -> str:
     # and has a handle of such a name as well. Which of them this clang is, its objects show. The shape is what
     # -fhip-dump-offload-linker-script prints (clang, lib/Driver/ToolChains/HIPUtility.cpp).
     bundle = next((path_read for path_read in stage.inputs if path_read.endswith(".hipfb")), "")
-    ids = {word for any_stage in plan.stages for word in any_stage.argv if word.startswith("-cuid=")}
+    ids = {
+        word for any_stage in plan.stages for word in any_stage.argv if word.startswith("-cuid=")
+    }
     units = sorted(_unit_hash(word.removeprefix("-cuid=")) for word in ids)
     major = plan.version.partition(".")[0]
     since = load_yaml(replay_facts_path())["no-executable-stack"]["since"]
@@ -429,7 +431,9 @@ def plan_with_depfiles(plan: Plan, command_line: Sequence[str]) -> tuple[Plan, d
         last = stages[depfile.stages[-1]]
         texts = [path for stage in depfile.stages for path in stages[stage].outputs]
         others = [path for path in texts if path not in last.outputs]
-        commands[last.id] = _command(depfile, texts, _target(plan, depfile, command_line), command_line)
+        commands[last.id] = _command(
+            depfile, texts, _target(plan, depfile, command_line), command_line
+        )
         stages[last.id] = last.replace(
             inputs=(*last.inputs, *others), outputs=(*last.outputs, *filter(None, (depfile.path,)))
         )
@@ -446,8 +450,12 @@ def depfile_notes(plan: Plan, command_line: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _command(depfile: Depfile, texts: Iterable[str], target: str, command_line: Sequence[str]) -> str:
-    own = any(word in ("-MMD", "-MM") or word.endswith("-nonsystem-dependencies") for word in command_line)
+def _command(
+    depfile: Depfile, texts: Iterable[str], target: str, command_line: Sequence[str]
+) -> str:
+    own = any(
+        word in ("-MMD", "-MM") or word.endswith("-nonsystem-dependencies") for word in command_line
+    )
     phony = any(word in ("-MP", "--generate-dependency-targets") for word in command_line)
     options = " -v own=1" * own + " -v phony=1" * phony
     words = shlex.join([_LISTING, *texts])
@@ -456,7 +464,9 @@ def _command(depfile: Depfile, texts: Iterable[str], target: str, command_line: 
 
 
 def _target(plan: Plan, depfile: Depfile, command_line: Sequence[str]) -> str:
-    target = _value(command_line, "-MT", "--dependency-target-name") or _value(command_line, "-o", "--output-file")
+    target = _value(command_line, "-MT", "--dependency-target-name") or _value(
+        command_line, "-o", "--output-file"
+    )
     if target:
         return target
     # A log does not show -o; what the stages make of the source tells it.
@@ -480,9 +490,14 @@ def _value(words: Sequence[str], *options: str) -> str:
 
 def _product_of(plan: Plan, depfile: Depfile) -> str:
     # One command may name several sources: the stages of each come before the next file of dependencies.
-    end = min((following.stages[0] for following in plan.depfiles if following.stages > depfile.stages), default=None)
+    end = min(
+        (following.stages[0] for following in plan.depfiles if following.stages > depfile.stages),
+        default=None,
+    )
     read = {path for stage in plan.stages for path in stage.inputs}
-    outputs = [path for stage in plan.stages[depfile.stages[-1] + 1 : end] for path in stage.outputs]
+    outputs = [
+        path for stage in plan.stages[depfile.stages[-1] + 1 : end] for path in stage.outputs
+    ]
     return next((path for path in reversed(outputs) if path not in read and TEMP not in path), "")
 
 
@@ -629,7 +644,9 @@ def _before(
     return read, [targets[stage][0] for stage in step.after if set(targets[stage]).isdisjoint(read)]
 
 
-def _statement(step: ReplayStep, targets: Mapping[int, tuple[str, ...]], work: str) -> Iterator[str]:
+def _statement(
+    step: ReplayStep, targets: Mapping[int, tuple[str, ...]], work: str
+) -> Iterator[str]:
     read, awaited = _before(step, targets)
     commands = [*(step.tracked or step.commands)]
     restat_files = _restat_files(step, targets, work)

@@ -70,62 +70,64 @@ class _Comparison:
     ) -> None:
         self.dry = dry
         self.replay = replay
-        self.place = folder
+        self.folder = folder
         self.aside = aside
         self.limit = limit
 
     def verdicts(self) -> Iterator[Reproduction]:
-        results = [path for path in self.replay.results if (self.place / path).is_file()]
-        ours = self._built_anew(results)
-        differing = [path for path in results if not self._beside(path, ours).identical]
-        alike, unit_option = self._alike(differing, ours)
+        results = [path for path in self.replay.results if (self.folder / path).is_file()]
+        ours = self._rebuild(results)
+        differing = [path for path in results if not self._compare_with(path, ours).identical]
+        alike, unit_option = self._identical_with_unit(differing, ours)
         differing = [path for path in differing if path not in alike]
-        first = self._built_anew(differing) if differing else {}
+        first = self._rebuild(differing) if differing else {}
         for path in results:
             if path in alike:
                 yield Reproduction(path=path, identical=True, given=unit_option)
             elif path in first:
-                steady = self._beside(path, first).identical
+                steady = self._compare_with(path, first).identical
                 yield compare(path, ours[path].read_bytes(), first[path].read_bytes()).replace(
                     steady=steady
                 )
             else:
-                yield self._beside(path, ours)
+                yield self._compare_with(path, ours)
 
-    def _alike(self, differing: Sequence[str], ours: Mapping[str, Path]) -> tuple[set[str], str]:
+    def _identical_with_unit(
+        self, differing: Sequence[str], ours: Mapping[str, Path]
+    ) -> tuple[set[str], str]:
         # clang makes the id of its whole command line, to which `-###` belongs in a dry run (lib/Driver, CUIDOptions).
         commands = (command for step in self.replay.steps for command in step.commands)
         ids = set(_UNIT.findall("\n".join(commands)))
         if not differing or len(ids) != 1:
             return set(), ""
         unit_option = ids.pop()
-        theirs = self._built_anew(differing, unit_option)
-        alike = {path for path in differing if self._beside(path, ours).identical}
+        theirs = self._rebuild(differing, unit_option)
+        alike = {path for path in differing if self._compare_with(path, ours).identical}
         for path, built in theirs.items():
-            shutil.move(built, self.place / path)
+            shutil.move(built, self.folder / path)
         return alike, unit_option
 
-    def _beside(self, path: str, copies: Mapping[str, Path]) -> Reproduction:
-        current = self.place / path
+    def _compare_with(self, path: str, copies: Mapping[str, Path]) -> Reproduction:
+        current = self.folder / path
         if not current.is_file():
             raise ToolMissing(f"the driver did not write {path}, but its dry run says that it does")
         return compare(path, copies[path].read_bytes(), current.read_bytes())
 
-    def _built_anew(self, paths: Sequence[str], *more: str) -> dict[str, Path]:
+    def _rebuild(self, paths: Sequence[str], *more: str) -> dict[str, Path]:
         folder = Path(tempfile.mkdtemp(dir=self.aside))
         copies = {path: folder / str(index) for index, path in enumerate(paths)}
         for path, to in copies.items():
-            shutil.move(self.place / path, to)
+            shutil.move(self.folder / path, to)
         for temp in {path for step in self.replay.steps for path in step.outputs}:
-            if temp.startswith(f"{self.replay.work}/") and (self.place / temp).is_file():
-                (self.place / temp).unlink()
+            if temp.startswith(f"{self.replay.work}/") and (self.folder / temp).is_file():
+                (self.folder / temp).unlink()
         dry = self.dry.replace(words=(*self.dry.words, *more))
         try:
-            dry_run.build(dry, cwd=self.place, limit=self.limit)
+            dry_run.build(dry, cwd=self.folder, limit=self.limit)
         except BaseException:
             # What the replay made has to stay, also after Ctrl-C.
             for path, at in copies.items():
-                shutil.move(at, self.place / path)
+                shutil.move(at, self.folder / path)
             raise
         return copies
 
@@ -182,7 +184,9 @@ def _sections(content: bytes) -> dict[str, slice]:
     # What the replay made may be cut off, or be no ELF file in truth.
     if size < 64 or table + size * count > len(content) or names_at >= count:
         return {}
-    headers = [struct.unpack_from("<IIQQQQ", content, table + size * section) for section in range(count)]
+    headers = [
+        struct.unpack_from("<IIQQQQ", content, table + size * section) for section in range(count)
+    ]
     _, _, _, _, start, length = headers[names_at]
     names = content[start : start + length]
     nobits = 8

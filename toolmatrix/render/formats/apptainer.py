@@ -45,7 +45,7 @@ def _definition(job: Job, image: ImagePlan) -> str:
     wanted = _STAGED if image.artifacts else _SECTIONS
     if image.artifacts and image.closure:
         wanted = ("%files", *wanted)
-    opened = [found[1] for found in _OPENS.finditer(text) if found[1]]
+    opened = [match[1] for match in _OPENS.finditer(text) if match[1]]
     stages = len(_OPENS.findall(text)) - len(opened)
     if tuple(opened) != wanted or stages != (2 if image.artifacts else 1) or "{{" in text:
         raise RenderError(

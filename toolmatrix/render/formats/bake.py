@@ -66,7 +66,7 @@ def _target(job: Job, name: str, image: ImagePlan) -> dict[str, object]:
         "dockerfile": dockerfile.name(image),
         "platforms": [str(quote.plain("path", image.locked.platform))],
         "tags": [tag, f"${{PREFIX}}{common.tag(image, job)}"],
-        "args": {word: f"${{{word}}}" for word in _BUILD_ARGS},
+        "args": {argument: f"${{{argument}}}" for argument in _BUILD_ARGS},
         "contexts": _merged(tuple(stand_ins)),
         "cache-from": _where("CACHE", f'["{cache}"]', "[]"),
         "cache-to": _where("CACHE", f'["{cache},mode=max"]', "[]"),
@@ -83,13 +83,17 @@ def _where(variable: str, then: str, otherwise: str) -> str:
 
 def _merged(maps: tuple[str, ...]) -> str:
     # Inside of `${...}` an expression stands without its own `${` and `}`.
-    return maps[0] if len(maps) == 1 else f"${{merge({', '.join(one[2:-1] for one in maps)})}}"
+    return (
+        maps[0]
+        if len(maps) == 1
+        else f"${{merge({', '.join(expression[2:-1] for expression in maps)})}}"
+    )
 
 
 def _bases(name: str, image: ImagePlan) -> dict[str, str]:
     """The bases of a target, by the variable that names another image for it, as `docker-image://...`."""
-    word = name.upper().replace("-", "_")
-    used = {f"BASE_{word}": image.from_, f"RUNTIME_{word}": image.runtime.from_}
+    suffix = name.upper().replace("-", "_")
+    used = {f"BASE_{suffix}": image.from_, f"RUNTIME_{suffix}": image.runtime.from_}
     return {
         variable: str(quote.plain("reference", base))
         for variable, base in used.items()

@@ -21,11 +21,11 @@ _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+=, -]*", re.ASCII)
 
 def files(job: Job) -> dict[str, str]:
     """The file `.bazelrc`, if an image has flags; raises RenderError for a value with letters that Bazel reads."""
-    made = [line for image in job.images for line in _lines(image)]
-    if not made:
+    options = [line for image in job.images for line in _lines(image)]
+    if not options:
         return {}
     use = "bazel build --config=NAME, with the name of an image; `import` it where there is another"
-    return {".bazelrc": common.comment((*common.lines(job), "", use)) + "\n".join(made) + "\n"}
+    return {".bazelrc": common.comment((*common.lines(job), "", use)) + "\n".join(options) + "\n"}
 
 
 def _lines(image: ImagePlan) -> Iterator[str]:
@@ -55,5 +55,5 @@ def _line(config: str, option: str) -> str:
             found=f"`{ascii(option)[1:-1]}`",
             help="correct the lock or the recipe that it comes from",
         )
-    word = f'"{option}"' if " " in option else option
-    return f"build:{quote.plain('release', config)} {word}"
+    quoted = f'"{option}"' if " " in option else option
+    return f"build:{quote.plain('release', config)} {quoted}"

@@ -34,12 +34,12 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _environment(image: ImagePlan) -> dict[str, object]:
-    wanted: list[object] = ["=".join(filter(None, one)) for one in packages(image)]
+    wanted: list[object] = ["=".join(filter(None, package)) for package in packages(image)]
     # conda hands the list to pip as a requirements file: options are lines of it.
     apart = [build for build in image.locked.variants.values() if build.options]
-    options = (" ".join(quote.plain("word", one) for one in build.options) for build in apart)
-    asked = (*(one for build in apart for one in build.requirements), *image.pip)
-    pip = [*dict.fromkeys(options), *(common.requirement(one) for one in asked)]
+    options = (" ".join(quote.plain("word", word) for word in build.options) for build in apart)
+    needed = (*(requirement for build in apart for requirement in build.requirements), *image.pip)
+    pip = [*dict.fromkeys(options), *(common.requirement(requirement) for requirement in needed)]
     return {
         "name": f"{quote.plain('release', image.recipe.name)}-{quote.plain('release', image.name)}",
         # Without `nodefaults` the channels that conda itself is set up with are asked as well.
@@ -50,18 +50,18 @@ def _environment(image: ImagePlan) -> dict[str, object]:
 
 def packages(image: ImagePlan) -> Iterator[tuple[str, str]]:
     """The packages of conda-forge with their releases, "" for the installer of which no answer holds a release."""
-    for name, part in sorted(image.locked.components.items()):
-        found = outside.conda(name, part.version) if not part.inside else None
-        for package in found.packages if found else ():
+    for name, component in sorted(image.locked.components.items()):
+        packaged = outside.conda(name, component.version) if not component.inside else None
+        for package in packaged.packages if packaged else ():
             yield (
                 package,
-                "" if package == _INSTALLER else str(quote.plain("release", part.version)),
+                "" if package == _INSTALLER else str(quote.plain("release", component.version)),
             )
 
 
 def notes(image: ImagePlan) -> Iterator[str]:
     """What conda-forge lacks of the answer, a line each."""
-    for name, part in sorted(image.locked.components.items()):
-        found = outside.conda(name, part.version)
-        if found is not None and found.note:
-            yield f"{name} {part.version}: {found.note}"
+    for name, component in sorted(image.locked.components.items()):
+        packaged = outside.conda(name, component.version)
+        if packaged is not None and packaged.note:
+            yield f"{name} {component.version}: {packaged.note}"

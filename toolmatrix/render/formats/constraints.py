@@ -30,20 +30,23 @@ def files(job: Job) -> dict[str, str]:
 
 def _channels(image: ImagePlan) -> list[str]:
     # A constraints file is a requirements file to pip, and may say in it where packages come from.
-    found = (
+    options = (
         " ".join(quote.plain("word", word) for word in build.options)
         for build in image.locked.variants.values()
     )
-    return [line for line in dict.fromkeys(found) if line]
+    return [line for line in dict.fromkeys(options) if line]
 
 
 def _pinned(image: ImagePlan) -> list[str]:
     # pip refuses a constraint with extras.
     builds = image.locked.variants
-    wanted = [*image.pip, *(word for build in builds.values() for word in build.requirements)]
-    found = {_EXTRAS.sub("", common.requirement(one)) for one in wanted}
-    held = image.locked.components
-    for name in image.recipe.built(held) if found else ():
+    wanted = [
+        *image.pip,
+        *(requirement for build in builds.values() for requirement in build.requirements),
+    ]
+    pins = {_EXTRAS.sub("", common.requirement(requirement)) for requirement in wanted}
+    components = image.locked.components
+    for name in image.recipe.built(components) if pins else ():
         if name not in builds:
-            found.add(common.requirement(f"{name}=={held[name].version}"))
-    return sorted(found)
+            pins.add(common.requirement(f"{name}=={components[name].version}"))
+    return sorted(pins)

@@ -31,7 +31,7 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _container(job: Job, image: ImagePlan) -> dict[str, object]:
-    made: dict[str, object] = {
+    container: dict[str, object] = {
         "name": f"{quote.plain('release', image.recipe.name)} for {image.name}",
         "build": {
             "dockerfile": f"{_UP}/{dockerfile.name(image)}",
@@ -46,5 +46,5 @@ def _container(job: Job, image: ImagePlan) -> dict[str, object]:
     }
     if image.locked.accelerator != "none":
         # Whoever has no GPU compiles all the same.
-        made["hostRequirements"] = {"gpu": "optional"}
-    return made
+        container["hostRequirements"] = {"gpu": "optional"}
+    return container

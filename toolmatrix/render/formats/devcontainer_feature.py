@@ -41,21 +41,21 @@ def _feature(job: Job, image: ImagePlan) -> dict[str, str]:
 
 def _metadata(job: Job, image: ImagePlan, env: dict[str, str]) -> dict[str, object]:
     # Its values become lines of a Dockerfile, which would put variables in.
-    held = {
+    environment = {
         str(quote.plain("name", name)): str(quote.in_double(text))
         for name, text in sorted(env.items())
     }
     if image.path:
         folders = (quote.plain("path", folder) for folder in image.path)
-        held["PATH"] = ":".join((*folders, "${PATH}"))
+        environment["PATH"] = ":".join((*folders, "${PATH}"))
     # A version it has to have, without zeros in front (Semantic Versioning): the day of the matrix.
     day = quote.plain("numbers", job.lock.matrix_date.replace("-", ".")).split(".")
     return {
         "id": common.label(image),
-        "version": ".".join(str(int(part)) for part in day),
+        "version": ".".join(str(int(number)) for number in day),
         "name": f"{quote.plain('release', image.recipe.name)} for {image.name}",
         "description": f"For {quote.plain('reference', image.from_)} on {quote.plain('path', image.locked.platform)}.",
-        **({"containerEnv": held} if held else {}),
+        **({"containerEnv": environment} if environment else {}),
         "customizations": {
             "toolmatrix": {"lock": str(quote.plain("digest", job.digest)), "file": marker.BLANK}
         },

@@ -21,14 +21,14 @@ def files(job: Job) -> dict[str, str]:
         )
         + "".join(
             f"export {quote.plain('name', name)}={quote.sh(text)}\n"
-            for name, text in sorted(found.items())
+            for name, text in sorted(flags.items())
         )
         for image in job.images
-        if (found := variables(image))
+        if (flags := variables(image))
     }
 
 
 def variables(image: ImagePlan) -> Mapping[str, str]:
     """The variables by name: those of the image that hold flags, and what the lock sets."""
-    found = {name: image.env[name] for name in _HOST if name in image.env}
-    return {**found, **image.device_env, **image.locked.flags.env}
+    flags = {name: image.env[name] for name in _HOST if name in image.env}
+    return {**flags, **image.device_env, **image.locked.flags.env}

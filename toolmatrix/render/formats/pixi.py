@@ -54,25 +54,29 @@ def _major(release: str) -> str:
 
 
 def _options(image: ImagePlan) -> dict[str, object]:
-    found: dict[str, object] = {}
-    pages = [common.Inline(url=one.url) for one in uv.channels(image) if one.flat]
+    options: dict[str, object] = {}
+    pages = [common.Inline(url=index.url) for index in uv.channels(image) if index.flat]
     if pages:
-        found["find-links"] = pages
+        options["find-links"] = pages
     if uv.shares(image):
-        found["extra-index-urls"] = [one.url for one in uv.channels(image) if not one.flat]
-        found["index-strategy"] = uv.EVERY
-    return found
+        options["extra-index-urls"] = [index.url for index in uv.channels(image) if not index.flat]
+        options["index-strategy"] = uv.EVERY
+    return options
 
 
 def _packages(image: ImagePlan) -> dict[str, object]:
     from packaging.requirements import Requirement
 
-    places = {name: one for one in uv.channels(image) for name in one.packages}
-    found: dict[str, object] = {}
-    for one in map(Requirement, uv.requirements(image)):
-        place = places.get(one.name)
-        said: dict[str, object] = {"url": one.url} if one.url else {"version": str(one.specifier)}
-        said |= {"extras": sorted(one.extras)} if one.extras else {}
-        said |= {"index": place.url} if place and not place.flat else {}
-        found[one.name] = common.Inline(said) if len(said) > 1 or one.url else said["version"]
-    return found
+    indexes = {name: index for index in uv.channels(image) for name in index.packages}
+    packages: dict[str, object] = {}
+    for requirement in map(Requirement, uv.requirements(image)):
+        index = indexes.get(requirement.name)
+        fields: dict[str, object] = (
+            {"url": requirement.url} if requirement.url else {"version": str(requirement.specifier)}
+        )
+        fields |= {"extras": sorted(requirement.extras)} if requirement.extras else {}
+        fields |= {"index": index.url} if index and not index.flat else {}
+        packages[requirement.name] = (
+            common.Inline(fields) if len(fields) > 1 or requirement.url else fields["version"]
+        )
+    return packages

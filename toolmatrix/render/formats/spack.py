@@ -42,14 +42,14 @@ def files(job: Job) -> dict[str, str]:
 def _specs(image: ImagePlan) -> Iterator[str]:
     locked = image.locked
     compiler = next((name for name in COMPILERS if name in locked.components), "")
-    for name, part in sorted(locked.components.items()):
-        found = outside.spack(name, part.version)
+    for name, component in sorted(locked.components.items()):
+        packaged = outside.spack(name, component.version)
         # What is a floor, such as a driver, belongs to the machine and is not installed.
-        if found is None or not found.package or part.floor:
+        if packaged is None or not packaged.package or component.floor:
             continue
-        words = [f"{found.package}@{quote.plain('release', part.version)}"]
-        words += _gpu(locked, found.gpu)
-        if found.compiled and compiler:
+        words = [f"{packaged.package}@{quote.plain('release', component.version)}"]
+        words += _gpu(locked, packaged.gpu)
+        if packaged.compiled and compiler:
             version = locked.components[compiler].version
             words.append(f"%{compiler}@{quote.plain('release', version)}")
         yield " ".join(words)
@@ -57,7 +57,7 @@ def _specs(image: ImagePlan) -> Iterator[str]:
 
 def _gpu(locked: LockedTarget, known: Sequence[str]) -> Iterator[str]:
     archs = [quote.plain("arch", arch) for arch in locked.archs]
-    cuda = [one[1] for arch in archs if (one := _CUDA.fullmatch(arch))]
+    cuda = [match[1] for arch in archs if (match := _CUDA.fullmatch(arch))]
     gfx = [arch for arch in archs if arch.startswith("gfx")]
     for accelerator, named in (("cuda", cuda), ("rocm", gfx)):
         if accelerator not in known:
@@ -69,9 +69,9 @@ def _gpu(locked: LockedTarget, known: Sequence[str]) -> Iterator[str]:
 
 
 def _notes(locked: LockedTarget) -> Iterator[str]:
-    for name, part in sorted(locked.components.items()):
-        found = outside.spack(name, part.version)
-        if found is not None and found.note:
-            yield f"{name} {part.version}: {found.note}"
+    for name, component in sorted(locked.components.items()):
+        packaged = outside.spack(name, component.version)
+        if packaged is not None and packaged.note:
+            yield f"{name} {component.version}: {packaged.note}"
     if locked.accelerator != "none" and not locked.archs:
         yield "no arch was requested, and GPU packages of Spack need one: set it with `--arch`"

@@ -49,18 +49,22 @@ def files(job: Job) -> dict[str, str]:
 
 def requirements(image: ImagePlan) -> list[str]:
     """The Python packages of an image as requirements, builds of other indexes among them."""
-    builds = (one for build in image.locked.variants.values() for one in build.requirements)
-    return [common.requirement(one) for one in dict.fromkeys((*builds, *image.pip))]
+    builds = (
+        requirement
+        for build in image.locked.variants.values()
+        for requirement in build.requirements
+    )
+    return [common.requirement(requirement) for requirement in dict.fromkeys((*builds, *image.pip))]
 
 
 def channels(image: ImagePlan) -> list[BuildIndex]:
     """Where builds are taken from instead of the user's index, in the order of their first mention."""
-    found: dict[str, BuildIndex] = {}
+    indexes: dict[str, BuildIndex] = {}
     for build in image.locked.variants.values():
-        for url, flat in _places(build):
-            held = found.setdefault(url, BuildIndex(url, flat, []))
-            held.packages.extend(map(_name, build.requirements))
-    return list(found.values())
+        for url, flat in _indexes(build):
+            index = indexes.setdefault(url, BuildIndex(url, flat, []))
+            index.packages.extend(map(_name, build.requirements))
+    return list(indexes.values())
 
 
 def shares(image: ImagePlan) -> bool:
@@ -68,7 +72,7 @@ def shares(image: ImagePlan) -> bool:
     return image.locked.accelerator == "rocm" and bool(channels(image))
 
 
-def _places(build: LockedVariant) -> Iterator[tuple[str, bool]]:
+def _indexes(build: LockedVariant) -> Iterator[tuple[str, bool]]:
     for option, value in zip(build.options, build.options[1:], strict=False):
         if option in (*_INDEXES, *_PAGES):
             yield str(quote.plain("url", value)), option in _PAGES
@@ -83,7 +87,7 @@ def _name(requirement: str) -> str:
 def _project(image: ImagePlan) -> dict[str, object]:
     python = quote.plain("numbers", image.locked.components["python"].version)
     machine = answer.machine(image.locked)
-    found = channels(image)
+    indexes = channels(image)
     shared = shares(image)
     return {
         "project": {
@@ -98,28 +102,28 @@ def _project(image: ImagePlan) -> dict[str, object]:
                 "environments": [f"sys_platform == 'linux' and platform_machine == '{machine}'"],
                 **({"index-strategy": EVERY} if shared else {}),
                 **_closure(image),
-                **(_sources(found, shared) if found else {}),
+                **(_sources(indexes, shared) if indexes else {}),
             }
         },
     }
 
 
-def _sources(found: list[BuildIndex], shared: bool) -> dict[str, object]:
-    named = {f"channel-{number}": one for number, one in enumerate(found, 1)}
+def _sources(indexes: list[BuildIndex], shared: bool) -> dict[str, object]:
+    named = {f"channel-{number}": index for number, index in enumerate(indexes, 1)}
     return {
         "sources": {
             package: common.Inline(index=name)
-            for name, one in named.items()
-            for package in one.packages
+            for name, index in named.items()
+            for package in index.packages
         },
         "index": [
             {
                 "name": name,
-                "url": one.url,
-                **({"format": "flat"} if one.flat else {}),
+                "url": index.url,
+                **({"format": "flat"} if index.flat else {}),
                 **({} if shared else {"explicit": True}),
             }
-            for name, one in named.items()
+            for name, index in named.items()
         ],
     }
 
@@ -128,7 +132,11 @@ def _closure(image: ImagePlan) -> dict[str, object]:
     if image.closure is None:
         return {}
     packages = sorted(image.closure.packages.items())
-    pins = [common.requirement(f"{name}=={one.version}") for name, one in packages if not one.url]
+    pins = [
+        common.requirement(f"{name}=={package.version}")
+        for name, package in packages
+        if not package.url
+    ]
     # What was locked are wheels, but for what is built out of a source archive.
     sources = image.closure.sources
     built = {"no-binary-package": list(sources)} if sources else {}

@@ -320,7 +320,7 @@ _LINE = re.compile(
     r"|(?P<variable>(?:HIP|ROCM|HSA|DEVICE_LIB)_\w+)=(?P<value>.*)"
     r'|(?P<enumerator>File ".*rocm_agent_enumerator", line )'
     r"|(?P<response>Arguments passed via response file:$)"
-    r'|(?P<listed># "[^"]*" - "[^"]*", inputs: \[|[|+ -]*\d+: (?:input|preprocessor|compiler|backend|linker), )'
+    r'|(?P<phases># "[^"]*" - "[^"]*", inputs: \[|[|+ -]*\d+: (?:input|preprocessor|compiler|backend|linker), )'
 )
 _SEVERITY = re.compile(r"(?:^|[\s:])(?:fatal )?(error|warning|fatal)\s*:", re.IGNORECASE)
 _SPEAKER = re.compile(r"[\w./\\+-]{1,200}: (?=(?:fatal )?(?:error|warning): )")
@@ -387,15 +387,15 @@ class _Invocation:
         self.bundles: dict[str, str] = {}
         self.diagnostics: list[Diagnostic] = []
 
-    def says(self, line: int, severity: str, text: str, stage: int | None = None) -> None:
+    def report(self, line: int, severity: str, text: str, stage: int | None = None) -> None:
         self.diagnostics.append(Diagnostic(line=line, severity=severity, text=text, stage=stage))
 
-    def says_once(self, line: int, severity: str, text: str) -> None:
+    def report_once(self, line: int, severity: str, text: str) -> None:
         if all(diagnostic.text != text for diagnostic in self.diagnostics):
-            self.says(line, severity, text)
+            self.report(line, severity, text)
 
     def add(self, number: int, text: str, read: Stage) -> Stage:
-        hidden = (self._behind(path) for path in read.inputs)
+        hidden = (self._hidden_bundle(path) for path in read.inputs)
         inputs = (*read.inputs, *(path for path in hidden if path is not None))
         kind, arch = read.kind, read.arch
         archs = {self.arch_of[path] for path in inputs if path in self.arch_of}
@@ -413,7 +413,7 @@ class _Invocation:
                 self.bundles[bundle[1]] = path
         return stage
 
-    def _behind(self, path: str) -> str | None:
+    def _hidden_bundle(self, path: str) -> str | None:
         # The driver itself puts a bundle into some files, so that no command shows it.
         match = None if path in self.arch_of else _HOLDS_BUNDLE.match(path)
         return None if match is None else self.bundles.get(match[1])
@@ -429,9 +429,9 @@ class _Invocation:
             ),
         ):
             if doubtful:
-                self.says(stage.line, "warning", text, stage.id)
+                self.report(stage.line, "warning", text, stage.id)
         if stage.kind == "linker-wrapper":
-            self.says(stage.line, "note", _HIDDEN, stage.id)
+            self.report(stage.line, "note", _HIDDEN, stage.id)
 
     def _weigh(self, words: tuple[str, ...]) -> None:
         self.compiles_hip |= "hip" in words
@@ -442,7 +442,7 @@ class _Invocation:
 
     def plan(self) -> Plan:
         if self.looks_like_hipcc and not self.named_hipcc:
-            self.says(
+            self.report(
                 0,
                 "note",
                 "treated as a run of hipcc, because HIP's own headers or runtime are used;"
@@ -465,7 +465,7 @@ class ClangReader:
     """Reads the lines of `clang -###`, `hipcc -###` and their `-v`."""
 
     def __init__(self) -> None:
-        self.found: list[_Invocation] = []
+        self.invocations: list[_Invocation] = []
         # What was said before the banner of the invocation that it belongs to.
         self.next = _Invocation()
         self.writers: dict[str, _Invocation] = {}
@@ -491,12 +491,12 @@ class ClangReader:
         match = _SEVERITY.search(line) if ":" in line else None
         if match is None:
             return
-        invocation = self.found[-1] if self.found else self.next
+        invocation = self.invocations[-1] if self.invocations else self.next
         # hipcc names its command, and clang rejects its own words, before the banner.
         if self.next.command or (_rejects(line) and invocation.stages):
             invocation = self.next
         severity = "warning" if match[1].lower() == "warning" else "error"
-        invocation.says(number, severity, line.strip())
+        invocation.report(number, severity, line.strip())
 
     def plans(self) -> list[Plan]:
         """One plan for each invocation."""
@@ -504,42 +504,46 @@ class ClangReader:
             self._expand()
         if self.next.command:
             self._open(self.next.line)
-        elif self.found:
-            self.found[-1].diagnostics += self.next.diagnostics
+        elif self.invocations:
+            self.invocations[-1].diagnostics += self.next.diagnostics
         # `--version` prints a banner too.
-        meaningful = [invocation for invocation in self.found if invocation.stages or invocation.diagnostics or invocation.command]
-        return [invocation.plan() for invocation in meaningful or self.found]
+        meaningful = [
+            invocation
+            for invocation in self.invocations
+            if invocation.stages or invocation.diagnostics or invocation.command
+        ]
+        return [invocation.plan() for invocation in meaningful or self.invocations]
 
     def _open(self, number: int) -> None:
         self.next.line = self.next.line or number
-        self.found.append(self.next)
+        self.invocations.append(self.next)
         self.next = _Invocation()
 
     def _command(self, number: int, line: str, text: str) -> bool:
         words, whole = split(text)
-        open_here = self.found or self.next.version
+        open_here = self.invocations or self.next.version
         grammar = grammar_of(words)
         if len(words) == 1 or (grammar is None and not (open_here and line[:2] == ' "')):
             return False
-        if self.next.version or not self.found:
+        if self.next.version or not self.invocations:
             self._open(number)
         read = understand(words, grammar, self.writers)
-        invocation = self._whose(read.inputs)
+        invocation = self._invocation_reading(read.inputs)
         stage = invocation.add(number, text, read)
         invocation.note(stage, grammar is not None, whole)
         self.writers |= dict.fromkeys(stage.outputs, invocation)
         return True
 
-    def _whose(self, inputs: tuple[str, ...]) -> _Invocation:
+    def _invocation_reading(self, inputs: tuple[str, ...]) -> _Invocation:
         # Logs of parallel builds interleave, and a temporary file is read by the run alone that wrote it.
-        if len(self.found) > 1:
+        if len(self.invocations) > 1:
             for path in inputs:
                 if path in self.writers and _TEMP.search(path):
                     return self.writers[path]
-        return self.found[-1]
+        return self.invocations[-1]
 
     def _expand(self) -> None:
-        last = self.found[-1]
+        last = self.invocations[-1]
         stage = last.stages.pop()
         response = " ".join(self.response or ())
         words = [word for word in stage.argv if word[:1] != "@"] + split(response)[0]
@@ -559,15 +563,15 @@ class ClangReader:
     def _target(self, number: int, _match: re.Match[str]) -> bool:
         if self.next.version:
             self._open(number)
-        return bool(self.found)
+        return bool(self.invocations)
 
     def _hip(self, _number: int, match: re.Match[str]) -> bool:
-        if self.found:
-            self.found[-1].hip = match["hip"]
+        if self.invocations:
+            self.invocations[-1].hip = match["hip"]
         return True
 
     def _header(self, _number: int, _match: re.Match[str]) -> bool:
-        return bool(self.found or self.next.version)
+        return bool(self.invocations or self.next.version)
 
     def _hipcc_command(self, number: int, match: re.Match[str]) -> bool:
         # Where hipcc calls nvcc, what follows is nvcc's.
@@ -575,8 +579,8 @@ class ClangReader:
             self.next = _Invocation()
             return True
         # hipcc prints its command before clang's banner (as a script) or when all is done (as a program).
-        late = self.found and not self.found[-1].command and not self.next.line
-        invocation = self.found[-1] if late else self.next
+        late = self.invocations and not self.invocations[-1].command and not self.next.line
+        invocation = self.invocations[-1] if late else self.next
         invocation.line = invocation.line or number
         invocation.command = match["command"]
         invocation.named_hipcc = True
@@ -591,10 +595,10 @@ class ClangReader:
         return True
 
     def _failed(self, number: int, match: re.Match[str]) -> bool:
-        if self.found:
-            self.found[-1].named_hipcc = True
-            self.found[-1].says(number, "error", match.string)
-        return bool(self.found)
+        if self.invocations:
+            self.invocations[-1].named_hipcc = True
+            self.invocations[-1].report(number, "error", match.string)
+        return bool(self.invocations)
 
     def _variable(self, number: int, match: re.Match[str]) -> bool:
         # A shell or make may show `HIP_PLATFORM=amd hipcc ...`; hipcc's own list begins with HIP_PATH.
@@ -605,19 +609,19 @@ class ClangReader:
         return True
 
     def _enumerator(self, number: int, match: re.Match[str]) -> bool:
-        self.next.says_once(number, "warning", _NO_GPU)
+        self.next.report_once(number, "warning", _NO_GPU)
         return self._hipcc_arguments(number, match)
 
     def _response(self, _number: int, _match: re.Match[str]) -> bool:
         # The command itself, which was too long for the system, comes before the words of its file.
-        if self.found and self.found[-1].stages:
+        if self.invocations and self.invocations[-1].stages:
             self.response = []
-        return bool(self.found)
+        return bool(self.invocations)
 
-    def _listed(self, number: int, _match: re.Match[str]) -> bool:
-        if self.next.version or not self.found:
+    def _phases(self, number: int, _match: re.Match[str]) -> bool:
+        if self.next.version or not self.invocations:
             self._open(number)
-        self.found[-1].says_once(number, "note", _PHASES_ONLY)
+        self.invocations[-1].report_once(number, "note", _PHASES_ONLY)
         return True
 
 
@@ -641,5 +645,5 @@ _HANDLERS: dict[str, Callable[[ClangReader, int, re.Match[str]], bool]] = {
     "value": ClangReader._variable,
     "enumerator": ClangReader._enumerator,
     "response": ClangReader._response,
-    "listed": ClangReader._listed,
+    "phases": ClangReader._phases,
 }

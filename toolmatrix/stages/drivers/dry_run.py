@@ -19,7 +19,7 @@ from toolmatrix.value import Value
 LIMIT = 60
 
 # Lines of what a driver said that an error repeats.
-SHOWN = 12
+LAST_LINES = 12
 
 
 class DriverFamily(Value):
@@ -101,7 +101,7 @@ class DryRun(Value):
         printed = [line for line in self.text.splitlines() if not line.startswith("#$ ")]
         return ToolMissing(
             f"`{_name(self.program)}` failed with exit code {self.exit_code}",
-            found="\n".join(printed[-SHOWN:]),
+            found="\n".join(printed[-LAST_LINES:]),
             help="correct the reported error, or read a saved log with --from-log",
         )
 
@@ -197,9 +197,9 @@ def find(
         families = [FAMILIES[name] for name in _candidates(sources, flags)]
         wanted = {program: family for family in families for program in family.programs}
     for program, family in wanted.items():
-        path_found = shutil.which(program, path=path)
-        if path_found:
-            return family, path_found
+        executable = shutil.which(program, path=path)
+        if executable:
+            return family, executable
     raise ToolMissing(
         f"`{next(iter(wanted))}` is not on PATH",
         help=f"{families[0].install}; or name the driver with --driver, or read a saved log with --from-log",

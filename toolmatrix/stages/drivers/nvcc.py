@@ -65,7 +65,10 @@ def plan(run: NvccRun) -> Plan:
         stages=tuple(stages),
         edges=model.stage_edges(stages),
         diagnostics=tuple(
-            sorted((*run.said, *_doubts(drafts), *_end(drafts, run.said)), key=lambda diagnostic: diagnostic.line)
+            sorted(
+                (*run.diagnostics, *_doubts(drafts), *_end(drafts, run.diagnostics)),
+                key=lambda diagnostic: diagnostic.line,
+            )
         ),
         removed=tuple(run.removed),
         depfiles=tuple(_depfiles(drafts, run.depfiles)),
@@ -297,7 +300,7 @@ class NvccRun:
         self.line = line
         self.env = env
         self.drafts: list[Draft] = []
-        self.said: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         self.removed: dict[str, None] = {}
         self.resources: dict[str, Sequence[str]] = {}
         # It is said once only that commands of a run are left out.
@@ -311,10 +314,10 @@ class NvccRun:
         """Check whether this run was on Windows, where another shell reads the lines."""
         return "_WIN_PLATFORM_" in self.env or self.env.get("_HERE_", "")[1:2] == ":"
 
-    def say(self, line: int, severity: str, text: str, *, here: bool = True) -> None:
+    def report(self, line: int, severity: str, text: str, *, here: bool = True) -> None:
         """Note something about the latest stage, or about the run as a whole."""
         stage = len(self.drafts) - 1 if here and self.drafts else None
-        self.said.append(Diagnostic(line=line, severity=severity, text=text, stage=stage))
+        self.diagnostics.append(Diagnostic(line=line, severity=severity, text=text, stage=stage))
 
     def cannot_write(self, paths: Iterable[str]) -> bool:
         """Check whether temp files are those of another run with the same pid."""
@@ -393,7 +396,7 @@ class NvccRuns:
                 run = self.latest
         if run is None:
             run = next(iter(self.waiting), None) or self.begin(line)
-        self.spoke(run)
+        self.resume(run)
         if pid:
             self._by_pid[pid] = run
         return run
@@ -405,7 +408,7 @@ class NvccRuns:
         again = bool(writes) and all(self._writer.get(path) is run for path in writes)
         return again or run.cannot_write(writes)
 
-    def spoke(self, run: NvccRun) -> None:
+    def resume(self, run: NvccRun) -> None:
         """Note that a run has gone on, or given up, after its variables."""
         self.foreign = False
         self.latest = run
@@ -417,7 +420,7 @@ class NvccRuns:
         """The run that wrote the first of some files that any wrote."""
         return next((self._writer[path] for path in paths if path in self._writer), None)
 
-    def keep(self, run: NvccRun, draft: Draft) -> None:
+    def add(self, run: NvccRun, draft: Draft) -> None:
         """Add a command to a run."""
         run.drafts.append(draft)
         for path in draft.writes:
@@ -431,7 +434,7 @@ class NvccReader:
     def __init__(self) -> None:
         self._runs = NvccRuns()
         self._early: list[tuple[int, str, str]] = []
-        self._words = nvcc_commands.Lexicon()
+        self._lexicon = nvcc_commands.Lexicon()
 
     def read(self, number: int, line: str) -> bool:
         """Take a line if it is nvcc's."""
@@ -441,7 +444,7 @@ class NvccReader:
         if text.startswith("# --error "):
             return self._failed(number, text)
         if text.startswith(("nvcc ", "fatal ")):
-            return self._said(number, text)
+            return self._driver_message(number, text)
         return self._bare(number, line)
 
     def message(self, number: int, line: str) -> None:
@@ -451,7 +454,7 @@ class NvccReader:
         match = _COMPLAINT.search(line[:_LONGEST_MESSAGE])
         if match is not None and self._runs.latest is not None:
             severity = _SEVERITY.get(match[1], match[1])
-            self._runs.latest.say(number, severity, line.strip()[:_LONGEST_MESSAGE])
+            self._runs.latest.report(number, severity, line.strip()[:_LONGEST_MESSAGE])
 
     def _doubt_mark(self, number: int, line: str) -> None:
         run = self._runs.named(pid_of(line))
@@ -459,18 +462,18 @@ class NvccReader:
         if run is not None and not run.lost_mark and (is_tool(program) or is_compiler(program)):
             run.lost_mark = True
             why = "commands without the mark `#$` are left out, this one first: a part of the log is missing"
-            run.say(number, "warning", why, here=False)
+            run.report(number, "warning", why, here=False)
 
     def plans(self) -> list[Plan]:
         """One plan for each run, in the order in which they begin."""
         if self._early:
-            self._say_early(self._runs.latest or self._runs.begin(self._early[0][0]))
+            self._report_early(self._runs.latest or self._runs.begin(self._early[0][0]))
         return [
             plan(run)
             for run in self._runs.all
             # Other programs mark lines as nvcc does.
             if run.env
-            or run.said
+            or run.diagnostics
             or run.removed
             or any(is_known(draft) or TEMP in draft.text for draft in run.drafts)
         ]
@@ -481,14 +484,14 @@ class NvccReader:
         if assigned and (name.isidentifier() or _VARIABLE.fullmatch(name)):
             run = self._runs.variable(number, name, text[len(name) + 1 :])
             if self._early and run:
-                self._say_early(run)
+                self._report_early(run)
         elif first in _REMOVES:
             self._remove(number, rest.rstrip())
         elif text.startswith(_DEPENDENCIES):
             self._dependencies(number, text)
         elif text.startswith("resource file "):
             self._resource(number, text)
-        elif first == "nvcc" and self._said(number, text):
+        elif first == "nvcc" and self._driver_message(number, text):
             # Some releases mark what they say themselves.
             pass
         elif _SETS_UP.match(text):
@@ -510,11 +513,11 @@ class NvccReader:
         target = nvcc_commands.plain(text[len(_DEPENDENCIES) :].strip(" >"))
         run.depfiles.append((target, len(run.drafts)))
         where = f"to `{target}`" if target else "to its standard output"
-        run.say(number, "note", f"nvcc itself writes the dependencies {where}", here=False)
+        run.report(number, "note", f"nvcc itself writes the dependencies {where}", here=False)
 
-    def _say_early(self, run: NvccRun) -> None:
+    def _report_early(self, run: NvccRun) -> None:
         for number, severity, text in self._early:
-            run.say(number, severity, text, here=False)
+            run.report(number, severity, text, here=False)
         self._early = []
 
     def _failed(self, number: int, line: str) -> bool:
@@ -522,10 +525,10 @@ class NvccReader:
         if match is None or self._runs.latest is None:
             return False
         code = int(match[1], 16)
-        self._runs.latest.say(number, "error", f"the command failed with exit code {code}")
+        self._runs.latest.report(number, "error", f"the command failed with exit code {code}")
         return True
 
-    def _said(self, number: int, line: str) -> bool:
+    def _driver_message(self, number: int, line: str) -> bool:
         match = _MESSAGE.fullmatch(line)
         if match is None:
             return False
@@ -536,16 +539,16 @@ class NvccReader:
             # The run that gives up before its first command is one that has said nothing but its variables.
             latest = self._runs.latest
             run = latest if latest in self._runs.waiting else self._runs.begin(number)
-            self._runs.spoke(run)
-            self._say_early(run)
+            self._runs.resume(run)
+            self._report_early(run)
         # nvcc warns of its own words before it prints the first variable of a run.
         if run is None:
             self._early.append((number, severity, text))
             return True
-        run.say(number, severity, text, here=False)
+        run.report(number, severity, text, here=False)
         if _RACE.search(text):
             why = "its threads race in a dry run: what they would have run is missing here"
-            run.say(number, "note", why, here=False)
+            run.report(number, "note", why, here=False)
         return True
 
     def _resource(self, number: int, text: str) -> None:
@@ -554,7 +557,7 @@ class NvccReader:
             run = self._runs.of(number, pid_of(text))
             content = match[2].rstrip().removesuffix("]")
             name = alike(nvcc_commands.plain(match[1]))
-            _, run.resources[f"@{name}"] = self._words.split(content)
+            _, run.resources[f"@{name}"] = self._lexicon.split(content)
 
     def _command(self, number: int, text: str) -> None:
         pid = pid_of(text)
@@ -563,12 +566,14 @@ class NvccReader:
         draft, raw = self._draft(number, text, likely)
         if run is None:
             run = self._runs.of(number, pid, draft.reads, draft.writes)
-        self._runs.keep(run, draft)
+        self._runs.add(run, draft)
         self._doubt(run, draft, raw)
 
     def _draft(self, number: int, text: str, run: NvccRun | None) -> tuple[Draft, Sequence[str]]:
         """A command read by itself, and its words with their quotes on."""
-        raw, plain = self._words.split(_without_outer_quotes(nvcc_commands.without_messages(text)))
+        raw, plain = self._lexicon.split(
+            _without_outer_quotes(nvcc_commands.without_messages(text))
+        )
         reads: list[str] = []
         writes: list[str] = []
         if ">" in text or "<" in text:
@@ -585,9 +590,9 @@ class NvccReader:
 
     def _doubt(self, run: NvccRun, draft: Draft, raw: Sequence[str]) -> None:
         if raw and not nvcc_commands.closed(raw[-1]):
-            run.say(draft.line, "warning", 'a `"` is not closed: the command is cut off')
-        for word in () if run.windows() else self._words.expanded(raw[1:]):
-            run.say(draft.line, "warning", f"the shell that nvcc calls will expand `{word}`")
+            run.report(draft.line, "warning", 'a `"` is not closed: the command is cut off')
+        for word in () if run.windows() else self._lexicon.expanded(raw[1:]):
+            run.report(draft.line, "warning", f"the shell that nvcc calls will expand `{word}`")
 
     def _bare(self, number: int, line: str) -> bool:
         # A command that a person or make ran belongs to the plan if it goes on with what the only run of nvcc wrote.
@@ -599,8 +604,8 @@ class NvccReader:
         run = self._runs.writer(draft.reads)
         if run is None or draft.kind != "link":
             return False
-        self._runs.keep(run, draft)
-        run.say(number, "note", "not a command of nvcc, but it reads what this run writes")
+        self._runs.add(run, draft)
+        run.report(number, "note", "not a command of nvcc, but it reads what this run writes")
         return True
 
 
