@@ -107,7 +107,7 @@ def test_templates_have_a_filter_for_each_place_and_for_each_way_to_quote() -> N
         (
             quote.line,
             "make;",
-            "one command on one line: it ends with `;`, which reaches into the next line",
+            "one command on one line: it ends with `;`, so that a shell continues on the next line",
         ),
         (quote.in_double, "a\nb", BETWEEN),
         *(
@@ -118,7 +118,7 @@ def test_templates_have_a_filter_for_each_place_and_for_each_way_to_quote() -> N
             (
                 quote.sed_argument,
                 f"a{one}b",
-                "text without letters that mean something in a pattern",
+                "text without special characters of a sed pattern",
             )
             for one in "'\\/*[]^$.&"
         ),
@@ -168,7 +168,7 @@ def message(error: RenderError) -> tuple[str, str, str, str]:
 
 def refusal(expected: str, text: str) -> tuple[str, str, str, str]:
     return (
-        "a value cannot be put where a template wants it",
+        "a template cannot use this value",
         expected,
         f"`{ascii(text)[1:-1]}`",
         "correct the lock, the recipe or the option that it comes from",

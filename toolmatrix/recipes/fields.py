@@ -130,13 +130,13 @@ _OPEN_ENDS = (";", "&", "|", "\\")
 def shell_fault(line: str) -> str:
     """The fault of a line, or nothing."""
     if not line.strip() or line != line.strip():
-        return "it is empty or has blanks around it"
+        return "it is empty or has leading or trailing blanks"
     if not line.isprintable():
-        return "it holds a control character or a line break"
+        return "it contains a control character or a line break"
     if line == END:
-        return f"`{END}` ends the script that it would stand in"
+        return f"`{END}` would end the script"
     if line.endswith(_OPEN_ENDS):
-        return f"it ends with `{line[-1]}`, which reaches into the next line"
+        return f"it ends with `{line[-1]}`, so that a shell continues on the next line"
     return _scan(line)
 
 
@@ -156,13 +156,13 @@ def _scan(line: str) -> str:
             quote = letter
         # Inside of a word it is a letter (POSIX, Shell Command Language, 2.3).
         elif letter == "#" and before in " ;(":
-            return "it holds a comment"
+            return "it contains a comment"
         elif line.startswith("<<", index):
-            return "it holds a heredoc"
+            return "it contains a heredoc"
         elif index in lists:
-            return f"`{line[index:].partition('}')[0]}}}` is a list and needs quotes around it"
+            return f"`{line[index:].partition('}')[0]}}}` is a list and must be quoted"
         before = letter
-    return f"the quote {quote} is left open" if quote else ""
+    return f"the quote {quote} is not closed" if quote else ""
 
 
 # Of the files among the recipes this one is no recipe.
@@ -176,7 +176,7 @@ TEXTS: Mapping[str, tuple[re.Pattern[str], str]] = {
         (
             "package",
             r"[a-z0-9][a-zA-Z0-9+._:~=-]*\*?",
-            "the name of a package, perhaps with a version; `*` ends one that may go on",
+            "the name of a package, optionally with a version; a `*` at its end matches any ending",
         ),
         (
             "requirement",
@@ -198,7 +198,7 @@ TEXTS: Mapping[str, tuple[re.Pattern[str], str]] = {
         ("fingerprint", r"[0-9A-F]{40}", "40 hexadecimal digits in capitals"),
         ("word", r"[A-Za-z0-9][A-Za-z0-9._+-]*", "one word"),
         ("variable", r"[A-Za-z_][A-Za-z0-9_]*", "the name of a variable"),
-        ("flag", r"-[A-Za-z0-9*?=+_.-]+", "a compiler flag; `*` stands for anything"),
+        ("flag", r"-[A-Za-z0-9*?=+_.-]+", "a compiler flag; `*` matches anything"),
         (
             "condition",
             r"[A-Za-z0-9_()!&|<>= ]+",

@@ -103,7 +103,7 @@ def merged_steps(steps: Iterable[BuildStep]) -> tuple[BuildStep, ...]:
                     where=step.at,
                     expected=f"`{settings[name]}`, as before",
                     found=f"`{text}`",
-                    help="give the steps conditions that exclude each other",
+                    help="give the steps mutually exclusive conditions",
                 )
         if step.run:
             step = step.replace(env=waiting.pop(step.stage))

@@ -94,7 +94,9 @@ def parse(root: YamlNode, index: Index) -> model.Recipe:
     """A recipe from its nodes."""
     parsed = cast("model.Recipe", _book(root, index, model.RECIPE, tables.RECIPE))
     if parsed.probes and not parsed.builds:
-        root.fail("probes look for what nothing builds", expected="`builds:`", found="no such key")
+        root.fail(
+            "the recipe has probes but builds nothing", expected="`builds:`", found="no such key"
+        )
     return parsed
 
 

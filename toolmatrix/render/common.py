@@ -37,7 +37,7 @@ def requirement(text: str) -> str:
         Requirement(plain)
     except InvalidRequirement as error:
         raise RenderError(
-            "a requirement cannot be read", expected="one that pip takes", found=f"`{plain}`"
+            "a requirement cannot be read", expected="one that pip accepts", found=f"`{plain}`"
         ) from error
     return plain
 
@@ -74,7 +74,7 @@ def targets(job: Job) -> dict[str, ImagePlan]:
         name = bake_name(image.name)
         if name in images:
             raise RenderError(
-                "two images would have one name in the bake file",
+                "two images would have the same name in the bake file",
                 expected="environments whose names differ in letters and digits",
                 found=f"`{images[name].name}` and `{image.name}`",
             )
@@ -85,7 +85,7 @@ def targets(job: Job) -> dict[str, ImagePlan]:
 def lines(job: Job) -> tuple[str, ...]:
     """The lines that say who wrote a file, how to write it again, and the lock that it came from."""
     return (
-        f"Written by toolmatrix {job.version}; what is edited by hand is kept. To write it again:",
+        f"Written by toolmatrix {job.version}; it does not overwrite edited files. To regenerate:",
         f"  {AGAIN}",
         f"lock    {job.digest}",
         f"matrix  {job.lock.matrix_date} {job.lock.matrix_digest}",

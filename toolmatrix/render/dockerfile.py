@@ -160,7 +160,7 @@ def _quoted(value: object) -> object:
     if isinstance(value, quote.Quoted):
         return value
     raise RenderError(
-        "a template writes a value that was not quoted for its place",
+        "a template writes an unquoted value",
         expected="a quoting filter, such as `| sh`",
         found=f"`{value!a}`",
     )

@@ -40,7 +40,7 @@ def check_folder(folder: str) -> str:
     first = folder.partition("/")[0]
     if folder and (first in ("", ".", "..") or posixpath.normpath(folder) != folder):
         raise RenderError(
-            "files are taken out of a folder beside the Dockerfiles alone",
+            "the folder of fetched files must lie beside the Dockerfiles",
             expected="a plain path below their directory, such as `fetched`",
             found=f"`{ascii(folder)[1:-1]}`",
         )

@@ -69,7 +69,7 @@ def runner(service: str, platform: str) -> str:
     known = _read()["runners"]
     if platform not in known:
         raise RenderError(
-            f"{service} has no known machine for this platform",
+            f"no known {service} runner for this platform",
             expected=" or ".join(known),
             found=f"`{ascii(platform)[1:-1]}`",
         )

@@ -50,11 +50,11 @@ PINNED_BY = {
     "image": "`--base IMAGE=IMAGE@sha256:...` pins an image",
     "frontend": "`--syntax-line IMAGE@sha256:...` pins the frontend of BuildKit, `--syntax-line off` uses none",
     "package": "`--snapshot DATE` uses the packages of Debian and Ubuntu as of a day",
-    "unkept": "packages that no snapshot has may lie in a base image with a digest, named by `--base`",
+    "unkept": "for packages outside a snapshot, name a base image that has them, with its digest, by `--base`",
     "python": "`toolmatrix lock --packages` pins the Python packages of an answer",
     "file": "a recipe may name checksums",
-    "step": "steps of a recipe of your own may give pip hashes (`--require-hashes`) or no index (`--no-index`)",
-    "git": "steps of a recipe of your own may check out a commit in the place of a branch or tag",
+    "step": "in a recipe of your own, run pip with `--require-hashes` or `--no-index`",
+    "git": "in a recipe of your own, check out a commit instead of a branch or tag",
 }
 """What pins something, by kind."""
 

@@ -42,7 +42,7 @@ def _text(image: ImagePlan, closure: LockedClosure, fetched: str) -> str:
     )
     about = (
         f"Python packages for Python {closure.asked.python} on {closure.asked.platform}.",
-        "Written by toolmatrix; what is edited by hand is kept. To write it again:",
+        "Written by toolmatrix; it does not overwrite edited files. To regenerate:",
         f"  {common.AGAIN}",
         f"file    {marker.BLANK}",
         "",

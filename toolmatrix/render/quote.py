@@ -116,7 +116,7 @@ def in_double(text: str) -> Quoted:
 def sed_argument(text: str) -> Quoted:
     """A word of shell that a pattern of sed between slashes takes as it is."""
     if set(text) & set("'\\/*[]^$.&"):
-        raise _refusal(text, "text without letters that mean something in a pattern")
+        raise _refusal(text, "text without special characters of a sed pattern")
     return sh(text)
 
 
@@ -149,7 +149,7 @@ def _text(value: object) -> str:
 
 def _refusal(text: str, expected: str) -> RenderError:
     return RenderError(
-        "a value cannot be put where a template wants it",
+        "a template cannot use this value",
         expected=expected,
         found=f"`{ascii(text)[1:-1]}`",
         help="correct the lock, the recipe or the option that it comes from",

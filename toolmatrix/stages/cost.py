@@ -72,7 +72,7 @@ def seconds_of(
         phases = read_times(text.splitlines(), path)
         seconds, unknown = match_times(phases, steps)
         for phase in unknown:
-            note(f"no stage of the plan is `{phase.name}` of {path}:{phase.line}")
+            note(f"no stage of the plan matches `{phase.name}` of {path}:{phase.line}")
         return seconds, {}, "wall"
     try:
         (timings,) = (plan["run"]["timings"] for plan in json.loads(text)["plans"])
@@ -85,7 +85,7 @@ def seconds_of(
         raise LogError(
             "this is not a run of one plan",
             where=Position(path),
-            expected="what `toolmatrix stages ... --run --json` printed",
+            expected="the output of `toolmatrix stages ... --run --json`",
             help="`nvcc -time FILE ...` writes times as well",
         ) from None
 
@@ -107,7 +107,7 @@ def read_times(lines: Iterable[str], name: str) -> tuple[Phase, ...]:
             phases.append(_phase(cells, Position(name, line_number)))
     if not header_at:
         raise UsageError(
-            "this is not a table of nvcc's times",
+            "this is not a table of `nvcc -time`",
             where=Position(name),
             expected=f"a line `{', '.join(HEADER)}, ...`",
             help="`nvcc -time FILE ...` writes one",

@@ -165,7 +165,7 @@ class _Runner:
 
 
 def _failure(step: ReplayStep, code: int, printed: str) -> ToolMissing:
-    how = f"was ended by signal {-code}" if code < 0 else f"failed with exit code {code}"
+    how = f"was killed by signal {-code}" if code < 0 else f"failed with exit code {code}"
     return ToolMissing(
         f"{step.name} {how}",
         found="\n".join(printed.splitlines()[-LAST_LINES:]),

@@ -128,8 +128,8 @@ def parse_command_words(words: Sequence[str], archs: Sequence[str] = ()) -> Comm
                 rest.pop(0)
         else:
             raise ToolMissing(
-                f"what `{word}` makes of the stages is known only to a driver",
-                expected="words that leave the stages as they are, `-c`, `-o FILE` and archs",
+                f"only a driver knows how `{word}` changes the stages",
+                expected="options that leave the stages as they are, `-c`, `-o FILE` and archs",
             )
     for arch in archs if not codes else ():
         virtual = arch.replace("sm_", "compute_")
@@ -169,7 +169,7 @@ def plan(
     other = next((source for source in sources if not source.endswith(_SOURCES[tool])), "")
     if other:
         raise ToolMissing(
-            f"what {tool} does with `{other}` is known only to a driver",
+            f"only a driver knows what {tool} does with `{other}`",
             expected=f"sources that end in {' or '.join(_SOURCES[tool])}",
         )
     stages: list[Stage] = []

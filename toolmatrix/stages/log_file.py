@@ -40,7 +40,7 @@ _EARLY = 20
 # What a text without a plan is, each worse than the one before.
 _NO_PLAN = (
     "the text is empty",
-    "no line is one of a dry run of nvcc, hipcc or clang",
+    "no line comes from a dry run of nvcc, hipcc or clang",
     "this is binary data, not the log of a driver",
 )
 
@@ -99,7 +99,7 @@ def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
         # Patterns on a line take time that grows with it, and a hostile one may fill the memory.
         if len(raw) > LONGEST:
             doubt = max(doubt, 1)
-            too_long = f"a line of more than {LONGEST} characters is not a command; it is left out"
+            too_long = f"a line of more than {LONGEST} characters is not a command and was skipped"
             diagnostics.append(Diagnostic(line=number, severity="warning", text=too_long))
             continue
         line = clean(raw)

@@ -209,7 +209,7 @@ def find(plan: Plan, words: str) -> frozenset[int]:
         raise NothingMatched(
             f"the plan has no stage {words}",
             expected=f"a number from 1 to {len(plan.stages)}, or one of: {', '.join(kinds)}",
-            help="`cicc:ARCH` means that stage for one arch",
+            help="`cicc:ARCH` selects that stage for one arch",
         )
     return matches
 
@@ -446,7 +446,7 @@ def depfile_notes(plan: Plan, command_line: Sequence[str]) -> Iterator[str]:
         target = _target(plan, depfile, command_line)
         yield (
             f"the log does not show -MT, -MMD and -MP: {depfile.path or 'what is printed'}"
-            f" names all headers, for {target}"
+            f" lists all headers, for {target}"
         )
 
 

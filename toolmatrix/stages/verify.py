@@ -143,7 +143,7 @@ def compare(path: str, ours: bytes, theirs: bytes) -> Reproduction:
     near = _nearby_text(ours, offset), _nearby_text(theirs, offset)
     why = f"{len(ours)} bytes against {len(theirs)}" if len(ours) != len(theirs) else ""
     if all(map(_TEMP_NAME.search, near)):
-        why = "the names of temp files got into it"
+        why = "it contains names of temp files"
     return Reproduction(
         path=path,
         identical=False,

@@ -13,7 +13,7 @@ from toolmatrix.errors import RenderError
 from toolmatrix.render import common, dockerfile
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "a definition for Apptainer for each image"
+SUMMARY = "an Apptainer definition for each image"
 
 _SECTIONS = ("%files", "%post", "%environment", "%test", "%labels", "%runscript")
 # What opens a part of a definition with one stage, and with two.
@@ -36,8 +36,8 @@ def _definition(job: Job, image: ImagePlan) -> str:
     for value in image.labels.values():
         if value != value.strip():
             raise RenderError(
-                "a label cannot stand in a definition for Apptainer",
-                expected="a text without blanks around it",
+                "a label cannot be written to an Apptainer definition",
+                expected="a text without leading or trailing blanks",
                 found=f"`{ascii(value)[1:-1]}`",
             )
     text = dockerfile.fill("apptainer.def.j2", job, image, modern=False)
@@ -49,9 +49,9 @@ def _definition(job: Job, image: ImagePlan) -> str:
     stages = len(_OPENS.findall(text)) - len(opened)
     if tuple(opened) != wanted or stages != (2 if image.artifacts else 1) or "{{" in text:
         raise RenderError(
-            "a line cannot stand in a definition for Apptainer",
+            "a line cannot be written to an Apptainer definition",
             expected="lines that begin neither with `%` nor with `bootstrap:`, and no `{{`",
             found=f"the recipe `{image.recipe.name}`",
-            help="write the line so that it begins with another word",
+            help="begin the line with another word",
         )
     return text

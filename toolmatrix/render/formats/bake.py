@@ -19,12 +19,12 @@ _BUILD_ARGS = ("CREATED", "REVISION", "SOURCE")
 
 _SWITCH = "ATTEST"
 _VARIABLES = {
-    "PREFIX": "in front of every tag, such as registry.example/team/",
+    "PREFIX": "prefix of every tag, such as registry.example/team/",
     "CACHE": "a repository for caches, such as registry.example/team/cache",
-    "CREATED": "when the image was made, RFC 3339",
-    "REVISION": "the revision that the files come from",
-    "SOURCE": "the address of the repository that they lie in",
-    _SWITCH: "true attaches provenance and a list of parts",
+    "CREATED": "when the image was created (RFC 3339)",
+    "REVISION": "the revision of the files",
+    "SOURCE": "the URL of their repository",
+    _SWITCH: "true attaches provenance and an SBOM",
 }
 
 
@@ -34,7 +34,7 @@ def files(job: Job) -> dict[str, str]:
     variables = {
         **_VARIABLES,
         **{
-            variable: f"in the place of {base}"
+            variable: f"replaces {base}"
             for name, image in images.items()
             for variable, base in _bases(name, image).items()
         },
@@ -42,7 +42,7 @@ def files(job: Job) -> dict[str, str]:
     about = (
         *common.lines(job),
         *common.excluded(job),
-        "Variables of the environment, empty where nothing is said:",
+        "Environment variables, empty by default:",
         *(f"  {name}: {what}" for name, what in variables.items()),
     )
     document = {

@@ -12,7 +12,7 @@ from toolmatrix.errors import RenderError
 from toolmatrix.render import common, outside, quote
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "compiler flags as configurations of Bazel, for images that have any"
+SUMMARY = "compiler flags as Bazel configurations, for images that have any"
 
 _HOST_ENV = "host_action_env"
 # What Bazel takes as it is; its quotes, backslashes and comments are left alone (Bazel, bazelrc files).
@@ -24,7 +24,7 @@ def files(job: Job) -> dict[str, str]:
     options = [line for image in job.images for line in _lines(image)]
     if not options:
         return {}
-    use = "bazel build --config=NAME, with the name of an image; `import` it where there is another"
+    use = "bazel build --config=NAME, where NAME is an image; `import` this file from an existing .bazelrc"
     return {".bazelrc": common.comment((*common.lines(job), "", use)) + "\n".join(options) + "\n"}
 
 
@@ -50,8 +50,8 @@ def _lines(image: ImagePlan) -> Iterator[str]:
 def _line(config: str, option: str) -> str:
     if not _PLAIN.fullmatch(option):
         raise RenderError(
-            "a value cannot be put into a file of Bazel",
-            expected="letters that Bazel takes as they are",
+            "a value cannot be written to a .bazelrc",
+            expected="characters that need no quoting in Bazel",
             found=f"`{ascii(option)[1:-1]}`",
             help="correct the lock or the recipe that it comes from",
         )

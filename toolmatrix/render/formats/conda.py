@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from toolmatrix.render import common, outside, quote
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "an environment of conda for each image with Python"
+SUMMARY = "a conda environment for each image with Python"
 
 _INSTALLER = "pip"
 

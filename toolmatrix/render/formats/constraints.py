@@ -11,7 +11,7 @@ import re
 from toolmatrix.render import common, quote
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "constraints of pip for each image with Python packages"
+SUMMARY = "pip constraints for each image with Python packages"
 
 _EXTRAS = re.compile(r"\[.*\]")
 

@@ -11,7 +11,7 @@ import json
 from toolmatrix.render import dockerfile, marker, quote
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "a development container for each image"
+SUMMARY = "a dev container for each image"
 USER = "builder"
 """Who the Dockerfiles make; its numbers are fitted to those of whoever opens the container."""
 

@@ -13,7 +13,7 @@ from toolmatrix.render import common, dockerfile, marker, python_packages, quote
 from toolmatrix.render.formats import apptainer
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "a feature of development containers for each image of Debian or Ubuntu"
+SUMMARY = "a dev container feature for each Debian or Ubuntu image"
 
 
 def files(job: Job) -> dict[str, str]:

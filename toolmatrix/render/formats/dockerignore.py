@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolmatrix.render import common, dockerfile, python_packages, quote
 from toolmatrix.render.model import Job
 
-SUMMARY = "what a build sends to the builder"
+SUMMARY = "the files that a build sends to the builder"
 LOCK = "toolmatrix.lock"
 
 

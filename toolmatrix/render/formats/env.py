@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from toolmatrix.render import common, quote
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "compiler flags as variables of the shell, for each image that has any"
+SUMMARY = "compiler flags as shell variables, for each image that has any"
 
 # Other variables of an image say where things lie inside it.
 _HOST = ("CFLAGS", "CXXFLAGS")
@@ -17,7 +17,7 @@ def files(job: Job) -> dict[str, str]:
     """`NAME.env.sh` for each image with flags; raises RenderError for a value that no word of shell can hold."""
     return {
         common.file_name(image, ".env.sh"): common.comment(
-            (*common.lines(job), "", f"To be read by a shell: . ./{image.name}.env.sh")
+            (*common.lines(job), "", f"Source it in a shell: . ./{image.name}.env.sh")
         )
         + "".join(
             f"export {quote.plain('name', name)}={quote.sh(text)}\n"

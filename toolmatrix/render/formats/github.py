@@ -9,20 +9,20 @@ from __future__ import annotations
 from toolmatrix.render import common, outside
 from toolmatrix.render.model import Job
 
-SUMMARY = "a workflow of GitHub Actions with a job for each image"
+SUMMARY = "a GitHub Actions workflow with a job for each image"
 PATH = ".github/workflows/toolmatrix.yml"
 
 # The longest that a job of GitHub's own machines may take, in minutes (GitHub, usage limits of Actions).
 _LONGEST = 360
 _PUSHES = "github.event_name != 'pull_request' && vars.TOOLMATRIX_PREFIX != ''"
 _ABOUT = (
-    "GitHub reads workflows at the root of a repository alone; DIRECTORY is where the bake file lies.",
-    "Variables of the repository, all optional:",
-    "  TOOLMATRIX_PREFIX: in front of every tag, such as registry.example/team/; pull requests push nothing",
-    "  TOOLMATRIX_REGISTRY: where to log in, with the secrets TOOLMATRIX_USER and TOOLMATRIX_TOKEN",
-    "  TOOLMATRIX_CACHE: a repository that keeps what was built, such as registry.example/team/cache",
-    "  TOOLMATRIX_MINUTES: how long an image may take; on GitHub's own machines 360 is the most",
-    "  TOOLMATRIX_RUNNER_AMD64, TOOLMATRIX_RUNNER_ARM64: machines of your own, for what takes longer or more disk",
+    "GitHub reads workflows only at the root of a repository; DIRECTORY is the folder of the bake file.",
+    "Repository variables, all optional:",
+    "  TOOLMATRIX_PREFIX: prefix of every tag, such as registry.example/team/; pull requests push nothing",
+    "  TOOLMATRIX_REGISTRY: the registry to log in to, with the secrets TOOLMATRIX_USER and TOOLMATRIX_TOKEN",
+    "  TOOLMATRIX_CACHE: a repository for the build cache, such as registry.example/team/cache",
+    "  TOOLMATRIX_MINUTES: time limit of an image in minutes; GitHub-hosted runners allow at most 360",
+    "  TOOLMATRIX_RUNNER_AMD64, TOOLMATRIX_RUNNER_ARM64: self-hosted runners, for builds that need more time or disk",
 )
 
 # What a build depends on: other changes of a repository start none.

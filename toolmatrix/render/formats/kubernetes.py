@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Expressions = list[dict[str, object]]
 
-SUMMARY = "a job of Kubernetes for each image, on a node with its platform, GPU and driver"
+SUMMARY = "a Kubernetes job for each image, on a node with its platform, GPU and driver"
 
 # The user that the Dockerfiles make.
 _USER = 10001
@@ -38,11 +38,11 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _about(image: ImagePlan) -> Iterator[str]:
-    yield "Its image is the one of the bake file; `images` of kustomize puts a registry in front of it."
+    yield "The image is the one of the bake file; add a registry with `images` of kustomize."
     devices = outside.devices(image.locked.accelerator)
     if devices and not devices.driver:
-        yield "No label tells the release of the driver. The groups that own /dev/kfd and /dev/dri have numbers of the"
-        yield "node: name them in supplementalGroups."
+        yield "No label has the release of the driver. The group IDs of /dev/kfd and /dev/dri depend on the node:"
+        yield "list them in supplementalGroups."
 
 
 def _job(job: Job, image: ImagePlan) -> dict[str, object]:

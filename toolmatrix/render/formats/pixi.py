@@ -9,7 +9,7 @@ from toolmatrix.render import common, outside, quote
 from toolmatrix.render.formats import conda, uv
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "a workspace of pixi for each image with Python"
+SUMMARY = "a pixi workspace for each image with Python"
 
 
 def files(job: Job) -> dict[str, str]:

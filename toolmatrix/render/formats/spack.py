@@ -13,7 +13,7 @@ from toolmatrix.lock.model import COMPILERS, LockedTarget
 from toolmatrix.render import common, outside, quote
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "an environment of Spack for each image"
+SUMMARY = "a Spack environment for each image"
 
 # Variants that Spack's build systems `cuda` and `rocm` give to packages.
 _ARCHS = {"cuda": "cuda_arch", "rocm": "amdgpu_target"}

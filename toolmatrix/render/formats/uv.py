@@ -13,7 +13,7 @@ from toolmatrix.lock.model import LockedVariant
 from toolmatrix.render import answer, common, quote
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "a project of uv for each image with Python packages"
+SUMMARY = "a uv project for each image with Python packages"
 
 EVERY = "unsafe-best-match"
 """How packages are looked up on every index: else one would hide the releases of a package that the next one has."""

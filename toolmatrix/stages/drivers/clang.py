@@ -349,7 +349,7 @@ _HIDDEN = (
     " the same command with `--dry-run` prints them once its inputs exist"
 )
 _PHASES_ONLY = "the log lists phases or bindings, not commands: take it with `-###`"
-_NO_GPU = "rocm_agent_enumerator failed, so hipcc could not tell which GPU is here"
+_NO_GPU = "rocm_agent_enumerator failed, so hipcc could not detect the GPU"
 _WRAPPER_HEADER = "__clang_hip_runtime_wrapper.h"
 _RUNTIME = "-lamdhip64"
 

@@ -72,7 +72,7 @@ _SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".ptx")
 # Options of nvcc that a dry run is asked without; an empty group means that the value is the next word.
 _STRIPPED = (
     (re.compile(r"(?:-t|--threads)=?(\d*)"), "nvcc's dry run is not reliable with threads"),
-    (re.compile(r"--?time(?:=(.+))?"), "a dry run takes no time worth writing down"),
+    (re.compile(r"--?time(?:=(.+))?"), "a dry run has no times to record"),
 )
 
 
@@ -188,7 +188,7 @@ def find(
         known = [family for name, family in FAMILIES.items() if name in _name(driver)]
         if not known:
             raise UsageError(
-                "the driver is of no known kind",
+                "unknown kind of driver",
                 expected="a program whose name holds nvcc, hipcc or clang",
                 found=driver,
             )
@@ -249,7 +249,10 @@ def _platform(
     if platform in _NVIDIA_PLATFORM:
         notes.append(f"HIP_PLATFORM={platform}: hipcc calls nvcc")
         return FAMILIES["nvcc"], {}
-    notes.append(f"HIP_PLATFORM={platform or 'amd'}" + ("" if platform else " was chosen: not set"))
+    notes.append(
+        f"HIP_PLATFORM={platform or 'amd'}"
+        + ("" if platform else " was chosen because it was not set")
+    )
     return family, {"HIP_PLATFORM": platform or "amd"}
 
 
@@ -325,7 +328,7 @@ def _finish(
         if not isinstance(error, subprocess.TimeoutExpired):
             raise
         raise ToolMissing(
-            f"`{_name(command[0])}` did not finish within {limit:g} s and was ended",
+            f"`{_name(command[0])}` did not finish within {limit:g} s and was stopped",
             help="give it more time with --timeout, or read a saved log with --from-log",
         ) from error
     return child.returncode, output.decode("utf-8", "replace")

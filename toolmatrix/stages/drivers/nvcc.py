@@ -259,7 +259,7 @@ def _end(drafts: Sequence[Draft], diagnostics: Iterable[Diagnostic]) -> Iterable
         and all(TEMP in path for path in writes)
         and not any(diagnostic.stage is None for diagnostic in diagnostics)
     ):
-        text = "nothing that is written here stays: the end of the log may be missing"
+        text = "all outputs are temp files: the end of the log may be missing"
         yield Diagnostic(line=drafts[-1].line, severity="warning", text=text)
 
 
@@ -461,7 +461,7 @@ class NvccReader:
         program = line.partition(" ")[0].strip('"')
         if run is not None and not run.lost_mark and (is_tool(program) or is_compiler(program)):
             run.lost_mark = True
-            why = "commands without the mark `#$` are left out, this one first: a part of the log is missing"
+            why = "commands without the mark `#$` are skipped, from this one on: a part of the log is missing"
             run.report(number, "warning", why, here=False)
 
     def plans(self) -> list[Plan]:
@@ -547,7 +547,7 @@ class NvccReader:
             return True
         run.report(number, severity, text, here=False)
         if _RACE.search(text):
-            why = "its threads race in a dry run: what they would have run is missing here"
+            why = "its threads race in a dry run: their commands are missing here"
             run.report(number, "note", why, here=False)
         return True
 
