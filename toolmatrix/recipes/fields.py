@@ -1,6 +1,6 @@
 """The keys of each part of a recipe, as tables, and what their texts may hold: values in braces, lines of shell.
 
-A rule is a shape of `TEXTS`, a list of them `[shape]`, a mapping `{shape: shape}`, words `a|b`, or `?` for a flag.
+A rule is a shape of `TEXTS`, a list of them `[shape]`, a mapping `{shape: shape}`, choices `a|b`, or `?` for a flag.
 
 `{cuda}` is the release of a component of the answer; a form behind a dot changes how it is written: `{cuda.minor}`,
 `{cuda.minor.dashed}`. Beside components there are the fixed names of `FIXED` and, in provisions, `{component}` and
@@ -25,7 +25,7 @@ NAMED = re.compile(r"(?<!\$)\{([a-z][a-z0-9_.-]*)\}")
 FIXED: Mapping[str, str] = {
     "component": "the component of the provision",
     "version": "its release",
-    "built": "what the recipe builds, as requirements of pip, blank between",
+    "built": "pip requirements for what the recipe builds, separated by blanks",
     "target": "x86, arm or amd",
     "accelerator": "none, cuda or rocm",
     "from": "source or wheel",
@@ -38,19 +38,19 @@ FIXED: Mapping[str, str] = {
     "os": "ID in /etc/os-release",
     "os_version": "VERSION_ID in /etc/os-release",
     "snapshot": "the time of a snapshot, as 20261120T000000Z",
-    "archs_sm": "codegen archs of CUDA by name, comma between",
-    "archs_cuda": "codegen archs of CUDA as capabilities, comma between",
-    "archs_torch": "the same as PyTorch reads them, semicolon between",
-    "archs_cmake": "the same as CMake reads them, semicolon between",
-    "archs_numbers": "the numbers alone, semicolon between",
-    "archs_gfx": "codegen archs of ROCm, comma between",
-    "archs_hip": "the same as CMake reads them, semicolon between",
-    "cflags": "flags for C, blank between",
-    "cxxflags": "flags for C++, blank between",
-    "nvcc_flags": "flags for nvcc, blank between",
-    "hipcc_flags": "flags for hipcc, blank between",
+    "archs_sm": "CUDA codegen archs by name, separated by commas",
+    "archs_cuda": "CUDA codegen archs as capabilities, separated by commas",
+    "archs_torch": "the same as PyTorch reads them, separated by semicolons",
+    "archs_cmake": "the same as CMake reads them, separated by semicolons",
+    "archs_numbers": "only the numbers, separated by semicolons",
+    "archs_gfx": "ROCm codegen archs, separated by commas",
+    "archs_hip": "the same as CMake reads them, separated by semicolons",
+    "cflags": "flags for C, separated by blanks",
+    "cxxflags": "flags for C++, separated by blanks",
+    "nvcc_flags": "flags for nvcc, separated by blanks",
+    "hipcc_flags": "flags for hipcc, separated by blanks",
 }
-"""Every fixed name with what it is."""
+"""Every fixed name and its meaning."""
 
 LISTS = frozenset(
     (
@@ -58,11 +58,11 @@ LISTS = frozenset(
         *("cflags", "cxxflags", "nvcc_flags", "hipcc_flags"),
     )
 )
-"""Values with blanks or semicolons in them: in a line of shell they stand in quotes."""
+"""Values that contain blanks or semicolons: a line of shell has to quote them."""
 
 MACHINES: Mapping[str, Mapping[str, str]] = {
     "x86_64": {"debian_arch": "amd64", "bazel_arch": "x86_64", "cuda_arch": "x86_64"},
-    # NVIDIA's repositories have servers of ARM under `sbsa`; what they have under `arm64` and `aarch64` is for Jetson.
+    # NVIDIA's repositories keep packages for ARM servers under `sbsa`; `arm64` and `aarch64` are for Jetson.
     "aarch64": {"debian_arch": "arm64", "bazel_arch": "arm64", "cuda_arch": "sbsa"},
 }
 
@@ -84,7 +84,7 @@ FORMS: Mapping[str, Callable[[str], str]] = {
     "short": _short,
     "dashed": lambda version: version.replace(".", "-"),
     "joined": lambda version: version.replace(".", ""),
-    # By this word alone NVIDIA tells an image that builds from one that runs.
+    # Only this word distinguishes NVIDIA's images for building from those for running.
     "runtime": lambda image: image.replace("-devel", "-runtime"),
 }
 
@@ -97,7 +97,7 @@ def names(text: str) -> Iterator[tuple[str, str]]:
 
 
 def unknown(text: str, components: Mapping[str, object]) -> str:
-    """The first name or form of a text that nobody knows, or nothing."""
+    """The first unknown name or form in a text, or nothing."""
     for name, forms in names(text):
         if name not in FIXED and name not in components:
             return name
@@ -108,7 +108,7 @@ def unknown(text: str, components: Mapping[str, object]) -> str:
 
 
 def put(text: str, values: Mapping[str, str]) -> str:
-    """A text with its values put in; raises KeyError with the name of one that is not there."""
+    """A text with its values filled in; raises KeyError with the name of a missing one."""
 
     def value(match: re.Match[str]) -> str:
         name, *forms = match[1].split(".")
@@ -128,7 +128,7 @@ _OPEN_ENDS = (";", "&", "|", "\\")
 
 
 def shell_fault(line: str) -> str:
-    """The fault of a line, or nothing."""
+    """Why a line of shell cannot be used, or nothing."""
     if not line.strip() or line != line.strip():
         return "it is empty or has leading or trailing blanks"
     if not line.isprintable():
@@ -141,7 +141,7 @@ def shell_fault(line: str) -> str:
 
 
 def _scan(line: str) -> str:
-    # A value with blanks or semicolons would be several words there, or end the command.
+    # Unquoted, a value with blanks or semicolons would become several words, or end the command.
     lists = {match.start() for match in NAMED.finditer(line) if match[1] in LISTS}
     quote, skip, before = "", False, " "
     for index, letter in enumerate(line):
@@ -215,20 +215,20 @@ TEXTS: Mapping[str, tuple[re.Pattern[str], str]] = {
 
 
 def fault(shape: str, text: str) -> tuple[str, str]:
-    """The expected and the found text where a text does not have its shape, or twice nothing."""
+    """The expected and the actual text if a text does not have its shape, else two empty ones."""
     if shape == "shell":
         problem = shell_fault(text)
         return ("one command of shell on one line", problem) if problem else ("", "")
     pattern, expected = TEXTS[shape]
-    # A value in braces counts as one digit; what an answer puts there is held to its own pattern by the renderer.
+    # A value in braces counts as one digit; the renderer checks the actual value against its own pattern.
     return ("", "") if pattern.fullmatch(NAMED.sub("0", text)) else (expected, "")
 
 
 class Shape(Value):
-    """A mapping: what it makes, its plain fields by rule, its lists of parts by shape.
+    """A mapping: the class it is read into, its plain fields by rule, its lists of parts by shape.
 
-    What is a `part` may have conditions, and what is `conditional` must; what is `sourced` needs a source, its inner
-    parts do not. A list under the key `spread` makes one part of each of its items.
+    A `part` may have conditions, and a `conditional` one must. A `sourced` part needs a source, its inner parts do not.
+    A list under the key `spread` gives one part for each of its items.
     """
 
     noun: str
@@ -247,7 +247,7 @@ class Shape(Value):
         return (*(("when",) if self.conditional else ()), *mandatory)
 
 
-# A recipe may say all that the built-in provisions say, and is asked before them.
+# A recipe may have everything that the built-in provisions have, and takes precedence.
 _BOOK = {
     "distros": "distro",
     "compilers": "compiler",

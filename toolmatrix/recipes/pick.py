@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=Part)
 
-# Fields of which no text is put together: conditions, places, and words of the schema.
+# Fields without values to fill in: conditions, positions, and words of the schema.
 _UNFILLED = ("when", "source", "at", "match", "stage")
 
 
@@ -44,25 +44,25 @@ class Picker:
         )
 
     def fill(self, part: P, **more: str) -> P:
-        """The part with values put in and, inside it, only the parts that hold."""
+        """The part with values filled in and, inside it, only the parts that hold."""
         return cast("P", self._fill(part, {**self.values, **more}, part.at))
 
     def all(self, parts: Iterable[P], **more: str) -> tuple[P, ...]:
-        """The parts that hold, in their order, with values put in."""
+        """The parts that hold, in their order, with values filled in."""
         return tuple(self.fill(part, **more) for part in parts if self.holds(part))
 
     def first(self, parts: Iterable[P], **more: str) -> P | None:
-        """The first part that holds, with values put in."""
-        # Those behind it stay as they are: they may name values that this answer does not have.
+        """The first part that holds, with values filled in."""
+        # The parts after it stay as they are: they may name values that this answer does not have.
         return next((self.fill(part, **more) for part in parts if self.holds(part)), None)
 
     def texts(self, texts: Iterable[str]) -> tuple[str, ...]:
-        """Texts that stand in no part, with values put in."""
+        """Texts outside of any part, with values filled in."""
         return tuple(_fill_text(text, self.values, None) for text in texts)
 
     def _fill(self, value: Any, values: Mapping[str, str], at: Position | None) -> Any:
         if isinstance(value, str):
-            # Most texts name nothing and are handed on as they are.
+            # Most texts name no value.
             return _fill_text(value, values, at) if "{" in value else value
         if isinstance(value, tuple):
             elements = (
@@ -70,7 +70,7 @@ class Picker:
             )
             return tuple(self._fill(element, values, at) for element in elements)
         if isinstance(value, Value):
-            # What cannot be filled in is told where the innermost part stands.
+            # Errors point to the innermost part.
             here = value.at if isinstance(value, Part) else at
             changes = {
                 field: self._fill(getattr(value, field), values, here)
@@ -131,7 +131,7 @@ def _joined(step: BuildStep, following: BuildStep) -> BuildStep:
     )
 
 
-# Many parts stand under the same conditions.
+# Many parts have the same conditions.
 @lru_cache(maxsize=4096)
 def _admits(scheme: str, versions: tuple[str, ...], selector: str) -> bool:
     scale = Scale(scheme, versions)

@@ -1,8 +1,7 @@
 """Recipes and provisions from their files.
 
-Raises RecipeError with file, line and column for everything that docs/recipes.md does not allow: unknown keys, values
-that nobody knows, lines of shell that reach beyond their end, conditions that no release meets, statements without a
-source.
+Raises RecipeError with file, line and column for everything that docs/recipes.md does not allow: unknown keys and
+values, lines of shell that continue beyond their end, conditions that no release meets, statements without a source.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def builder(component: str) -> str:
     """The name of the built-in recipe that builds a component; empty if there is none."""
     import re
 
-    # One line of each file tells what it builds; only the one that is wanted is parsed.
+    # One line of each file says what it builds; only the wanted file is parsed.
     for known in names():
         with open(_built_in(known), encoding="utf-8") as file:
             built = re.search(r"^builds: (.*)$", file.read(), re.MULTILINE)
@@ -158,7 +157,7 @@ class _RecipeReader:
         """The parts that a mapping describes: one for each of its conditions and components."""
         entries = node.mapping(shape.noun)
         described = self.part(node, shape)
-        # Each becomes a part of its own, so that everybody else sees one condition and one component.
+        # Each becomes a part of its own, so that a part always has one condition and one component.
         whens = (
             [self.conditions(condition) for condition in entries["when"].several()]
             if "when" in entries
@@ -172,7 +171,7 @@ class _RecipeReader:
         return [described.replace(when=when, **named) for named in spread for when in whens]
 
     def source(self, node: YamlNode, entries: Mapping[str, YamlNode], shape: tables.Shape) -> str:
-        """The source of a statement; parts inside another may leave it to that one."""
+        """The source of a statement; an inner part may have none of its own."""
         if "source" not in entries:
             if shape.sourced:
                 node.fail(
@@ -227,7 +226,7 @@ class _RecipeReader:
         return self.text(node, name, rule)
 
     def text(self, node: YamlNode, name: str, shape: str) -> str:
-        """One text of a shape, of which every value in braces is known."""
+        """One text of a shape; every value in braces has to be known."""
         # A variable may be set to nothing; no other text may be empty.
         text = node.text if shape == "value" and node.text == "" else node.string(name)
         strange = tables.unknown(text, self.components)

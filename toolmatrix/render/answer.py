@@ -1,7 +1,7 @@
-"""The values of one answer: what conditions are judged by, and what texts may name, each held to its pattern.
+"""The values of one answer that conditions and texts may use, each checked against its pattern.
 
-A lock is read from a file, and what it holds ends up in scripts; so everything is refused here that does not look like
-a release, a flag, an arch or an image reference. Raises RenderError.
+A lock is read from a file and its contents end up in scripts, so everything that does not look like a release, a flag,
+an arch or an image reference is refused here. Raises RenderError.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CUDA = re.compile(r"(sm|compute)_(\d+)(\d[a-z]?)")
 
 
 def plain_value(kind: str, text: str) -> str:
-    """A value of the lock that looks as it must."""
+    """A value of the lock, checked against the pattern of its kind."""
     return str(quote.plain(kind, text))
 
 
@@ -52,7 +52,7 @@ def releases(target: str, locked: LockedTarget) -> dict[str, tuple[str, ...]]:
         "machine": (machine(locked),),
         "accelerator": (locked.accelerator,),
         "from": (locked.from_,),
-        # Whatever was chosen of a CPU and of char: how the compiler says it is in the flags alone.
+        # Choices of a CPU and of char: only the flags say how the compiler spells them.
         "cpu-flag": locked.flags.cxxflags,
     }
 
@@ -60,7 +60,7 @@ def releases(target: str, locked: LockedTarget) -> dict[str, tuple[str, ...]]:
 def values(target: str, locked: LockedTarget) -> dict[str, str]:
     """The values that texts of recipes may name; see `recipes.variables`."""
     flags = locked.flags
-    # Word by word: below they are joined, and a blank inside of one would make it two.
+    # One by one: they are joined below, and a blank inside one would make it two.
     for flag in (*flags.cflags, *flags.cxxflags, *flags.nvcc, *flags.hipcc):
         plain_value("flag", flag)
     for arch in (*locked.archs, *locked.devices):

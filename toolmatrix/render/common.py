@@ -15,7 +15,7 @@ AGAIN = "toolmatrix render --lock toolmatrix.lock --output ."
 
 # What the names of packages, projects and objects elsewhere cannot hold.
 _NO_LABEL = re.compile(r"[^a-z0-9]+")
-# So many digits of the lock's digest stand in a tag.
+# The number of digits of the lock's digest in a tag.
 _SHORT = 12
 # What the name of a target in a bake file cannot hold (docs.docker.com, Bake file reference).
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
@@ -56,7 +56,7 @@ def bake_name(name: str) -> str:
 def tag(image: ImagePlan, job: Job | None = None) -> str:
     """The name and tag of an image in the bake file; with a job the tag names its lock as well.
 
-    It is called after its recipe, or after what was requested first where the recipe installs whatever that is.
+    The name is that of the recipe, or of the first requested component where the recipe installs any.
     """
     name, release = image.recipe.name, ""
     if image.recipe.runs and image.wanted:
@@ -83,13 +83,13 @@ def targets(job: Job) -> dict[str, ImagePlan]:
 
 
 def lines(job: Job) -> tuple[str, ...]:
-    """The lines that say who wrote a file, how to write it again, and the lock that it came from."""
+    """The lines that say what wrote a file, how to write it again, and from which lock."""
     return (
         f"Written by toolmatrix {job.version}; it does not overwrite edited files. To regenerate:",
         f"  {AGAIN}",
         f"lock    {job.digest}",
         f"matrix  {job.lock.matrix_date} {job.lock.matrix_digest}",
-        # By the word `file` its digest finds its place.
+        # The digest of the file is written after the word `file`.
         f"file    {marker.BLANK}",
     )
 
@@ -122,7 +122,7 @@ def as_yaml(texts: Iterable[str], data: Mapping[str, object]) -> str:
 
 
 def as_toml(texts: Iterable[str], data: Mapping[str, object]) -> str:
-    """A TOML document below comment lines; tables stand behind values, and what is inside of values on their line."""
+    """A TOML document below comment lines; tables come after values, and values are on one line."""
     return comment(texts) + "\n" + "\n".join(_tables((), data))
 
 
@@ -173,7 +173,7 @@ def _dumper() -> type:
             super().increase_indent(flow, indentless=False)
 
         def ignore_aliases(self, data: object) -> bool:
-            # A list that stands in two places is written twice: people do not look up `*id001`.
+            # A list that occurs twice is written twice: people do not look up `*id001`.
             del data
             return True
 

@@ -19,18 +19,18 @@ from toolmatrix.render.model import ImagePlan, Job
 
 DIALECTS = ("modern", "classic")
 SYNTAX = "docker/dockerfile:1"
-"""What `# syntax=` names where nothing else is said (docs.docker.com, Dockerfile reference)."""
+"""The default of `# syntax=` (docs.docker.com, Dockerfile reference)."""
 
 EMPTY = "scratch"
-"""What `FROM` calls no image at all (docs.docker.com, Dockerfile reference)."""
+"""The name of no image in `FROM` (docs.docker.com, Dockerfile reference)."""
 
 FOLDER = "/usr/share/toolmatrix"
-"""Where the lock and the check lie inside an image."""
+"""The folder of the lock and the check inside an image."""
 
 # More than one empty line, as parts that wrote nothing leave them.
 _BLANKS = re.compile(r"\n{3,}")
 
-# Certificates and pip's settings of a company, if the build is given any; they leave no trace in the image.
+# A company's certificates and pip settings, if the build gets any; they leave no trace in the image.
 _SECRETS = {
     name: f"type=secret,id={name},target={target},mode=0444"
     for name, target in (
@@ -87,7 +87,7 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
 
 
 def _epoch(snapshot: str) -> str:
-    # Files of a build have the time of its packages, unless it is told another.
+    # Files of a build get the time of its packages, unless another is set.
     return f"{_EPOCH}={pinning.epoch(snapshot)}" if snapshot else _EPOCH
 
 
@@ -122,7 +122,7 @@ def check(job: Job, image: ImagePlan) -> str:
 
 
 def _drivers(image: ImagePlan) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    # The check asks by these words where the image does not set the flags, and sorts what it finds.
+    # The check runs these words where the image does not set the flags, and sorts the result.
     locked = image.locked
     if image.stages:
         driver, flags = (

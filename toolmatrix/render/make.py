@@ -1,8 +1,8 @@
-"""From a lock and a recipe to what the renderers are handed: one Image for each target that can have one.
+"""From a lock and a recipe to the input of the renderers: one ImagePlan for each target that can have one.
 
-A target without an answer, without a step, or with a component that nothing brings into an image is excluded, with the
-reason. Raises RenderError for a value of the lock that does not look like what it is, NoImage where every target is
-excluded, and RecipeError where a text names a value that the answer does not have.
+A target without an answer, without a step, or with a component that nothing can install is excluded, with the reason.
+Raises RenderError for an invalid value of the lock, NoImage where every target is excluded, and RecipeError where a
+text names a value that the answer does not have.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-# Beside flags of the lock: the compiler writes them into what it makes, so that a binary tells its own flags.
+# Added to the flags of the lock: the compiler then records its flags in each binary.
 _RECORD = "-frecord-gcc-switches"
 
-# What a build calls that asks for no compiler by name; /usr/local/bin comes before /usr/bin on PATH.
+# The programs of a build that names no compiler; /usr/local/bin comes before /usr/bin on PATH.
 _CC, _CXX = "/usr/local/bin/cc", "/usr/local/bin/c++"
 # By which variable each driver takes flags behind those of its command line (NVIDIA, nvcc documentation, nvcc
 # environment variables; ROCm, hipcc documentation, environment variables).
@@ -135,8 +135,8 @@ def question(
 ) -> PackageQuestion:
     """The Python packages that an answer installs in a target: builds, what pip brings, and what else is on the index.
 
-    `packages` are components that the index has by the same name: one that nothing brings into an image yet is pinned
-    all the same. Raises RenderError for a value that does not look like what it is.
+    `packages` are components that the index has by the same name: one that nothing installs yet is pinned all the same.
+    Raises RenderError for an invalid value.
     """
     values = answer.values(target, locked)
     picker = Picker(answer.releases(target, locked), rules.schemes, values)
@@ -184,13 +184,13 @@ def _pip(locked: LockedTarget, provisions: Sequence[Provision]) -> tuple[str, ..
 
 
 def _closure(locked: LockedTarget, provisions: Sequence[Provision]) -> LockedClosure | None:
-    # The provisions of a recipe of somebody's own may want other packages than those that were asked for.
+    # The provisions of another recipe may want other packages than those that were locked.
     question = locked.closure and locked.closure.asked.replace(platform="")
     return locked.closure if question == _question(locked, provisions) else None
 
 
 def _installers(pip: Installer | None, closure: LockedClosure | None) -> dict[str, LockedPackage]:
-    # What is there before anything else: an installer that resolves, and what builds the sources of the lock.
+    # Installed first: a pip that resolves, and the packages that build the sources of the lock.
     packages = dict(closure.builders) if closure else {}
     if pip:
         wheel = f"pip-{pip.version}-py3-none-any.whl"
@@ -275,7 +275,7 @@ def _system_packages(
 def _left_out(
     locked: LockedTarget, wanted: Sequence[str], recipe: Recipe, provisions: Sequence[Provision]
 ) -> Iterator[str]:
-    """What is requested and not in the image. Only an image of tools may leave out what is built with them."""
+    """The requested components that are not in the image, which only an image of tools may leave out."""
     installed = {provision.component for provision in provisions if provision.brings} | {
         *recipe.built(locked.components)
     }
@@ -350,7 +350,7 @@ def _runtime(
 
 
 def _running(provisions: Iterable[Provision], recipe: Recipe) -> Iterator[Provision]:
-    # Of what the built-in provisions bring only that is left which is there at run time as well.
+    # Built-in provisions are reduced to what is needed at run time.
     own = {provision.at for provision in recipe.provisions}
     for provision in provisions:
         probes = tuple(probe for probe in provision.probes if probe.runtime)
@@ -383,7 +383,7 @@ def _provisions(
 def _offered(
     locked: LockedTarget, rules: Rules, picker: Picker, distro: Distro | None
 ) -> Iterator[tuple[str, Provision | None]]:
-    # The order of the matrix is the same for every lock, whoever wrote it; what it does not know comes last.
+    # In the order of the matrix, which does not depend on the lock; unknown components come last.
     known = [name for name in rules.index.header["components"] if name in locked.components]
     for name in (*known, *sorted({*locked.components} - {*known})):
         # What is `inside` came with a wheel.
@@ -428,8 +428,8 @@ def _built(locked: LockedTarget, recipe: Recipe, picker: Picker) -> Iterator[tup
 
 
 def _package(name: str, version: str, locked: LockedTarget) -> tuple[str, str]:
-    # A build may be published as another package, as onnxruntime-gpu is: the check of an image asks for what pip
-    # installed, and not for a name that nothing has.
+    # A build may be published as another package, as onnxruntime-gpu is: the check of an image has to look for the
+    # package that pip installed.
     build = locked.variants.get(name)
     if build is None or not build.requirements:
         return name, version
@@ -482,7 +482,7 @@ def _options(recipe: Recipe, picker: Picker, choices: Choices) -> tuple[RecipeOp
 
 
 def _pinned(download: Download, locked: LockedTarget, rules: Rules) -> Download:
-    # From here on `checksum` is the sum itself and no longer the id of a row; empty, where nobody knows it.
+    # From here on `checksum` is the sum itself and no longer the id of a row; empty if unknown.
     if download.checksum:
         return download.replace(checksum=rules.cell(download.checksum, "sha256"))
     version = locked.components[download.of].version if download.of in locked.components else ""
@@ -542,8 +542,8 @@ def image_labels(
     digest: str,
     checked_components: Iterable[str],
 ) -> dict[str, str]:
-    """The labels by name; `asked` are the components that the check of the last image asks for."""
-    # A label of the base image that is not set anew would speak for this one, so an empty one is set as well.
+    """The labels by name; `checked_components` are those that the check of the last image looks for."""
+    # Labels are inherited from the base image, so empty ones are set too.
     versions = [locked.components[name].version for name in recipe.built(locked.components)]
     version = versions[0] if len(versions) == 1 else ""
     labels = {
@@ -567,7 +567,7 @@ def image_labels(
 def checked(
     used: Iterable[UsedPackage], probes: Iterable[tuple[str, Probe]], recipe: Recipe
 ) -> set[str]:
-    """The components that the check of the last image asks for."""
+    """The components that the check of the last image looks for."""
     components = {name for name, probe in probes if probe.runtime or not recipe.artifacts}
     return components | {package.component for package in used}
 
@@ -575,20 +575,20 @@ def checked(
 def _present(
     locked: LockedTarget, recipe: Recipe, last: Runtime, checked_components: Iterable[str]
 ) -> list[str]:
-    # `toolmatrix validate` looks for these in the image: what the check does not ask for is not promised.
+    # `toolmatrix validate` looks for these in the image, so only checked components are promised.
     base = locked.components["base-image"].version
     starts = {"base-image"} if last.base == base else set()
     return sorted({*checked_components} | starts | {*recipe.built(locked.components)})
 
 
 _SOURCES = {"nvcc": "probe.cu", "hipcc": "probe.hip"}
-# What makes device code is compared whatever the order is, and what joins it only where that is sure.
+# Stages that make device code are always compared, stages that join it only where the order is certain.
 _MAKING = ("cicc", "ptxas", "device-compile")
 _JOINING = ("fatbinary", "device-link", "bundle")
 
 
 def plan_stages(locked: LockedTarget, probes: Iterable[tuple[str, Probe]], index: Index) -> str:
-    """What the check of an image finds in a dry run of its driver, comma between; empty without a driver or facts."""
+    """The stages that the check of an image expects in a dry run, comma-separated; empty without a driver or facts."""
     expected = compiles.expected("", locked)
     # An image for ROCm shows its release by a file, and has hipcc where the lock has flags for it.
     runs = any(probe.run[0] == "nvcc" for _, probe in probes) or bool(locked.flags.hipcc)

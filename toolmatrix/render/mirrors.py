@@ -1,8 +1,8 @@
-"""Where an image takes what it would fetch: the mirrors that a user named, and a folder beside the files.
+"""Replacements for the network: the mirrors that a user named, and a folder beside the files.
 
-A mirror stands in for every address that begins with another, and the longest beginning wins. Of what tools look up by
-themselves, such as submodules of git and what Bazel downloads, no rendered file knows an address: settings of these
-tools say the mirrors (provisions, `mirrors`).
+A mirror replaces the beginning of addresses, and the longest beginning wins. Rendered files do not contain the
+addresses that tools look up by themselves, such as git submodules and downloads of Bazel: mirrors get into the settings
+of these tools (provisions, `mirrors`).
 
 In the folder a download lies below the name of its host and by its path there; wheels lie in a folder for each image.
 """
@@ -55,7 +55,7 @@ def local_path(url: str) -> str:
 
 
 def has_archives(image: ImagePlan) -> bool:
-    """True if a tool of an image is told to look for archives in the folder."""
+    """True if a tool of an image is set up to look for archives in the folder."""
     return any(DISTDIR in line for _, line in image.mirrored)
 
 
@@ -65,7 +65,7 @@ def wheel_folder(image: ImagePlan) -> str:
 
 
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:-]+(?:/[A-Za-z0-9._~+%@=&?,-]*)*")
-# Signs of an address that mean something in a pattern of Java; in brackets they stand for themselves.
+# Characters of an address that are special in a Java pattern; brackets make them literal.
 _SIGN = re.compile(r"([.+?])")
 
 
@@ -101,7 +101,7 @@ def applied(image: ImagePlan, choices: Choices, settings: Sequence[MirrorSetting
     """An image whose addresses are at their mirrors; `settings` are those of tools that it holds."""
     mirrors = choices.mirrors
     mine = [setting for setting in settings if setting.package in ("", *image.packages)]
-    # What only holds tools builds nothing that they fetch for.
+    # An image without steps runs no tool that fetches.
     from_folder = tuple(_from_folder(mine)) if choices.fetched and image.steps else ()
     if not mirrors:
         return image.replace(mirrored=from_folder)
@@ -164,7 +164,7 @@ def _repositories(repositories: Iterable[Repository], text: Rewrite) -> tuple[Re
 
 def _repository(repository: Repository, text: Rewrite) -> Repository:
     uri = text(repository.uri)
-    # What apt prefers it knows by the host that it comes from.
+    # apt identifies a preferred repository by its host.
     moved = repository.origin == urlsplit(repository.uri).hostname
     origin = (urlsplit(uri).hostname or "") if moved else repository.origin
     return repository.replace(uri=uri, key_url=text(repository.key_url), origin=origin)
@@ -183,7 +183,7 @@ def _closure(closure: LockedClosure, text: Rewrite) -> LockedClosure:
 def _lines(
     mirrors: Mapping[str, str], settings: Iterable[MirrorSetting]
 ) -> Iterator[tuple[str, str]]:
-    # Where a tool takes the first that fits, the longest has to stand first.
+    # Some tools take the first match, so the longest comes first.
     ordered = sorted(mirrors, key=lambda old: (-len(old), old))
     for setting in settings:
         if setting.head:

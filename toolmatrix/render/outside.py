@@ -50,7 +50,7 @@ class Conda(Value):
 class Spack(Value):
     """How a component is packaged by Spack; `at` is where, below the folder that the source names.
 
-    `gpu` are the accelerators that it has a variant for; what is `compiled` takes the compiler of the answer.
+    `gpu` are the accelerators that it has a variant for; a `compiled` package takes the compiler of the answer.
     """
 
     component: str
@@ -65,7 +65,7 @@ class Spack(Value):
 
 
 def runner(service: str, platform: str) -> str:
-    """What a service calls machines that run a platform natively; raises RenderError for another platform."""
+    """The name that a service has for machines of a platform; raises RenderError for an unknown platform."""
     known = _read()["runners"]
     if platform not in known:
         raise RenderError(

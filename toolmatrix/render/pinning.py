@@ -1,8 +1,7 @@
-"""What pins the contents of an image: times of snapshots of a distribution; and what is taken as it comes, unpinned.
+"""Pinning of the contents of an image: snapshots of a distribution, and a list of everything that is not pinned.
 
 The services of Debian and Ubuntu have a folder for each time, in UTC: https://snapshot.debian.org/archive/debian and
-https://snapshot.ubuntu.com. What build systems fetch by themselves once a step runs them, such as Bazel and CMake, is
-not looked at.
+https://snapshot.ubuntu.com. Downloads of build systems such as Bazel and CMake are not examined.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ def epoch(text: str) -> int:
 
 
 def parsed_time(text: str) -> datetime:
-    """The time that a text says. Raises UsageError."""
+    """The time in a text. Raises UsageError."""
     for form in (_DAY, _STAMP):
         try:
             time = datetime.strptime(text, form).replace(tzinfo=timezone.utc)
         except ValueError:
             continue
-        # It would take 2026-1-2 as well, which no service knows.
+        # strptime accepts 2026-1-2 as well, which no service knows.
         if time.strftime(form) == text:
             return time
     raise UsageError(
@@ -56,14 +55,14 @@ PINNED_BY = {
     "step": "in a recipe of your own, run pip with `--require-hashes` or `--no-index`",
     "git": "in a recipe of your own, check out a commit instead of a branch or tag",
 }
-"""What pins something, by kind."""
+"""How to pin something, by kind."""
 
-# What fetches packages in a line of shell, and what makes it take files with hashes alone, or those that are there.
+# pip fetching packages in a line of shell, and the options that make it take only files with hashes, or local ones.
 _PIP, _CHECKED = (
     re.compile(r"\bpip3? (?:install|wheel|download) .*"),
     ("--require-hashes", "--no-index"),
 )
-# What is built out of a folder without packages of its own.
+# Options of a build from a folder that fetches nothing.
 _ALONE = ("--no-build-isolation", "--no-deps")
 _FOLDER = re.compile(r" [./]\S*$")
 _GIT = re.compile(r"\bgit (?:\S+ )*?(?:clone|fetch|pull)\b.*")
@@ -74,14 +73,14 @@ _MANAGER = re.compile(r"\b(?:apt|apt-get|dnf|yum) (?:-\S+ )*install\b.*")
 
 
 class Loose(Value):
-    """Something that is taken as it comes, and by which of `WAYS` it can be pinned."""
+    """Something that is not pinned; `PINNED_BY` has for its kind how it can be."""
 
     kind: str
     what: str
 
 
 def unpinned(image: ImagePlan, choices: Choices) -> tuple[Loose, ...]:
-    """Everything that an image takes as it comes, once each."""
+    """Everything that is not pinned in an image, once each."""
     loose = [
         Loose(kind="image", what=reference) for reference in _tags(image.from_, image.runtime.from_)
     ]
@@ -121,7 +120,7 @@ def _packages(image: ImagePlan) -> Iterator[Loose]:
 def _fetched(step: BuildStep, image: ImagePlan) -> Iterator[Loose]:
     for line in step.run:
         for kind, match in _fetching(line, step.run):
-            # A snapshot holds for whoever calls apt.
+            # A snapshot applies to every call of apt.
             if match and not (kind == "package" and image.snapshot):
                 yield Loose(kind=kind, what=match[0])
 
@@ -145,6 +144,6 @@ def _checks_out(line: str) -> bool:
 
 
 def pinning_advice(loose: Iterable[Loose]) -> str:
-    """What pins each kind of them."""
+    """How to pin each kind of them."""
     kinds = {item.kind for item in loose}
     return "; ".join(text for kind, text in PINNED_BY.items() if kind in kinds)

@@ -1,8 +1,8 @@
 """The Python packages of an image: as requirements of pip with the SHA-256 of their files, and as its check uses them.
 
-A file names no lock and no matrix: it is part of what a build is cached by, and packages that are the same shall not be
-installed again because something else in a lock moved. What the check runs of packages is that of `operations.yaml`,
-which `toolmatrix audit --import` runs as well.
+A file names no lock and no matrix: it is part of the cache key of a build, and unchanged packages must not be installed
+again because something else in a lock moved. The check runs the operations of `operations.yaml`, as does
+`toolmatrix audit --import`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from toolmatrix.recipes.model import Provision, Recipe
 from toolmatrix.render import common, marker, mirrors, quote
 from toolmatrix.render.model import ImagePlan, UsedPackage
 
-# In a file of requirements the index of a maker stands beside the user's own: hashes say which of their files is meant.
+# A requirements file adds the index of a vendor to the user's own: hashes select the files.
 _EXTRA_INDEX = {"--index-url": "--extra-index-url", "-i": "--extra-index-url"}
 
 
@@ -60,7 +60,7 @@ def _text(image: ImagePlan, closure: LockedClosure, fetched: str) -> str:
 
 
 def first(image: ImagePlan) -> tuple[str, ...]:
-    """Requirements of what installs the others: each a line with its hashes."""
+    """Requirements of the packages that install the others: each a line with its hashes."""
     return tuple(_line(name, package, " ") for name, package in sorted(image.installers.items()))
 
 
@@ -84,7 +84,7 @@ def _line(name: str, package: LockedPackage, between: str = " \\\n    ") -> str:
     return between.join((wanted, *(f"--hash=sha256:{digest}" for digest in digests)))
 
 
-# What the module venv puts into an environment before anything else (Python documentation, ensurepip and venv).
+# Packages that the module venv installs in a new environment (Python documentation, ensurepip and venv).
 _SEEDS = ("setuptools", "wheel")
 
 # The name in `NAME[extras]==RELEASE` or `NAME@ADDRESS`.
@@ -123,9 +123,9 @@ def installed(locked: LockedTarget, provisions: Iterable[Provision]) -> Iterator
 
 
 def check_words(packages: Iterable[UsedPackage]) -> Iterator[str]:
-    """The words that tell the check of packages: of each name, release, build, two programs and archs, or nothing."""
+    """The arguments of the check of packages: for each name, release, build, two programs and archs, or nothing."""
     known = _operations()
-    # A package may be what was asked for and a component of its own: tensorflow-rocm is both.
+    # A package may be requested and a component of its own: tensorflow-rocm is both.
     for package in {(package.package, package.version): package for package in packages}.values():
         operation = known.get(package.component, {})
         if package.version and Version(package.version) < Version(operation.get("since", "0")):
@@ -135,7 +135,7 @@ def check_words(packages: Iterable[UsedPackage]) -> Iterator[str]:
 
 
 def seeds(packages: Iterable[UsedPackage], closure: LockedClosure | None = None) -> tuple[str, ...]:
-    """What the environment had before, and neither an answer nor its packages name."""
+    """Packages that a fresh environment has, and neither an answer nor its packages name."""
     named = {*(package.package for package in packages), *(closure.packages if closure else ())}
     names = dict.fromkeys((*_SEEDS, *sorted(closure.builders if closure else ())))
     return tuple(name for name in names if name not in named)

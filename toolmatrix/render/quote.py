@@ -45,11 +45,11 @@ PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
         ("requirement", fields.TEXTS["requirement"][0].pattern, "a requirement of pip"),
     )
 }
-"""Places where a value stands without quotes: what it may look like there."""
+"""Patterns of values that are written without quotes, by kind."""
 
 
 def plain(kind: str, text: str) -> Quoted:
-    """A value that needs no quotes because it looks as its place wants it."""
+    """A value that needs no quotes because it matches the pattern of its kind."""
     pattern, expected = PATTERNS[kind]
     if not pattern.fullmatch(_text(text)):
         raise _refusal(text, expected)
@@ -66,7 +66,7 @@ def sh(text: str) -> Quoted:
 
 
 def programs(texts: Iterable[str]) -> Quoted:
-    """Words of shell in a script, each of which may have several lines."""
+    """Words of shell in a script; each may have several lines."""
     lines = [*texts]
     for text in lines:
         for line in _text(text).split("\n"):
@@ -80,7 +80,7 @@ def words(texts: Iterable[str]) -> Quoted:
 
 
 def value(text: str) -> Quoted:
-    """The value of an ENV, ARG or LABEL: in double quotes, nothing put in by Docker."""
+    """The value of an ENV, ARG or LABEL: in double quotes, without expansion by Docker."""
     _check_line(text, "a value of an instruction")
     if "\\" in text:
         raise _refusal(text, "a value without a backslash")
@@ -98,7 +98,7 @@ def comment(text: str) -> Quoted:
 
 
 def line(text: str) -> Quoted:
-    """A line of shell out of a recipe; what `recipes.shell` refuses is refused here as well."""
+    """A line of shell out of a recipe; refuses the same as `recipes.fields.shell_fault`."""
     fault = fields.shell_fault(text)
     if fault:
         raise _refusal(text, f"one command on one line: {fault}")
@@ -121,7 +121,7 @@ def sed_argument(text: str) -> Quoted:
 
 
 def layout(text: str, condition: object = True) -> Quoted:
-    """Punctuation that a template writes itself where it is `shown`, such as the backslash of a line that goes on."""
+    """Punctuation that a template writes itself if `condition` is true, such as the backslash of a line that continues."""
     if text.strip(" ;\\\n") not in ("", "<<EOF", "set -eux"):
         raise _refusal(text, "blanks, semicolons, backslashes and line breaks")
     return Quoted(text if condition else "")

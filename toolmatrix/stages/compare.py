@@ -1,7 +1,7 @@
-"""Two plans held side by side: stages that only one has, their order, what they hand on, and their words.
+"""Comparison of two plans: stages that only one has, their order, the files they pass on, and their words.
 
-Words are compared without what changes from run to run: temp names, pids, where tools lie, their versions, archs. What
-is left differs because the drivers differ.
+Words are compared without anything that changes from run to run: temp names, pids, paths and versions of tools, archs.
+Remaining differences are those of the drivers.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def own_name(path: str) -> str:
 
 
 def _roots(env: Mapping[str, str]) -> Iterator[str]:
-    # Of directories inside each other the innermost stands for the toolkit.
+    # Of nested directories the innermost is taken for the toolkit.
     directories = set()
     for name in _ROOTS:
         path = env.get(name, "").strip().replace("\\", "/")
@@ -114,7 +114,7 @@ def _roots(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def host_compiler(plan: Plan) -> str:
-    """The host compiler that the front end was told, such as `gnu 120200`; empty where the plan does not say."""
+    """The host compiler that the front end was set to, such as `gnu 120200`; empty if the plan does not say."""
     for stage in plan.stages:
         for word in stage.argv:
             match = _COMPILER_VERSION.fullmatch(word)
@@ -123,9 +123,9 @@ def host_compiler(plan: Plan) -> str:
     return ""
 
 
-# The name of the change that tells the codegen archs of two plans.
+# The name of the change of codegen archs.
 ARCHS = "archs"
-# Variables of nvcc that hold words for its programs; the others are places.
+# Variables of nvcc that hold words for its programs; the others are paths.
 _FLAG_VARIABLES = ("_FLAGS", "INCLUDES", "LIBRARIES")
 
 
@@ -151,7 +151,7 @@ class WordDifference(Value):
 
 
 class Move(Document):
-    """A step that comes at another place; places count from 1 among the steps that both plans have."""
+    """A step at another position; positions count from 1 among the steps that both plans have."""
 
     step: StageKey
     old: Ordinal
@@ -259,9 +259,9 @@ def _exact(plan: Plan, done: Sequence[StageKey]) -> list[Key]:
 def _match(
     *keys: tuple[Sequence[object], Sequence[object]],
 ) -> tuple[list[Pair], tuple[int, ...], tuple[int, ...]]:
-    """Pair places by the first key that they share, the n-th of a key with the n-th; return what is left over too.
+    """Pair indexes by the first key that they share, the n-th of a key with the n-th; return the unpaired ones too.
 
-    A key is what each place has of it on the left and on the right.
+    A key is a pair of sequences: its values by index on the left and on the right.
     """
     left, right = (list(range(len(side))) for side in keys[0])
     pairs: list[Pair] = []
@@ -312,14 +312,14 @@ def _joined(names: Iterable[str]) -> str:
 
 
 def _moves(pairs: Sequence[Pair], left: Sequence[StageKey]) -> Iterator[Move]:
-    # The fewest stages that, put elsewhere, give the new order are those outside of a longest run that keeps it.
+    # The fewest moves that give the new order are those of the stages outside of a longest run that keeps it.
     stay = set(_rising([new for _, new in pairs]))
     new_position = {
         new: position for position, new in enumerate(sorted(new for _, new in pairs), 1)
     }
     yielded = set()
     for position, (old, new) in enumerate(pairs, 1):
-        # One that is outside of the run may still have its old place, where others have changed sides around it.
+        # A step outside of the run may still have its old position, if others moved past it.
         elsewhere = position - 1 not in stay and position != new_position[new]
         if elsewhere and left[old] not in yielded:
             yielded.add(left[old])
@@ -327,8 +327,8 @@ def _moves(pairs: Sequence[Pair], left: Sequence[StageKey]) -> Iterator[Move]:
 
 
 def _rising(values: Sequence[int]) -> list[int]:
-    """The places of a longest rising subsequence."""
-    # Patience sorting: of each length the pile keeps the place whose value leaves most room for what follows.
+    """The indexes of a longest rising subsequence."""
+    # Patience sorting: for each length the pile keeps the index of the smallest last value.
     tops: list[int] = []
     pile_tops: list[int] = []
     back: list[int] = []
@@ -397,7 +397,7 @@ def _words(
 
 
 def _alone(words: Sequence[str], other: Counter[str]) -> tuple[str, ...]:
-    # A value says nothing without the flag before it, so the two stay together where the value is alone.
+    # A value means nothing without its flag, so a value that differs is reported with it.
     left = Counter(other)
     phrases: list[str] = []
     flag = ""

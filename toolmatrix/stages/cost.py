@@ -29,7 +29,7 @@ HEADER = ("source file name", "phase name", "phase input files", "phase output f
 _LARGEST = 64 << 20
 _UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
-# What a phase is called whose program alone does not say the kind of its stage.
+# Phases whose program alone does not determine the kind of the stage.
 _KINDS = (
     (re.compile(r".*\(preprocessing"), "preprocess"),
     (re.compile(r"cudafe"), "cudafe"),
@@ -58,7 +58,7 @@ def seconds_of(
 ) -> tuple[Mapping[int, float], Mapping[int, int], str]:
     """Seconds and bytes per stage id, and what the seconds are, from the CSV of nvcc or the JSON of a run.
 
-    `note` hears of rows that no step stands for. Raises LogError, UsageError.
+    `note` is called for rows that match no step. Raises LogError, UsageError.
     """
     try:
         with opened(path) as file:
@@ -91,9 +91,9 @@ def seconds_of(
 
 
 def read_times(lines: Iterable[str], name: str) -> tuple[Phase, ...]:
-    """The rows of a table; other lines around it, as where it shares a stream, are passed over.
+    """The rows of a table; other lines of the same stream are skipped.
 
-    `name` is the file as errors call it. Raises UsageError where there is no such table or a row of it is damaged.
+    `name` is the file in errors. Raises UsageError where there is no such table or a row of it is damaged.
     """
     # The csv module refuses NUL, which a cut log may hold, and a quote in a path is no quoting.
     plain = (line.replace("\0", "").replace('"', "") for line in lines)
@@ -134,7 +134,7 @@ def _phase(cells: Sequence[str], where: Position) -> Phase:
 def match_times(
     phases: Sequence[Phase], steps: Sequence[ReplayStep]
 ) -> tuple[Mapping[int, float], tuple[Phase, ...]]:
-    """Seconds per stage id, and the phases that no step stands for.
+    """Seconds per stage id, and the phases that match no step.
 
     A phase is the first free step that writes its output, else the first free one of its kind and arch.
     """
@@ -157,7 +157,7 @@ def match_times(
 
 def _written(step: ReplayStep) -> set[str]:
     names = {own_name(path) for path in step.outputs}
-    # nvcc's table calls the byte array of a fatbinary by the binary that it holds.
+    # nvcc's table names the byte array of a fatbinary after the binary inside.
     return names | {name.removesuffix(".c") for name in names if name.endswith(".fatbin.c")}
 
 
@@ -241,7 +241,7 @@ def cost(
     basis: str = "wall",
     cores: Iterable[int] = CORES,
 ) -> Cost:
-    """The cost of steps by seconds, and bytes of peak memory, per id; what is not given counts nothing."""
+    """The cost of steps by seconds, and bytes of peak memory, per id; a missing one counts as zero."""
     total = sum(seconds.get(step.id, 0.0) for step in steps)
     return Cost(
         basis=basis,
@@ -314,7 +314,7 @@ def _families(steps: Sequence[ReplayStep]) -> set[tuple[str, ...]]:
 
 
 def arch_costs(steps: Sequence[ReplayStep], seconds: Mapping[int, float]) -> tuple[ArchCost, ...]:
-    """The cost of each family of archs, dearest first: those of which one stage reads what another wrote."""
+    """The cost of each family of archs (one stage reads what another wrote), dearest first."""
     total = sum(seconds.get(step.id, 0.0) for step in steps)
     costs = []
     for archs in _families(steps):

@@ -1,4 +1,4 @@
-"""Runs a replay: as many steps at once as asked, in an order that keeps every file right, each one measured."""
+"""Runs a replay: steps in parallel, in an order that keeps every file correct, each one measured."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Run(Document):
 def run(replay: Replay, *, jobs: int = 0, cwd: Path | None = None) -> Run:
     """Run all steps in `cwd`, at most `jobs` at once, 0 for one on each core; those that most others wait for go first.
 
-    Raises ToolMissing, naming the stage and what it said, at the first that fails; whatever ends the run, no process
-    that it started is left.
+    Raises ToolMissing with the stage and its output at the first that fails; however the run ends, no process that it
+    started is left.
     """
     folder = cwd or Path.cwd()
     for path in replay.needed:
@@ -108,7 +108,7 @@ class _Runner:
                             waiting.discard(timing.stage)
                     futures |= self._start_ready(pool, len(futures))
             finally:
-                # A thread may be about to start a step, so it asks under the same lock whether it still may.
+                # A thread may be about to start a step, so it checks `stopped` under the same lock.
                 with self.lock:
                     self.stopped = True
                     for child in self.running:
@@ -141,7 +141,7 @@ class _Runner:
                     start_new_session=True,
                 )
                 self.running.add(child)
-            # Popen.wait() tells nothing of the memory and the CPU time of this one child.
+            # Popen.wait() does not report the memory and the CPU time of a child.
             _, status, used = os.wait4(child.pid, 0)
             wall = time.perf_counter() - start
             with self.lock:

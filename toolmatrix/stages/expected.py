@@ -1,4 +1,4 @@
-"""What a lock says about a compile: the release of the driver, codegen archs, the host compiler and its words."""
+"""The compile that a lock expects: the release of the driver, codegen archs, the host compiler and its options."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from toolmatrix.stages.drivers.dry_run import FAMILIES, names_archs
 from toolmatrix.value import Value
 
-# What an option is about, apart from what it says of it: `-march` of `-march=armv8-a`, `-fchar` of `-funsigned-char`.
+# The value of an option: without it `-march=armv8-a` is `-march`, and `-funsigned-char` is `-fchar`.
 _VALUE = re.compile(r"=.*|(?<=^-f)no-|(?<=^-f)(?:un)?signed-")
 # GCC counts its series by the first number from 5 on, by two before.
 _SINGLE = 5
 
 
 class Expected(Value):
-    """What one target of a lock says about a compile.
+    """The compile that one target of a lock expects.
 
-    `words` are those of the driver, `host_words` those of the host compiler. Of a target without an accelerator
-    `component`, `release` and `family` are empty.
+    `words` are options of the driver, `host_words` those of the host compiler. Without an accelerator `component`,
+    `release` and `family` are empty.
     """
 
     target: str
@@ -35,7 +35,7 @@ class Expected(Value):
 
 
 def added(wanted: Expected, typed: Sequence[str], *, here: bool) -> list[str]:
-    """The words of a lock that go to its driver beside those that were typed, which win where they differ.
+    """The words of a lock that its driver gets in addition to the typed ones, which win where they differ.
 
     Words for the host compiler are left out where `here` is not the machine that they are for.
     """
@@ -61,7 +61,7 @@ def contradicted(wanted: Expected, typed: Iterable[str]) -> list[tuple[str, str]
 
 
 def topic(word: str) -> str:
-    """What an option is about, whatever it says of it."""
+    """An option without its value."""
     return _VALUE.sub("", word)
 
 

@@ -1,8 +1,8 @@
-"""The plan of a driver that is not at hand, from the order of stages that captures of its releases show.
+"""The plan of a driver that is not installed, from the order of stages that captures of its releases show.
 
 The order is a fact: words such as `cudafe++! each(preprocess cicc ptxas) fatbinary`, see the tables nvcc-stages and
-hipcc-stages. What each stage reads and writes is the same in every release that has it, see steps.yaml. Commands hold
-the words that decide a stage, and not all that a driver would print.
+hipcc-stages. Inputs and outputs of a stage are the same in every release that has it, see steps.yaml. Commands have
+only the words that decide a stage, not all that a driver would print.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from toolmatrix.value import Value
 
 _STEP = re.compile(r"(each|last|others)\(([^)]*)\)|(\S+)")
 _GENCODE = re.compile(r"arch=(?P<virtual>\w+),code=\[?(?P<codes>[\w,]+)\]?")
-# Words that change no stage, whatever they say; those that end in a blank take the next word.
+# Words that change no stage; those that end in a blank take the next word.
 _HARMLESS = (
     *("-D", "-I", "-O", "-g", "-W", "-w", "-m", "-f", "-std=", "--std=", "-isystem ", "-include "),
     *("-Xcompiler", "-Xptxas", "-use_fast_math", "-lineinfo", "--expt-", "--extended-"),
     *("-allow-unsupported-compiler", "-l", "-L", "-G", "-v", "-maxrregcount"),
 )
 _VALUED = ("-Xcompiler", "-Xptxas", "-isystem", "-include", "-D", "-I", "-L", "-l")
-# What a driver takes for a source of device code.
+# File endings that a driver takes for sources of device code.
 _SOURCES = {"nvcc": (".cu",), "hipcc": (".hip", ".cu", ".cpp")}
-# These begin like harmless words and make another plan.
+# These begin like harmless words, but change the plan.
 _OTHERWISE = ("-fatbin", "-fgpu-rdc", "-gpu", "-lib", "-ltoir", "-flto")
 _TARGET = re.compile(r"gfx[0-9a-f]+(:[a-z+-]+)*")
 
@@ -44,7 +44,7 @@ class Code(Value):
 
 
 class CommandWords(Value):
-    """What the words of a command line ask for: codegen archs, the file to make, and whether it is an object."""
+    """The request of a command line: codegen archs, the output file, and whether that is an object."""
 
     codes: tuple[Code, ...]
     output: str = ""
@@ -54,7 +54,7 @@ class CommandWords(Value):
 
 
 class _Step(Value):
-    # Whose arch the stage has: `virtual`, `real`, `checked` (PTX that is assembled for none), or nothing.
+    # The kind of arch of the stage: `virtual`, `real`, `checked` (PTX that is not assembled), or none.
     kind: str
     tool: str
     arch: str = ""
@@ -77,7 +77,7 @@ def _step(kind: str, tool: str, arch: str = "", **lists: list[str]) -> _Step:
 # Stages that read the module id, once it is written.
 _NAMED_BY_MODULE = ("cudafe", "cudafe-2", "cudafe++", "cicc")
 _MODULE = "{stem}.module_id"
-# What a stage is called after that checks the PTX of a code that is assembled for no real arch.
+# The arch of a stage that checks the PTX of code without a real arch.
 _OF = {"checked": "virtual"}
 
 
@@ -90,9 +90,9 @@ class Order(Value):
 
 
 def parse_command_words(words: Sequence[str], archs: Sequence[str] = ()) -> CommandWords:
-    """What the words of a command line ask for, with `archs` where they name none.
+    """The request of a command line, with `archs` as the default.
 
-    Raises ToolMissing for a word whose effect on the stages is known of a driver alone.
+    Raises ToolMissing for a word whose effect on the stages only a driver knows.
     """
     codes: dict[str, Code] = {}
     output, ccbin, compiles, rest = "", "", False, list(words)
@@ -251,7 +251,7 @@ def _each(order: str, codes: Sequence[Code]) -> Iterator[tuple[str, Code, str, b
 
 
 def _joined(stem: str, codes: Sequence[Code], at: Mapping[str, str], images: str) -> _Scope:
-    # What stages read that join the codes of all archs.
+    # The inputs of stages that join the codes of all archs.
     inside = [
         image
         for code in codes
@@ -310,6 +310,6 @@ def _stage(stages: Sequence[Stage], name: str, scope: _Scope) -> Stage:
 
 
 def _expand(text: str, scope: _Scope) -> tuple[str, ...]:
-    # A name of many is alone in its braces.
+    # A name with several values is alone in its braces.
     many = scope.get(text[1:-1]) if text.startswith("{") else None
     return many if isinstance(many, tuple) else (text.format(**scope),)

@@ -1,4 +1,4 @@
-"""Plans of dry runs: their stages, which of them reads what another wrote, and what a log held of them."""
+"""Plans of dry runs: their stages, the edges between these, and diagnostics of the log."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Stage(Document):
 
 
 class Diagnostic(Document):
-    """Something in a log that a reader should know: what the driver said, or what could not be understood.
+    """A remark on a log: a message of the driver, or a line that could not be understood.
 
     `severity` is error, warning or note; `line` counts from 1, 0 for the log as a whole.
     """
@@ -90,7 +90,7 @@ class Depfile(Value):
 class Plan(Value):
     """Stages that one invocation of a driver would run.
 
-    `tool` is nvcc, hipcc or clang; `version` its release as far as the log tells, else empty. `env` are the variables
+    `tool` is nvcc, hipcc or clang; `version` its release, empty if the log does not show it. `env` are the variables
     that the driver printed, the last of a name. `edges` are pairs of stage ids: the second reads a file that the
     first, earlier, wrote. `removed` are the files that the driver deletes at the end. `hip` is the release of HIP, for
     its compilers' own version says nothing of it. `depfiles` are what the driver writes itself, by no stage.
@@ -109,7 +109,7 @@ class Plan(Value):
 
     @property
     def unread(self) -> str:
-        """What is missing where a driver showed itself alone: no command, nothing that it removes, no message."""
+        """The reason why a plan is empty: without a command, a removed file or a message; else empty."""
         if self.stages or self.diagnostics or self.removed or self.depfiles:
             return ""
         return f"the log names {self.tool}, but none of the commands that it runs"
@@ -143,7 +143,7 @@ class Log(Value):
 
 
 def stage_edges(stages: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
-    """Pairs of stage ids: the second reads a file that the first, earlier, wrote; all who wrote it count."""
+    """Pairs of stage ids: the second reads a file that the first, earlier, wrote; every writer counts."""
     writers: dict[str, list[int]] = {}
     edges: list[tuple[int, int]] = []
     for stage in stages:
@@ -168,7 +168,7 @@ def predecessors(pairs: Edges) -> Mapping[int, Sequence[int]]:
 
 
 def reachable_ids(start: Iterable[int], pairs: Edges) -> frozenset[int]:
-    """Everything reached from some ids along pairs, these included."""
+    """All ids reachable from some ids along pairs, these included."""
     onward = neighbours(pairs)
     reachable: set[int] = set()
     waiting = list(start)

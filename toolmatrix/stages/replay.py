@@ -1,8 +1,8 @@
-"""A plan made ready to be run again, in an order that keeps every file right: as a shell script, as a Ninja file.
+"""A plan prepared to run again, in an order that keeps every file correct: as a shell script, as a Ninja file.
 
 nvcc hands each line that it prints to `sh -c`, so the line itself is what a faithful replay runs: a `$` or a
 backquote in it expands exactly as it does under nvcc. clang starts its programs without a shell, so its words are
-quoted one by one. Temp files that the log puts elsewhere are moved into one directory.
+quoted one by one. Temp files are moved into one directory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from toolmatrix.stages.model import Depfile, Plan, Stage
 from toolmatrix.value import Value
 
 _RUN_BY_A_SHELL = ("nvcc",)
-# Words for nvcc itself; the commands that it printed have them already.
+# Options for nvcc itself; the commands that it printed have them already.
 _NOT_EXPORTED = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _WINDOWS = re.compile(r"(?i)[a-z]:[\\/].*|.*\.exe|cl")
@@ -84,7 +84,7 @@ def replay(
 ) -> Replay:
     """Make a plan, or a part of it that can run, ready; see `select` for the parts.
 
-    `asked` are the words of the driver's command line where they are known. Raises UsageError for a plan made on
+    `asked` is the driver's command line, if known. Raises UsageError for a plan made on
     Windows or a `work` that a shell would not take literally, NothingMatched for a stage or an arch that the plan has
     not.
     """
@@ -135,7 +135,7 @@ def replay(
 
 
 def _check(plan: Plan, work: str) -> None:
-    # The directory is put into the lines of the log, where nobody knows whether a place is quoted.
+    # The directory is inserted into lines of the log, quoted or not.
     if not _SHELL_WORK.fullmatch(work):
         raise UsageError(
             "the directory for temp files needs quoting in a shell",
@@ -158,7 +158,7 @@ def order(stages: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
     readers: dict[str, list[int]] = {}
     pairs: set[tuple[int, int]] = set()
     for stage in stages:
-        # A program of which no output is known may write any file that it names.
+        # A program without known outputs may write any file that it names.
         perhaps = stage.inputs if stage.kind == "other" and not stage.outputs else ()
         writes = (*stage.outputs, *perhaps)
         before = [writers.get(path, ()) for path in (*stage.inputs, *writes)]
@@ -176,9 +176,9 @@ def select(
 ) -> frozenset[int]:
     """Ids of the stages of a part of the plan that can run.
 
-    `only` are archs: what serves only others is left out, and what joins them with these. `until` is a stage: it and
-    what it needs. `since` is a stage: it and what depends on it; what it needs must be there already. A stage is a
-    number, counted from 1, a kind, a tool, or one of these with an arch behind a colon. Raises NothingMatched.
+    `only` are archs: stages that serve only others are left out, and those that join others with these. `until` is a
+    stage: it and its predecessors. `since` is a stage: it and its successors; its inputs must exist already. A stage is
+    a number, counted from 1, a kind, a tool, or one of these with an arch after a colon. Raises NothingMatched.
     """
     pairs = order(plan.stages)
     backward = [(after, before) for before, after in pairs]
@@ -187,7 +187,7 @@ def select(
         own = frozenset(stage for arch in only for stage in _stages_for(plan, arch))
         core = model.reachable_ids(own, backward)
         others = frozenset(stage.id for stage in plan.stages if stage.arch) - core
-        # What belongs to no arch at all, such as the host compile, serves these as well.
+        # Stages without an arch, such as the host compile, serve these as well.
         chosen &= everything - model.reachable_ids(others, pairs)
     if until is not None:
         chosen &= model.reachable_ids(find(plan, until), backward)
@@ -258,7 +258,7 @@ def _moves(plan: Plan, work: str) -> dict[str, str]:
 
 
 def _temps(stage: Stage, read: Container[str]) -> list[str]:
-    # clang's temp files have no name of their own: what a later stage reads at an absolute place is one.
+    # clang's temp files have no special names: outputs with absolute paths that a later stage reads are taken for them.
     passed_on = any(path in read and path.startswith("/") for path in stage.outputs)
     return [path for path in stage.outputs if passed_on or TEMP in posixpath.basename(path)]
 
@@ -266,7 +266,7 @@ def _temps(stage: Stage, read: Container[str]) -> list[str]:
 def _mover(moves: Mapping[str, str]) -> Callable[[str], str]:
     if not moves:
         return lambda text: text
-    # No path is taken for the beginning of a longer one; where one ends at another character, both move alike.
+    # A path must not match the beginning of a longer one.
     pattern = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, moves))})(?![\w./+-])")
     return lambda text: pattern.sub(lambda match: moves[match[0]], text)
 
@@ -423,7 +423,7 @@ _LISTING = (
 def plan_with_depfiles(plan: Plan, command_line: Sequence[str]) -> tuple[Plan, dict[int, str]]:
     """The plan with each file of dependencies as an output of the last stage it is made from, and the commands for it.
 
-    nvcc writes such a file itself. `asked` are the words of its command line, none where nobody knows them.
+    nvcc writes such a file itself. `command_line` is its own, empty if unknown.
     """
     stages = list(plan.stages)
     commands: dict[int, str] = {}
@@ -445,7 +445,7 @@ def depfile_notes(plan: Plan, command_line: Sequence[str]) -> Iterator[str]:
     for depfile in () if command_line else plan.depfiles:
         target = _target(plan, depfile, command_line)
         yield (
-            f"the log does not show -MT, -MMD and -MP: {depfile.path or 'what is printed'}"
+            f"the log does not show -MT, -MMD and -MP: {depfile.path or 'the output'}"
             f" lists all headers, for {target}"
         )
 
@@ -469,7 +469,7 @@ def _target(plan: Plan, depfile: Depfile, command_line: Sequence[str]) -> str:
     )
     if target:
         return target
-    # A log does not show -o; what the stages make of the source tells it.
+    # A log does not show -o; the outputs of the stages do.
     if not command_line:
         product = _product_of(plan, depfile)
         if product:
@@ -514,19 +514,19 @@ def stage_reads_headers(stage: Stage) -> bool:
 
 
 def with_depfile(stage: Stage, commands: Sequence[str], depfile: str) -> tuple[str, ...]:
-    """The commands of a stage, so that its compiler tells a file of which headers it read; none where it cannot.
+    """The commands of a stage with the compiler writing its headers to a depfile; none if it cannot.
 
     The first is the compiler's own.
     """
     own = _value(stage.argv, "-MF", "-dependency-file")
     to = shlex.quote(depfile)
-    # Ninja takes the file away, so it gets a copy of one that the plan writes itself.
+    # Ninja deletes the depfile, so it gets a copy of one that the plan writes itself.
     if own:
         return (*commands, f"cp {shlex.quote(own)} {to}")
-    # It tells of dependencies in another way, which has to stay.
+    # Other options for dependencies have to stay as they are.
     if any(word.startswith("-M") for word in stage.argv):
         return ()
-    # -MD and -MF are the driver's own; what it calls has other words for them.
+    # -MD and -MF are options of the driver; cc1 has others.
     if stage.argv[1:2] == ("-cc1",):
         target = shlex.quote("".join(stage.outputs[:1]) or depfile)
         more = f"-sys-header-deps -MT {target} -dependency-file {to}"
@@ -537,7 +537,7 @@ def with_depfile(stage: Stage, commands: Sequence[str], depfile: str) -> tuple[s
     return (f"{commands[0]} {more}", *commands[1:])
 
 
-# A command around which outputs keep their time where their content is what it was, for Ninja to see.
+# Restores the time of outputs whose contents did not change, for Ninja to see.
 _KEEP = (
     '(for f in $made; do test ! -e "$$f" || cp -p "$$f" "$$f.was"; done) && $run && (for f in $made; do'
     ' if cmp -s "$$f.was" "$$f"; then mv "$$f.was" "$$f"; else rm -f "$$f.was"; fi; done)'
@@ -576,11 +576,11 @@ def _heading(replay: Replay) -> Iterator[str]:
 
 
 def ninja(replay: Replay, *, depth: int = 0) -> str:
-    """A Ninja file with the true edges of the steps, in which a header that changed builds anew what reads it.
+    """A Ninja file with the true edges of the steps; a changed header rebuilds the stages that read it.
 
-    What comes out as it was before builds nothing that reads it. `depth` is how many stages that need much memory may
-    run at once, 0 for no limit. Of several steps that write one file the last is the one that Ninja knows it from, and
-    they keep their order. Raises UsageError for a name that no Ninja file can hold.
+    Unchanged outputs rebuild nothing. `depth` is the maximum number of parallel stages that need much memory, 0 for no
+    limit. If several steps write one file, it belongs to the last, and they keep their order. Raises UsageError for a
+    name that a Ninja file cannot contain.
     """
     lines = [f"# {line}" for line in _heading(replay)]
     untracked = [str(step.id + 1) for step in replay.steps if step.depfile and not step.tracked]
@@ -603,15 +603,15 @@ def ninja(replay: Replay, *, depth: int = 0) -> str:
         "  restat = 1",
     ]
     targets = _ninja_targets(replay)
-    # A rule with `restat` asks Ninja to look at the outputs again: what kept its time starts nothing that reads it.
+    # With `restat` Ninja checks the outputs again: an unchanged time does not rebuild the readers.
     for step in replay.steps:
         lines += ["", *_statement(step, targets, replay.work)]
     return "\n".join(lines) + "\n"
 
 
 def _ninja_targets(replay: Replay) -> dict[int, tuple[str, ...]]:
-    """For each step the files that Ninja knows it from: what it writes last and somebody wants, or else a stamp."""
-    # What nobody wants is not always written, and Ninja would build it again each time.
+    """For each step its targets in Ninja: wanted files that no later step writes, or else a stamp."""
+    # Other files are not always written, and Ninja would rebuild them each time.
     last = {path: step.id for step in replay.steps for path in step.outputs}
     wanted = {path for step in replay.steps for path in step.inputs} | set(replay.results)
     return {
@@ -624,9 +624,9 @@ def _ninja_targets(replay: Replay) -> dict[int, tuple[str, ...]]:
 
 
 def _restat_files(step: ReplayStep, targets: Mapping[int, tuple[str, ...]], work: str) -> list[str]:
-    """The temp files that a step leaves as they were where it makes them anew with what they held."""
+    """The temp files of a step that keep their time if their contents stay the same."""
     own = targets[step.id]
-    # It has written over the file of another step, which has to run again even where its own came out as they were.
+    # It overwrites a file of another step, which has to run again even if this one changes nothing.
     others = {path for stage, paths in targets.items() if stage != step.id for path in paths}
     if not others.isdisjoint(step.outputs):
         return []
@@ -636,7 +636,7 @@ def _restat_files(step: ReplayStep, targets: Mapping[int, tuple[str, ...]], work
 def _before(
     step: ReplayStep, targets: Mapping[int, tuple[str, ...]]
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """The files that a step reads, and one more of each other step that has to end before."""
+    """The files that a step reads, and a target of each other step that has to end before."""
     written = {path for paths in targets.values() for path in paths}
     before = [path for stage in step.after for path in targets[stage]]
     read = [path for path in dict.fromkeys(step.inputs) if path in before or path not in written]

@@ -1,4 +1,4 @@
-"""Results of a replay against those of its driver: byte for byte, or else where the two differ first."""
+"""Compares the results of a replay with those of its driver byte by byte."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def verify(
 ) -> tuple[Reproduction, ...]:
     """Build with the driver itself, its temp files where the replay had them, and compare each result of the replay.
 
-    The replay has run in `cwd`; what it made is put aside, and what the driver makes stays. Where they differ the
-    driver builds with the id of the compilation unit that the replay has, then once more as before: it may differ from
-    itself. Raises UsageError for a part of a plan, ToolMissing where the driver fails.
+    The replay has run in `cwd`; its results are moved aside, and those of the driver stay. Where they differ, the
+    driver builds with the compilation unit id of the replay, then once more without: it may not be reproducible.
+    Raises UsageError for a part of a plan, ToolMissing where the driver fails.
     """
     if replay.left_out:
         raise UsageError(
@@ -125,7 +125,7 @@ class _Comparison:
         try:
             dry_run.build(dry, cwd=self.folder, limit=self.limit)
         except BaseException:
-            # What the replay made has to stay, also after Ctrl-C.
+            # The results of the replay have to stay, also after Ctrl-C.
             for path, at in copies.items():
                 shutil.move(at, self.folder / path)
             raise
@@ -181,7 +181,7 @@ def _sections(content: bytes) -> dict[str, slice]:
         return {}
     table = struct.unpack_from("<Q", content, 40)[0]
     size, count, names_at = struct.unpack_from("<HHH", content, 58)
-    # What the replay made may be cut off, or be no ELF file in truth.
+    # A result may be truncated, or only look like ELF.
     if size < 64 or table + size * count > len(content) or names_at >= count:
         return {}
     headers = [

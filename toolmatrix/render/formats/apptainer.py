@@ -1,7 +1,7 @@
 """Definitions for Apptainer: the packages, downloads and steps of the Dockerfile as scripts, and the same check.
 
 Apptainer begins a section at every line whose first word begins with `%`, a stage at every line that begins with
-`bootstrap:`, and puts a value where a name stands in double braces (apptainer/apptainer, pkg/build/types/parser and
+`bootstrap:`, and expands names in double braces (apptainer/apptainer, pkg/build/types/parser and
 internal/pkg/build/args). So a definition is refused that holds more of these than its template.
 """
 
@@ -16,12 +16,12 @@ from toolmatrix.render.model import ImagePlan, Job
 SUMMARY = "an Apptainer definition for each image"
 
 _SECTIONS = ("%files", "%post", "%environment", "%test", "%labels", "%runscript")
-# What opens a part of a definition with one stage, and with two.
+# The sections of a definition with one stage, and with two.
 _STAGED = ("%post", "%files", *_SECTIONS)
 
 _OPENS = re.compile(r"^(?:\s*(%\S*)|bootstrap:)", re.MULTILINE | re.IGNORECASE)
 HADOLINT = re.compile(r"^# hadolint .*\n", re.MULTILINE)
-"""What the macros of the Dockerfile say to hadolint, and bring along into other scripts."""
+"""Comments for hadolint, which the macros of the Dockerfile write into other scripts too."""
 
 
 def files(job: Job) -> dict[str, str]:

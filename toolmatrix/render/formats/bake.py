@@ -1,6 +1,6 @@
 """The bake file: one target for each image, with its platform, cache, provenance and the image that it starts from.
 
-What depends on who builds is a variable with a default that works everywhere: no registry, no cache, no attestations
+Site-specific settings are variables with a default that works everywhere: no registry, no cache, no attestations
 (Docker's own driver has none, docs.docker.com, Bake file reference), and the base image that the Dockerfile names.
 A property named `//` is a comment (HCL, JSON syntax specification).
 """
@@ -77,7 +77,7 @@ def _target(job: Job, name: str, image: ImagePlan) -> dict[str, object]:
 
 
 def _where(variable: str, then: str, otherwise: str) -> str:
-    """An expression of HCL: what holds where a variable is set."""
+    """An HCL expression with one value if a variable is set, and another if not."""
     return f'${{{variable} != "" ? {then} : {otherwise}}}'
 
 

@@ -15,7 +15,7 @@ from toolmatrix.render.model import ImagePlan, Job
 SUMMARY = "compiler flags as Bazel configurations, for images that have any"
 
 _HOST_ENV = "host_action_env"
-# What Bazel takes as it is; its quotes, backslashes and comments are left alone (Bazel, bazelrc files).
+# Characters without a meaning of their own in a bazelrc (Bazel, bazelrc files).
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+=, -]*", re.ASCII)
 
 
@@ -34,7 +34,7 @@ def _lines(image: ImagePlan) -> Iterator[str]:
     named = {"copt": c} if c == cxx else {"conlyopt": c, "cxxopt": cxx}
     for option, flags in named.items():
         for flag in flags:
-            # What the build makes for itself runs on the same machine as what it makes for others.
+            # Tools that the build makes for itself run on the same machine as its products.
             for prefix in ("", "host_"):
                 yield _line(image.name, f"--{prefix}{option}={quote.plain('flag', flag)}")
     bazel = image.locked.components.get("bazel")

@@ -1,4 +1,4 @@
-"""Environments of conda: what conda-forge packages of the answer, and the Python packages by pip.
+"""conda environments: the components that conda-forge packages, and the Python packages by pip.
 
 Which releases the channel has is not known here: where one is missing, conda says so and installs nothing.
 """
@@ -49,7 +49,7 @@ def _environment(image: ImagePlan) -> dict[str, object]:
 
 
 def packages(image: ImagePlan) -> Iterator[tuple[str, str]]:
-    """The packages of conda-forge with their releases, "" for the installer of which no answer holds a release."""
+    """The packages of conda-forge with their releases, "" for the installer, which is in no answer."""
     for name, component in sorted(image.locked.components.items()):
         packaged = outside.conda(name, component.version) if not component.inside else None
         for package in packaged.packages if packaged else ():
@@ -60,7 +60,7 @@ def packages(image: ImagePlan) -> Iterator[tuple[str, str]]:
 
 
 def notes(image: ImagePlan) -> Iterator[str]:
-    """What conda-forge lacks of the answer, a line each."""
+    """A line for each component that conda-forge lacks, wholly or in part."""
     for name, component in sorted(image.locked.components.items()):
         packaged = outside.conda(name, component.version)
         if packaged is not None and packaged.note:

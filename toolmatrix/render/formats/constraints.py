@@ -1,7 +1,7 @@
 """Constraints of pip: the Python packages of the answer at their releases, for one environment or another.
 
-pip takes a constraint only where something else asks for the package, so what the recipe builds stands here as well:
-whoever installs what was built gets that release (pip's user guide, constraints files).
+pip uses a constraint only where something else requires the package, so the packages that the recipe builds are listed
+too: an installation of them gets that release (pip's user guide, constraints files).
 """
 
 from __future__ import annotations

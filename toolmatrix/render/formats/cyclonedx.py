@@ -1,9 +1,9 @@
-"""Bills of materials in CycloneDX 1.6: what an image is going to hold, each component with its purl and its evidence.
+"""Bills of materials in CycloneDX 1.6: the future components of an image, each with its purl and its evidence.
 
-What the build of an image takes and its last stage leaves behind, such as a compiler, has the scope `excluded`.
+Components that only the build needs, such as a compiler, have the scope `excluded`.
 
-It is made before anything is built, and says so: releases are those of the lock, and what packages bring of their own
-is not in it. It has no date, and its serial number follows from the lock, so that the same lock makes the same bytes.
+It is made before anything is built, and says so: releases are those of the lock, and dependencies of packages are not
+in it. It has no date, and its serial number follows from the lock, so that the same lock makes the same bytes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _bill(job: Job, image: ImagePlan) -> Part:
         "serialNumber": f"urn:uuid:{uuid5(NAMESPACE_OID, f'{lock} {image.name}')}",
         "version": 1,
         "metadata": {
-            # So that nobody takes it for what was found in an image.
+            # It does not describe a built image.
             "lifecycles": [{"phase": "pre-build"}],
             "tools": {
                 "components": [
@@ -71,7 +71,7 @@ def _bill(job: Job, image: ImagePlan) -> Part:
         },
         "components": components,
         "dependencies": [
-            # What the last stage leaves behind was needed to build the image, which does not depend on it any more.
+            # Components with a scope were needed to build the image, which does not depend on them any more.
             {
                 "ref": root,
                 "dependsOn": [
@@ -101,7 +101,7 @@ def _about(job: Job, image: ImagePlan) -> Iterator[tuple[str, str]]:
 def _presence(image: ImagePlan) -> dict[str, bool]:
     """The components that an image or its build holds: true for those that its last stage holds.
 
-    It is what the check of the image asks for, its base, what is built, and what builds bring.
+    They are those that the check of the image looks for, its base, and what is built or comes with a build.
     """
     stay = {name for name, probe in image.probes if probe.runtime or not image.artifacts}
     present = {"base-image": image.from_ == image.runtime.from_}
@@ -124,7 +124,7 @@ def _entries(image: ImagePlan) -> Iterator[Part]:
     for name, stays in _presence(image).items():
         component, build = locked.components[name], locked.variants.get(name)
         own = _requirement(build.requirements[0]) if build and build.requirements else None
-        # Taken out, so that what is left are the packages that no component stands for.
+        # Removed, so that the packages without a component are left.
         package = packages.pop(_plain(own.name if own else name), own)
         entry = {"bom-ref": str(quote.plain("release", name)), **_identity(image, name, package)}
         if not stays:
@@ -193,7 +193,7 @@ def _other(kind: str, name: str, version: str) -> Part:
 
 
 def _purl(kind: str, scheme: str, name: str, version: str) -> Part:
-    # Each refuses what has no place in a name or a release. Of what they take a plus alone stands for something else.
+    # Both refuse characters that are invalid in a name or a release; of the others only a plus has to be encoded.
     encoded = version.replace("+", "%2B")
     # A digest was read by the pattern of references; its colon has no place in a release.
     if version and not version.startswith("sha256:"):
@@ -218,7 +218,7 @@ def _evidence(
 
 
 def _brought_by_builds(image: ImagePlan) -> Iterator[Part]:
-    """What the builds of an image bring, by the component that is installed."""
+    """The components that come with the builds of an image, by the installed component."""
     by_build: dict[str, list[str]] = {}
     for name in _presence(image):
         inside = image.locked.components[name].inside

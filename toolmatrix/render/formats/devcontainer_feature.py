@@ -1,4 +1,4 @@
-"""Features of development containers: what an answer installs, for a container of the same distribution.
+"""Dev container features: they install an answer in a container of the same distribution.
 
 A collection has `src/ID/devcontainer-feature.json` with an `install.sh` beside it, which is run as root; `containerEnv`
 is set before (Development Containers, Features). A feature is made where packages come by apt.

@@ -1,6 +1,6 @@
 """A workflow of GitHub Actions: one job for each image, on a machine of its platform.
 
-Nothing of the lock stands in a script or an expression: jobs read names from their matrix through the environment
+No script or expression contains a value of the lock: jobs read names from their matrix through the environment
 (GitHub, security hardening for GitHub Actions). Actions are named by commit.
 """
 
@@ -25,7 +25,7 @@ _ABOUT = (
     "  TOOLMATRIX_RUNNER_AMD64, TOOLMATRIX_RUNNER_ARM64: self-hosted runners, for builds that need more time or disk",
 )
 
-# What a build depends on: other changes of a repository start none.
+# The files that a build depends on: only their changes start one.
 _PATHS = ("**.Dockerfile", "**.check.sh", "**docker-bake.json", "**toolmatrix.lock", PATH)
 
 
@@ -94,7 +94,7 @@ def _steps() -> list[dict[str, object]]:
                 "REGISTRY_USER": "${{ secrets.TOOLMATRIX_USER }}",
                 "REGISTRY_TOKEN": "${{ secrets.TOOLMATRIX_TOKEN }}",
             },
-            # On the line of a command everybody on the machine could read it.
+            # On a command line every user of the machine could read it.
             "run": 'docker login "$REGISTRY" --username "$REGISTRY_USER" --password-stdin'
             ' <<<"$REGISTRY_TOKEN"',
         },
@@ -103,7 +103,7 @@ def _steps() -> list[dict[str, object]]:
             "working-directory": "${{ env.DIRECTORY }}",
             "env": {
                 "IMAGE": "${{ matrix.image }}",
-                # A pull request may come from anybody, and writes no cache.
+                # Pull requests are untrusted and write no cache.
                 "CACHE": f"${{{{ {_PUSHES} && vars.TOOLMATRIX_CACHE || '' }}}}",
                 "PUSH": f"${{{{ {_PUSHES} && '--push' || '' }}}}",
             },
@@ -118,7 +118,7 @@ def _own(platform: str) -> str:
 
 
 def _uses(name: str) -> str:
-    # A tag can be moved to another commit by whoever owns the action.
+    # The owner of an action can move a tag to another commit.
     action = outside.action(name)
     return f"{action.uses}@{action.commit}"
 

@@ -14,7 +14,7 @@ _LOGIN = (
     'if [ -n "$REGISTRY" ]; then printf %s "$REGISTRY_TOKEN" |'
     ' docker login "$REGISTRY" --username "$REGISTRY_USER" --password-stdin; fi'
 )
-# Branches that anybody may write push nothing and write no cache.
+# Only the default branch pushes images and writes the cache.
 _PUSHES = (
     'if [ -n "$PREFIX" ] && [ "$CI_COMMIT_BRANCH" = "$CI_DEFAULT_BRANCH" ];'
     " then PUSH=--push; else unset PUSH CACHE; fi"

@@ -1,4 +1,4 @@
-"""Workspaces of pixi: what conda-forge packages of the answer, and the Python packages from their index.
+"""pixi workspaces: the components that conda-forge packages, and the Python packages from their index.
 
 Which releases the channel has is not known here: where one is missing, pixi says so and installs nothing.
 """

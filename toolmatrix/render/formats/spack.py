@@ -62,7 +62,7 @@ def _gpu(locked: LockedTarget, known: Sequence[str]) -> Iterator[str]:
     for accelerator, named in (("cuda", cuda), ("rocm", gfx)):
         if accelerator not in known:
             continue
-        # Some packages build for CUDA where nobody says anything: what is not wanted is said as well.
+        # Some packages build for CUDA by default, so unwanted variants are switched off explicitly.
         yield f"{'+' if locked.accelerator == accelerator else '~'}{accelerator}"
         if locked.accelerator == accelerator and named:
             yield f"{_ARCHS[accelerator]}={','.join(dict.fromkeys(named))}"

@@ -1,7 +1,7 @@
 """Projects of uv: the Python packages of the answer at their releases, for the Python and the machine of the image.
 
-A build of another index is taken from there and no other package is, as that index is `explicit` (uv, package indexes).
-Builds for ROCm are the exception: what they need beside themselves is on that index alone (uv, using uv with PyTorch).
+Only the build comes from its own index, as that index is `explicit` (uv, package indexes). Builds for ROCm are the
+exception: their dependencies are only on that index (uv, using uv with PyTorch).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def channels(image: ImagePlan) -> list[BuildIndex]:
 
 
 def shares(image: ImagePlan) -> bool:
-    """True where packages that a build needs beside itself are on its index alone."""
+    """True where the dependencies of a build are only on its own index."""
     return image.locked.accelerator == "rocm" and bool(channels(image))
 
 

@@ -1,13 +1,13 @@
 """The dry run of clang and hipcc: `clang++ -###`, `hipcc -###`, and what `-v` prints of a real run.
 
-hipcc calls clang, and leaves its own name only where it fails, is verbose or looks for a GPU. So a run is hipcc's if
-one of its own lines is there, or an option that only hipcc adds; it is taken for hipcc's, and said to be, if HIP's
-own header is included, or HIP's runtime is linked to objects of an earlier run. Everything else is clang's.
+hipcc calls clang, and prints its own name only if it fails, is verbose or looks for a GPU. So a run is hipcc's if it
+has one of these lines, or an option that only hipcc adds; it is treated as hipcc's, with a note, if HIP's own header is
+included, or HIP's runtime is linked to objects of an earlier run. Everything else is clang's.
 
-A run begins with its banner, or with a command out of nowhere. Lines of parallel runs are told apart only by the
+A run begins with its banner, or with a command without one. Lines of parallel runs are distinguished only by the
 temporary files that they read: clang's names have no process id.
 
-Each program that clang calls is described by a `Grammar`; what the words of its options mean is data. Options are
+Each program that clang calls is described by a `Grammar`; its options are data. Options are
 looked up without their dashes, because the tools of LLVM take one or two; `-o file` and `-o=file` are the same.
 """
 
@@ -187,7 +187,7 @@ def understand(
 ) -> Stage:
     """A stage of a command line of at least one word; `written` are the files that earlier ones wrote.
 
-    Its place in the plan and in the log, and its text, are left to who adds it to a plan.
+    Its id, line and text are set by the caller.
     """
     kind, roles = _scan(words, grammar or _GRAMMARS[_UNKNOWN])
     triple = "".join(roles.get("triple", [])[-1:])
@@ -245,7 +245,7 @@ def _scan(words: Sequence[str], grammar: Grammar) -> tuple[str, dict[str, list[s
 
 
 def _relevant_positions(words: Sequence[str], grammar: Grammar) -> list[int]:
-    # A command line has a hundred words, and nine in ten do not matter here.
+    # A command line has a hundred words, and nine in ten are irrelevant.
     known = grammar.words
     if grammar.rest == ("skip",):
         return [
@@ -399,7 +399,7 @@ class _Invocation:
         inputs = (*read.inputs, *(path for path in hidden if path is not None))
         kind, arch = read.kind, read.arch
         archs = {self.arch_of[path] for path in inputs if path in self.arch_of}
-        # What names no arch itself, as a linker may, has that of what it reads, if that is all for one.
+        # A stage that names no arch, as a linker may, has that of its inputs, if they share one.
         if arch is None and kind in _INHERIT and len(archs) == 1 and archs != {None}:
             kind, arch = _INHERIT[kind], archs.pop()
         stage = read.replace(
@@ -414,7 +414,7 @@ class _Invocation:
         return stage
 
     def _hidden_bundle(self, path: str) -> str | None:
-        # The driver itself puts a bundle into some files, so that no command shows it.
+        # The driver itself embeds a bundle in some files, which no command shows.
         match = None if path in self.arch_of else _HOLDS_BUNDLE.match(path)
         return None if match is None else self.bundles.get(match[1])
 
@@ -466,7 +466,7 @@ class ClangReader:
 
     def __init__(self) -> None:
         self.invocations: list[_Invocation] = []
-        # What was said before the banner of the invocation that it belongs to.
+        # The invocation to come: its messages precede its banner.
         self.next = _Invocation()
         self.writers: dict[str, _Invocation] = {}
         self.response: list[str] | None = None
@@ -487,7 +487,7 @@ class ClangReader:
         return _HANDLERS[match.lastgroup](self, number, match)
 
     def message(self, number: int, line: str) -> None:
-        """Hear what a compiler or linker said between the commands."""
+        """Record a message of a compiler or linker between the commands."""
         match = _SEVERITY.search(line) if ":" in line else None
         if match is None:
             return
@@ -626,7 +626,7 @@ class ClangReader:
 
 
 def _rejects(line: str) -> bool:
-    # A driver also speaks of what it ran, when that has failed.
+    # A driver also reports programs that failed.
     speaker = _SPEAKER.match(line.strip())
     if speaker is None or _AFTER_A_RUN.search(line):
         return False

@@ -1,4 +1,4 @@
-"""Real drivers' dry runs: found, asked in a fresh directory, bounded in time; nothing that they print is run."""
+"""Dry runs of real drivers, in a fresh directory and with a time limit; no printed command is run."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from toolmatrix.value import Value
 # Seconds that a dry run may take.
 LIMIT = 60
 
-# Lines of what a driver said that an error repeats.
+# The number of output lines that an error repeats.
 LAST_LINES = 12
 
 
 class DriverFamily(Value):
-    """Drivers of one command line: what they are called, how they are asked, how they are had."""
+    """Drivers with the same command line: their names, the options of a dry run, how to install them."""
 
     name: str
     programs: tuple[str, ...]
@@ -55,7 +55,7 @@ FAMILIES = {
     )
 }
 
-# Which drivers compile a language, the first found is taken.
+# The drivers of a language; the first one on PATH is used.
 _DRIVERS_BY_LANGUAGE = {"cuda": ("nvcc", "clang"), "hip": ("hipcc", "clang")}
 
 # Words that say for which archs code is made.
@@ -69,7 +69,7 @@ _OWN_TEMPS = re.compile(r"--?(keep|keep-dir|save-temps|objtemp|objdir)(=.*)?|-sa
 
 _SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".ptx")
 
-# Options of nvcc that a dry run is asked without; an empty group means that the value is the next word.
+# Options of nvcc that are removed from a dry run; an empty group means that the value is the next word.
 _STRIPPED = (
     (re.compile(r"(?:-t|--threads)=?(\d*)"), "nvcc's dry run is not reliable with threads"),
     (re.compile(r"--?time(?:=(.+))?"), "a dry run has no times to record"),
@@ -77,10 +77,10 @@ _STRIPPED = (
 
 
 class DryRun(Value):
-    """Output of a driver, and how it was asked.
+    """Output of a driver, and how it was called.
 
     `text` is both streams in order, with `work` in place of the fresh directory that held its temp files. `words`
-    are the sources and flags it got, `asked` also those that the environment adds, as judging wants to know them.
+    are the sources and flags it got, `asked` also those that the environment adds, for later checks.
     `notes` are sentences about what was chosen or left out.
     """
 
@@ -95,7 +95,7 @@ class DryRun(Value):
     notes: tuple[str, ...] = ()
 
     def failure(self) -> ToolMissing | None:
-        """The error to show where the driver failed: what it said, at its end."""
+        """The error if the driver failed: the end of its output."""
         if self.exit_code == 0:
             return None
         printed = [line for line in self.text.splitlines() if not line.startswith("#$ ")]
@@ -117,7 +117,7 @@ def dry_run(
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> DryRun:
-    """Ask the driver what it would do, making code for `archs` as well as its flags say; see `DryRun`.
+    """Make a dry run for `archs` in addition to those of its flags; see `DryRun`.
 
     The driver runs in `cwd`, since sources and flags may be relative; its temp files go to a fresh directory, which
     the text calls `work` (by default the first source's name with `.stages`). Raises ToolMissing where the driver is
@@ -151,12 +151,12 @@ def dry_run(
 
 
 def output_of(command: Sequence[str], env: Mapping[str, str], limit: float = LIMIT) -> str:
-    """What a program prints. Raises ToolMissing where it cannot be started or does not finish."""
+    """The output of a program. Raises ToolMissing where it cannot be started or does not finish."""
     return _finish(command, env, None, limit)[1]
 
 
 def build(dry: DryRun, *, cwd: Path | None = None, limit: float) -> None:
-    """Run the driver itself, asked as in the dry run, with its temp files in `dry.work` under `cwd`.
+    """Run the driver itself, with the words of the dry run and its temp files in `dry.work` under `cwd`.
 
     Raises ToolMissing where it fails or does not finish.
     """

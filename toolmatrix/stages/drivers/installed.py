@@ -1,4 +1,4 @@
-"""Drivers and host compilers on this machine: where they may be, and which release each says that it is."""
+"""Drivers and host compilers on this machine: their folders and the releases that they report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolmatrix.stages.expected import same_series
 from toolmatrix.value import Value
 
 # Where toolkits are installed beside PATH: variables that name one (NVIDIA, CUDA installation guide; ROCm, HIP
-# environment variables), the default places of their installers, wheels beside this Python, and what was fetched.
+# environment variables), default folders of their installers, wheels beside this Python, and fetched drivers.
 _VARIABLES = {
     "nvcc": ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"),
     "hipcc": ("ROCM_PATH", "HIP_PATH", "ROCM_HOME"),
@@ -28,12 +28,12 @@ _VERSIONS = {
     "hipcc": re.compile(r"HIP version: (\d+(?:\.\d+)*)"),
 }
 _COMPILER = {"gcc": "g++", "clang": "clang++"}
-# Seconds that a program may take to say its version.
+# Seconds that a program may take to print its version.
 _PATIENCE = 20
 
 
 class Driver(Value):
-    """A driver and the release that it says it is; empty where it says none."""
+    """A driver and the release that it reports; empty if it reports none."""
 
     program: str
     version: str
@@ -68,7 +68,7 @@ def glob_escaped(path: str) -> str:
 
 
 def version(family: str, program: str, env: Mapping[str, str]) -> str:
-    """The release that a driver says it is: of nvcc its own, of hipcc that of HIP; empty where it says none."""
+    """The release that a driver reports: nvcc its own, hipcc that of HIP; empty if it reports none."""
     pattern = _VERSIONS.get(family)
     if pattern is None:
         return ""

@@ -1,7 +1,7 @@
 """Reads the lines of `nvcc --dryrun` and `nvcc -v`, of any number of runs at once, into the plan of each run.
 
-The words of a stage are what its program gets: redirections are its inputs and outputs and no words, a response file
-that the log shows stands for itself, and in the program's path the log's own variables are put in.
+The words of a stage are what its program gets: redirections are inputs and outputs instead, a response file that the
+log shows is replaced by its contents, and variables of the log in the path of the program are expanded.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _VIRTUAL = frozenset({"cicc", "cudafe", "preprocess"})
 def plan(run: NvccRun) -> Plan:
     """The plan that the commands of one run make together; changes its drafts."""
     drafts, env = run.drafts, run.env
-    # Each step needs what those before it have found.
+    # Each step uses the results of those before.
     _spell_alike(drafts)
     _leave_out_foreign(drafts, env)
     _settle(drafts)
@@ -86,9 +86,9 @@ def _depfiles(drafts: Sequence[Draft], written: Iterable[tuple[str, int]]) -> It
 
 
 def _version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:
-    """The release that the defines of a command tell, or else the path of the toolkit; empty if neither does."""
+    """The release in the defines of a command, or else in the path of the toolkit; else empty."""
     for draft in drafts:
-        # What a response file holds stands only in the words.
+        # Contents of a response file are only in the words.
         text = " ".join(draft.words) if "@" in draft.text else draft.text
         if "__CUDACC_VER_MAJOR__" in text:
             fields = dict(_VERSION.findall(text))
@@ -99,7 +99,7 @@ def _version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:
 
 
 def alike(path: str) -> str:
-    """A path as all names of a file of Windows have it in common."""
+    """The common form of all spellings of a path of Windows."""
     return _SLASHES.sub("/", path).lower()
 
 
@@ -123,7 +123,7 @@ def _spell_alike(drafts: Sequence[Draft]) -> None:
 def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
     here = env.get("_HERE_", "")
     roots = {here[: -len(base_name(here))][:-1], env.get("TOP", ""), env.get("CUDA_ROOT", "")}
-    # nvcc may be installed for the whole system, of which not everything is a toolkit.
+    # nvcc may be installed for the whole system, where not everything is a toolkit.
     roots -= {"", "/", "/usr", "/usr/local"}
     own = (*_SYSTEM, *(f"{root}{slash}" for root in roots for slash in "/\\"))
     foreign = {
@@ -140,7 +140,7 @@ def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
 
 
 def _settle(drafts: Sequence[Draft]) -> None:
-    """Tell reads from writes by the rest of the plan, for files of which the words alone do not tell."""
+    """Decide by the rest of the plan whether ambiguous files are read or written."""
     if not any(draft.loose or draft.named for draft in drafts):
         return
     keep_folders = _keep_folders(drafts)
@@ -150,7 +150,7 @@ def _settle(drafts: Sequence[Draft]) -> None:
         for path in (*draft.loose, *draft.named):
             awaited = last.get(path, index) > index
             handed_on = awaited or (path not in named and not path.endswith(READ_ENDINGS))
-            # Only a file of nvcc's own is taken for one that is written: another may have been there before.
+            # Only a file of nvcc's own counts as written: another may have existed before.
             ours = (TEMP in path or _folder(path) in keep_folders) and not path.endswith(SOURCES)
             if written.get(path, index) < index:
                 draft.reads.append(path)
@@ -175,7 +175,7 @@ def _last_users(drafts: Sequence[Draft]) -> dict[str, int]:
 
 
 def _keep_folders(drafts: Iterable[Draft]) -> set[str]:
-    # A folder that holds nothing but what stages hand on is one that `--keep-dir` names.
+    # A folder that contains only files that stages pass on is one that `--keep-dir` names.
     written: set[str] = set()
     handed: set[str] = set()
     there: set[str] = set()
@@ -230,7 +230,7 @@ def _name_archs(drafts: Sequence[Draft]) -> None:
 
 
 def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
-    """Places in a plan that are not understood, or show that the log is not whole."""
+    """Stages of a plan that are not understood, or show that the log is incomplete."""
     written: set[str] = set()
     whole = True
     for index, draft in enumerate(drafts):
@@ -241,7 +241,7 @@ def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
         elif not draft.reads and not draft.writes:
             doubts[f"the command of `{draft.tool}` names no file: it may be cut off"] = "warning"
         missing = [path for path in draft.reads if TEMP in path and path not in written]
-        # A log that has lost a part lacks many files; the first says so.
+        # An incomplete log lacks many files; the first is reported.
         if whole and missing:
             text = f"nothing in the log writes `{missing[0]}`: a part of the log is missing"
             doubts[text] = "warning"
@@ -252,7 +252,7 @@ def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
 
 
 def _end(drafts: Sequence[Draft], diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-    # A plan that makes temp files only has lost its end, if nothing else says why.
+    # A plan that makes only temp files is truncated, unless there is another explanation.
     writes = [path for draft in drafts for path in draft.writes]
     if (
         writes
@@ -275,10 +275,10 @@ _RACE = re.compile(r"Could not open input file .*_std(?:out|err)")
 _VARIABLE = re.compile(r"[A-Za-z_][\w().]*")
 # The batch file from which nvcc takes the environment of Microsoft's compiler, and prints it.
 _SETS_UP = re.compile(r'(?i)(?:call )?"?[a-z]:[^"]*\b(?:vcvars\w*|vsdevcmd|setenv)\.(?:bat|cmd)\b')
-# What is written here no stage reads.
+# Files that no stage reads.
 _NOWHERE = frozenset({"/dev/null", "NUL", "nul"})
 _SEVERITY = {"fatal": "error", "fatal error": "error", "info": "note", None: "error"}
-# Characters that are kept of what somebody says, and of a process id: a hostile log may have megabytes of either.
+# Characters that are kept of a message and of a process id: a hostile log may have megabytes of either.
 _LONGEST_MESSAGE = 2000
 _LONGEST_PID = 16
 # The number that a run gives a temp file, and the name of the source behind it.
@@ -303,9 +303,9 @@ class NvccRun:
         self.diagnostics: list[Diagnostic] = []
         self.removed: dict[str, None] = {}
         self.resources: dict[str, Sequence[str]] = {}
-        # It is said once only that commands of a run are left out.
+        # Skipped commands of a run are reported once.
         self.lost_mark = False
-        # Where nvcc writes dependencies, and how many commands stand before that.
+        # Where nvcc writes dependencies, and how many commands come before.
         self.depfiles: list[tuple[str, int]] = []
         self._numbers: dict[str, str] = {}
         self._counted = 0
@@ -315,7 +315,7 @@ class NvccRun:
         return "_WIN_PLATFORM_" in self.env or self.env.get("_HERE_", "")[1:2] == ":"
 
     def report(self, line: int, severity: str, text: str, *, here: bool = True) -> None:
-        """Note something about the latest stage, or about the run as a whole."""
+        """Add a diagnostic on the latest stage, or on the run as a whole."""
         stage = len(self.drafts) - 1 if here and self.drafts else None
         self.diagnostics.append(Diagnostic(line=line, severity=severity, text=text, stage=stage))
 
@@ -337,7 +337,7 @@ class NvccRuns:
     def __init__(self) -> None:
         self.all: list[NvccRun] = []
         self.latest: NvccRun | None = None
-        # Runs that have said nothing but their variables; they share these, for the lines may be mixed.
+        # Runs that have only printed their variables; they share these, as the lines may be mixed.
         self.waiting: dict[NvccRun, None] = {}
         # Whether the variables to come, up to the first of a run or a command, are those of a host compiler.
         self.foreign = False
@@ -346,7 +346,7 @@ class NvccRuns:
         self._writer: dict[str, NvccRun] = {}
 
     def begin(self, line: int, env: dict[str, str] | None = None) -> NvccRun:
-        """A run of which nothing was read before this line."""
+        """A new run that begins at this line."""
         run = NvccRun(line, {} if env is None else env)
         self.all.append(run)
         self.latest = run
@@ -384,12 +384,12 @@ class NvccRuns:
         *,
         removes: str = "",
     ) -> NvccRun:
-        """The run that a command belongs to: by its pid, by the files it reads, or the one that spoke last."""
+        """The run that a command belongs to: by its pid, by the files it reads, or the latest one."""
         run = self.named(pid)
         if run is not None and self.waiting and self._is_another(run, writes, removes):
             run = None
         if run is None and not pid:
-            # `nvcc -clean` does nothing but remove files, and none of these is a temp file with its pid.
+            # `nvcc -clean` only removes files, and none of these is a temp file with its pid.
             cleans = removes and self.latest and self.latest.removed and not self.latest.drafts
             run = self.latest if cleans else self.writer(reads)
             if run is None and not self.waiting:
@@ -409,7 +409,7 @@ class NvccRuns:
         return again or run.cannot_write(writes)
 
     def resume(self, run: NvccRun) -> None:
-        """Note that a run has gone on, or given up, after its variables."""
+        """Make a run the latest one: it has continued, or given up, after its variables."""
         self.foreign = False
         self.latest = run
         if run in self.waiting:
@@ -429,7 +429,7 @@ class NvccRuns:
 
 
 class NvccReader:
-    """Takes what nvcc says; what it does not say itself is heard as a message."""
+    """Reads the lines of nvcc; other lines are messages."""
 
     def __init__(self) -> None:
         self._runs = NvccRuns()
@@ -448,7 +448,7 @@ class NvccReader:
         return self._bare(number, line)
 
     def message(self, number: int, line: str) -> None:
-        """Hear a line between the commands."""
+        """Record a message between the commands."""
         if TEMP in line:
             self._doubt_mark(number, line)
         match = _COMPLAINT.search(line[:_LONGEST_MESSAGE])
@@ -492,7 +492,7 @@ class NvccReader:
         elif text.startswith("resource file "):
             self._resource(number, text)
         elif first == "nvcc" and self._driver_message(number, text):
-            # Some releases mark what they say themselves.
+            # Some releases mark their own messages.
             pass
         elif _SETS_UP.match(text):
             self._runs.foreign = True
@@ -536,7 +536,7 @@ class NvccReader:
         text = f"nvcc: {match[2].strip()}"[:_LONGEST_MESSAGE]
         run = self._runs.named(pid_of(line))
         if run is None and match[1] == "fatal":
-            # The run that gives up before its first command is one that has said nothing but its variables.
+            # A run that gives up before its first command has only printed its variables.
             latest = self._runs.latest
             run = latest if latest in self._runs.waiting else self._runs.begin(number)
             self._runs.resume(run)

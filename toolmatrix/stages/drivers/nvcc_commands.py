@@ -31,7 +31,7 @@ _LONGEST_PATH = 4096
 
 
 class Lexicon:
-    """Remembers words with their quotes on and what they mean, so that a word that comes again costs nothing."""
+    """Caches the meaning of quoted words, so that a repeated word costs nothing."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
@@ -39,7 +39,7 @@ class Lexicon:
 
     def split(self, text: str) -> tuple[list[str], list[str]]:
         """The words of a line with their quotes on, and what they mean; linear on any text."""
-        # A log that never says a word twice must not fill the memory.
+        # A log without repeated words must not fill the memory.
         if len(self._known) >= _MOST:
             self._known.clear()
             self._odd.clear()
@@ -76,7 +76,7 @@ class Lexicon:
         return raw, means
 
     def expanded(self, raw: Sequence[str]) -> list[str]:
-        """The words, quotes on, of which a shell makes something else than nvcc meant."""
+        """The words, quotes on, that a shell understands differently from nvcc."""
         return [] if self._odd.isdisjoint(raw) else [word for word in raw if word in self._odd]
 
     def _learn(self, word: str) -> str:
@@ -92,7 +92,7 @@ class Lexicon:
 
 
 def without_messages(text: str) -> str:
-    """A command that says what it has to say, also where a thread of nvcc collects that in files."""
+    """A command without the redirection of its messages to files, which threads of nvcc use."""
     return _MESSAGES.sub("", text) if "_std" in text else text
 
 
@@ -132,7 +132,7 @@ def _shell_differs(word: str) -> bool:
 def take_redirections(
     raw: Sequence[str], means: Sequence[str]
 ) -> tuple[list[str], list[str], list[str]]:
-    """Of the words of a line what a program gets of them, and the names of files to read from and to write to."""
+    """The words that a program gets, and the files of its redirections: those read and those written."""
     rest: list[str] = []
     reads: list[str] = []
     writes: list[str] = []
@@ -153,7 +153,7 @@ def take_redirections(
 
 
 def variables(word: str, env: Mapping[str, str]) -> str:
-    """A word with the variables that the log itself set put in, `$NAME` as well as `%NAME%`."""
+    """A word with the log's own variables expanded, `$NAME` as well as `%NAME%`."""
     if "$" not in word and "%" not in word:
         return word
 
@@ -197,7 +197,7 @@ _NVLINK = roles_of(
 _PROGRAMS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "cicc": ("cicc", _CICC),
     "cudafe": ("cudafe", _CICC),
-    # It only names the stub that its output includes; who compiles for the device writes it.
+    # It only names the stub that its output includes; the device compile writes it.
     "cudafe++": (
         "cudafe",
         _CICC | roles_of(front="--gen_c_file_name", include="--stub_file_name"),
@@ -209,7 +209,7 @@ _PROGRAMS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "nvlink": ("nvlink", _NVLINK),
     "nvprune": ("other", roles_of(write="-o", skip="-gencode --generate-code -arch")),
 }
-# Under these names any host compiler and any archiver is known.
+# The names for any host compiler and any archiver.
 _CC, _AR = "cc", "ar"
 _HOST_OPTIONS = roles_of(
     write="-o -MF",
@@ -217,7 +217,7 @@ _HOST_OPTIONS = roles_of(
     skip="-U -I -L -l -x -include -imacros -FI -isystem -iquote -idirafter -isysroot --sysroot -B -MT -MQ -T -u -z"
     " -arch -target -framework -rpath -Xlinker -Xassembler -Xpreprocessor -Xclang --param",
 )
-# Words that say nothing of files and are followed by none; those that are met are remembered, tool by tool.
+# Words that neither name files nor are followed by one; further ones are remembered by tool.
 _FLAGS = frozenset(
     roles_of(
         flag="-64 -O0 -cuda -dlto -fast-math -g -generate-line-info -link -lto -m32 -m64 -report-arch -show-src -tused"
@@ -235,7 +235,7 @@ _LINK_STUB = frozenset({"FATBINFILE", "REGISTERLINKBINARYFILE"})
 _GENERATES = "--gen_module_id_file"
 _IDLE: dict[str, set[str]] = {name: set(_FLAGS) for name in (*_PROGRAMS, _CC)}
 _IDLE_MOST = 1 << 13
-# What a host compiler is used for; of two, `preprocess` comes first, as its name does last.
+# Uses of a host compiler; of two, `max` picks `preprocess`.
 _USES = {
     **dict.fromkeys(("-E", "-EP", "-P", "-M", "-MM", "/E", "/EP", "/P"), "preprocess"),
     **dict.fromkeys(("-c", "-S", "/c", "Fo"), "host-compile"),
@@ -252,37 +252,37 @@ _WRAPPERS = frozenset({"ccache", "sccache", "distcc", "icecc", "buildcache"})
 _HOST_SIGNS = frozenset({"-D__CUDACC__", "-D__NVCC__", "-DCUDA_DOUBLE_MATH_FUNCTIONS"})
 _PROGRAM_NAME = re.compile(r"`[^`]*-print-prog-name=([^\s`]+)`")
 _OUTPUTS = frozenset({"-o", "--output", "--output-file", "-out", "--out"})
-# The word by which `ar` is told to put members into an archive; with another it reads one.
+# The operation of `ar` that adds members to an archive; others read it.
 _FILLS = re.compile(r"-?(?!\w*[tpx])[a-zA-Z]*[rq][a-zA-Z]*")
 # Options whose value is part of the word.
 _JOINED = ("-I", "-L", "-l", "-D", "-U")
 _SUFFIX = re.compile(r"\.[A-Za-z][\w+]{0,11}\Z")
-# Roles whose value a draft remembers under their own name.
+# Roles whose value is an attribute of a draft.
 _ATTRIBUTES = frozenset({"arch", "stub", "front", "module"})
 _IMAGE_END = re.compile(r",(?:profile|kind|sm)=")
 
-# Endings of what a person writes.
+# Endings of source files.
 SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".cuh")
 
-# Endings of what the programs of nvcc read of each other.
+# Endings of files that the programs of nvcc pass on.
 READ_ENDINGS = (
     *(".i", ".ii", ".gpu", ".ptx", ".cubin", ".ltoir", ".bc", ".tilebc", ".fatbin"),
     *(".o", ".obj", ".a", ".lib", ".so"),
 )
 
-# Endings of what a toolkit or a system brings along.
+# Endings of files that come with a toolkit or a system.
 FROM_TOOLKIT = re.compile(r"\.(?:stub|bc|h|hpp|cuh|a|so|lib|o|obj)(?:\.\d+)*\Z")
 
 
 class Draft:
-    """One command as read so far; what it reads without naming it is not known yet."""
+    """One command as read so far; files that it reads without naming them are not known yet."""
 
     kind = "other"
     arch: str | None = None
-    # What __CUDA_ARCH__ tells of an arch, and the letter after it, which other definitions tell.
+    # The arch of __CUDA_ARCH__, and the letter after it, from other definitions.
     host_arch: str | None = None
     host_letter = ""
-    # What cudafe++ makes of a source for the host compiler.
+    # The output of cudafe++ for the host compiler.
     front: str | None = None
     stub: str | None = None
     module: str | None = None
@@ -296,13 +296,13 @@ class Draft:
         self.writes: list[str] = []
         # Names of files that what this command writes includes.
         self.includes: list[str] = []
-        # Files that follow an option which is not known: the rest of the plan tells if it reads or writes them.
+        # Files after an unknown option: the rest of the plan decides whether it reads or writes them.
         self.loose: list[str] = []
         # Files that such an option names after a `=`: they count only if the rest of the plan knows them.
         self.named: list[str] = []
 
     def named_arch(self) -> str | None:
-        """The arch that definitions tell, if they do."""
+        """The arch from definitions, if there is one."""
         return self.host_arch and self.host_arch + self.host_letter
 
 
@@ -326,10 +326,10 @@ def draft(
     reads: Iterable[str] = (),
     writes: Iterable[str] = (),
 ) -> Draft:
-    """A draft of one command, as far as its own words and its redirections, `reads` and `writes`, tell."""
+    """A draft of one command from its own words and its redirections, `reads` and `writes`."""
     at = 0
     tool, name = _program(words[0])
-    # `ccache g++ ...` is what g++ does.
+    # `ccache g++ ...` runs g++.
     while name in _WRAPPERS and at + 1 < len(words):
         at += 1
         tool, name = _program(words[at])
@@ -353,12 +353,12 @@ def draft(
 
 
 def is_compiler(program: str) -> bool:
-    """Tell a host compiler by its name."""
+    """Check whether a program is a host compiler, by its name."""
     return _program(program)[1] == _CC
 
 
 def is_tool(program: str) -> bool:
-    """Tell a program of nvcc's own by its name."""
+    """Check whether a program is one of nvcc's own, by its name."""
     return _program(program)[1] in _PROGRAMS
 
 
@@ -407,7 +407,7 @@ def _sort(draft: Draft, rest: Sequence[str], options: Mapping[str, str], idle: s
 
 
 def _remember(idle: set[str], word: str) -> None:
-    # Words that say nothing of files are most of a log; a log of many units must not grow this without bound.
+    # Most words of a log name no file; a log of many units must not grow this without bound.
     if len(idle) < _IDLE_MOST:
         idle.add(word)
 
@@ -458,7 +458,7 @@ def _host(draft: Draft, rest: Sequence[str]) -> None:
 
 
 def _define(draft: Draft, value: str) -> bool:
-    """Take a definition that tells of an arch or of a file, if it is one."""
+    """Take a definition that names an arch or a file, if it is one."""
     name, _, value = value.partition("=")
     if name == "__CUDA_ARCH__" and value.isdigit():
         draft.host_arch = f"compute_{value[:-1]}"
