@@ -91,7 +91,7 @@ def test_templates_have_a_filter_for_each_place_and_for_each_way_to_quote() -> N
         "json",
         "layout",
     }
-    assert quote.filters().keys() == quote.PLACES.keys() | others
+    assert quote.filters().keys() == quote.PATTERNS.keys() | others
 
 
 @pytest.mark.parametrize(

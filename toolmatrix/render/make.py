@@ -26,13 +26,12 @@ from toolmatrix.request import compiles, recipes
 from toolmatrix.wording import listing
 
 if TYPE_CHECKING:
-    from toolmatrix.lock.model import Lock, LockedClosure, LockedTarget
+    from toolmatrix.lock.model import Lock, LockedClosure, LockedTarget, LockedVariant
     from toolmatrix.recipes.model import (
         ArchiveSnapshot,
         Book,
         BuildStep,
         Compiler,
-        Distro,
         Effect,
         Installer,
         Probe,
@@ -53,6 +52,9 @@ _CC, _CXX = "/usr/local/bin/cc", "/usr/local/bin/c++"
 # By which variable each driver takes flags behind those of its command line (NVIDIA, nvcc documentation, nvcc
 # environment variables; ROCm, hipcc documentation, environment variables).
 _DEVICE_ENV = {"NVCC_APPEND_FLAGS": "nvcc", "HIPCC_COMPILE_FLAGS_APPEND": "hipcc"}
+
+# Names of labels that are not the OCI's own begin with a domain turned round (OCI image specification, annotations).
+_LABEL = "io.github.toolmatrix."
 
 
 class _Excluded(Exception):
@@ -138,13 +140,9 @@ def question(
     `packages` are components that the index has by the same name: one that nothing installs yet is pinned all the same.
     Raises RenderError for an invalid value.
     """
-    values = answer.values(target, locked)
-    picker = Picker(answer.releases(target, locked), rules.schemes, values)
-    distro = picker.first(rules.distros)
-    if distro:
-        picker = Picker(picker.answer, rules.schemes, {**values, **answer.of_distro(distro)})
-    offered = dict(_offered(locked, rules, picker, distro))
-    own = _question(locked, [provision for provision in offered.values() if provision])
+    answered = _Target(target, locked, rules)
+    offered = dict(answered.offered())
+    own = answered.question([provision for provision in offered.values() if provision])
     besides = {
         f"{name}=={locked.components[name].version}"
         for name, provision in offered.items()
@@ -154,69 +152,26 @@ def question(
     return own.replace(requirements=wanted, platform=platform)
 
 
-def _question(locked: LockedTarget, provisions: Sequence[Provision]) -> PackageQuestion:
-    elsewhere = [build for build in locked.variants.values() if build.options]
-    here = [build for build in locked.variants.values() if not build.options]
-    # Two builds of one index name it once.
-    options = dict.fromkeys(build.options for build in elsewhere)
-    python = locked.components.get("python")
-    return PackageQuestion(
-        # In an order that no matrix decides.
-        requirements=tuple(
-            sorted(
-                {
-                    *_pip(locked, provisions),
-                    *(requirement for build in here for requirement in build.requirements),
-                }
-            )
-        ),
-        builds=tuple(
-            sorted(requirement for build in elsewhere for requirement in build.requirements)
-        ),
-        options=tuple(option for several in options for option in several),
-        python=python.version if python else "",
-        platform="",
-    )
-
-
-def _pip(locked: LockedTarget, provisions: Sequence[Provision]) -> tuple[str, ...]:
-    return _merged(_packages(provision, locked) for provision in provisions)
-
-
-def _closure(locked: LockedTarget, provisions: Sequence[Provision]) -> LockedClosure | None:
-    # The provisions of another recipe may want other packages than those that were locked.
-    question = locked.closure and locked.closure.asked.replace(platform="")
-    return locked.closure if question == _question(locked, provisions) else None
-
-
-def _installers(pip: Installer | None, closure: LockedClosure | None) -> dict[str, LockedPackage]:
-    # Installed first: a pip that resolves, and the packages that build the sources of the lock.
-    packages = dict(closure.builders) if closure else {}
-    if pip:
-        wheel = f"pip-{pip.version}-py3-none-any.whl"
-        packages["pip"] = LockedPackage(version=pip.version, files={wheel: pip.sha256})
-    return packages
-
-
 def _image(
     name: str, target: str, locked: LockedTarget, wanted: tuple[str, ...], rules: Rules, digest: str
 ) -> ImagePlan:
     recipe = rules.recipe
     _check_needs(target, locked, recipe)
-    distro, picker = _distro_and_picker(target, locked, rules)
+    answered = _Target(target, locked, rules)
+    picker, distro = answered.picker, answered.distro
+    if distro is None:
+        raise _Excluded(f"there is no known way to install packages in {answered.system}")
     # First, so that a recipe which knows why it cannot build an answer is the one to say so.
     for refusal in picker.all(recipe.refuses):
         raise _Excluded(refusal.because)
-    provisions = tuple(_provisions(locked, rules, picker, distro))
-    steps = _steps(locked, rules, picker)
-    first, last = _bases(locked, provisions, steps, rules)
-    if recipe.runs:
-        provisions = tuple(_running(provisions, recipe))
-    probes = tuple(_probes(provisions, locked))
+    provisions = tuple(answered.provisions())
+    steps = answered.steps()
+    first, last = answered.bases(provisions, steps)
+    provisions = tuple(_needed_at_run_time(provisions, recipe) if recipe.runs else provisions)
+    probes = tuple(answered.probes(provisions))
     compiler = picker.first(rules.compilers)
-    pip, closure = _pip(locked, provisions), _closure(locked, provisions)
+    closure = answered.closure(provisions)
     downloads = chain.from_iterable(provision.downloads for provision in provisions)
-    builds = dict.fromkeys(build.install for build in locked.variants.values() if build.options)
     used = tuple(python_packages.used(locked, recipe, provisions))
     plan = ImagePlan(
         name=name,
@@ -231,11 +186,11 @@ def _image(
         compiler=compiler,
         areas=_merged(provision.areas for provision in provisions),
         repositories=_merged(provision.repositories for provision in provisions),
-        downloads=tuple(_pinned(download, locked, rules) for download in downloads),
+        downloads=tuple(map(answered.pinned, downloads)),
         run=_merged(provision.run for provision in provisions),
         links=_links(provisions, compiler),
-        pip=pip,
-        builds=tuple(builds),
+        pip=answered.pip(provisions),
+        builds=tuple(dict.fromkeys(build.install for build in answered.channel_builds)),
         closure=closure,
         installers=_installers(picker.first(rules.installers), closure),
         wheels=used,
@@ -243,20 +198,287 @@ def _image(
         artifacts=picker.texts(recipe.artifacts),
         carries=picker.texts(recipe.carries),
         probes=probes,
-        built=tuple(_built(locked, recipe, picker)),
+        built=tuple(answered.built()),
         wanted=wanted,
         left_out=tuple(_left_out(locked, wanted, recipe, provisions)),
-        effects=_effects(locked, rules, picker) if compiler else (),
-        env=_env(locked, provisions, _options(recipe, picker, rules.choices), compiler),
+        effects=answered.effects() if compiler else (),
+        env=answered.env(provisions, compiler),
         device_env=_device_env(locked),
         # As if each provision in turn had put its folders in front of PATH.
         path=_merged(provision.path for provision in reversed(provisions)),
-        labels=image_labels(target, locked, recipe, last, digest, checked(used, probes, recipe)),
-        snapshot=_snapshot(locked, rules, picker),
+        labels=answered.labels(last, digest, used, probes),
+        snapshot=answered.snapshot(),
         variables=picker.values,
         stages=plan_stages(locked, probes, rules.index),
     )
     return mirrors.applied(plan, rules.choices, picker.all(rules.mirrors))
+
+
+def _check_needs(target: str, locked: LockedTarget, recipe: Recipe) -> None:
+    if recipe.targets and target not in recipe.targets:
+        raise _Excluded(f"the recipe `{recipe.name}` is made for {', '.join(recipe.targets)}")
+    # No recipe has to say that it starts from an image and installs packages.
+    known = {*locked.components, *map(variants.name, locked.variants)}
+    wanted = [("base-image",), ("distro",), recipe.builds, *((need,) for need in recipe.needs)]
+    for several in wanted:
+        if several and not known & {*several}:
+            named = listing(several, "or")
+            raise _Excluded(f"the answer has no {named}, which the recipe `{recipe.name}` needs")
+
+
+class _Target:
+    """The answer for one target under the rules."""
+
+    def __init__(self, name: str, locked: LockedTarget, rules: Rules) -> None:
+        self.name = name
+        self.locked = locked
+        self.rules = rules
+        values = answer.values(name, locked)
+        releases = answer.releases(name, locked)
+        self.distro = Picker(releases, rules.schemes, values).first(rules.distros)
+        if self.distro:
+            values |= answer.of_distro(self.distro)
+        if built := rules.recipe.built(locked.components):
+            values["built"] = " ".join(f"{name}=={values[name]}" for name in built)
+        self.picker = Picker(releases, rules.schemes, values)
+
+    @property
+    def system(self) -> str:
+        """The release of the distribution."""
+        return self.locked.components["distro"].version
+
+    @property
+    def channel_builds(self) -> list[LockedVariant]:
+        """The builds that do not come from pip's own index."""
+        return [build for build in self.locked.variants.values() if build.options]
+
+    def offered(self) -> Iterator[tuple[str, Provision | None]]:
+        """Each component to install, with its provision if there is one."""
+        rules, components = self.rules, self.locked.components
+        # In the order of the matrix, which does not depend on the lock; unknown components come last.
+        known = [name for name in rules.index.header["components"] if name in components]
+        for name in (*known, *sorted({*components} - {*known})):
+            # What is `inside` came with a wheel.
+            inside = components[name].inside and name not in rules.recipe.tools
+            if inside or name in rules.recipe.builds:
+                continue
+            offered = [provision for provision in rules.provisions if provision.component == name]
+            version = components[name].version
+            if not offered and name in known and rules.is_harvested(name, version):
+                harvested = (provision for provision in rules.provisions if provision.harvested)
+                offered = [provision.replace(component=name) for provision in harvested]
+            package, release = self._package(name)
+            chosen = self.picker.first(
+                filter(self._usable, offered), component=package, version=release
+            )
+            if chosen and package != name:
+                probes = tuple(probe.replace(wanted=release) for probe in chosen.probes)
+                chosen = chosen.replace(probes=probes)
+            yield name, chosen
+
+    def _usable(self, provision: Provision) -> bool:
+        # Templates write repositories and areas for apt alone.
+        by_apt = self.distro is None or self.distro.manager == APT
+        return by_apt or not (provision.repositories or provision.areas)
+
+    def _package(self, name: str) -> tuple[str, str]:
+        # A build may be published as another package, as onnxruntime-gpu is: the check of an image has to look for the
+        # package that pip installed.
+        version, build = self.locked.components[name].version, self.locked.variants.get(name)
+        if build is None or not build.requirements:
+            return name, version
+        package, _, release = build.requirements[0].partition("==")
+        plain = package.partition("[")[0]
+        return (plain, release) if plain != name and release else (name, version)
+
+    def provisions(self) -> Iterator[Provision]:
+        """The provisions of all components to install; raises _Excluded for one without."""
+        for name, provision in self.offered():
+            if provision is None:
+                release = f"{name} {self.locked.components[name].version}"
+                raise _Excluded(f"there is no known way to install {release} in {self.system}")
+            yield provision
+
+    def steps(self) -> tuple[BuildStep, ...]:
+        """The steps of the recipe that apply; raises _Excluded if none does."""
+        recipe = self.rules.recipe
+        # Of one stage the steps stay in the order of the recipe: sorting is stable.
+        ordered = sorted(self.picker.all(recipe.steps), key=lambda step: STAGES.index(step.stage))
+        steps = merged_steps(ordered)
+        if recipe.steps and not steps:
+            raise _Excluded(f"no step of the recipe `{recipe.name}` applies to this answer")
+        return tuple(
+            step.replace(downloads=tuple(map(self.pinned, step.downloads))) for step in steps
+        )
+
+    def pinned(self, download: Download) -> Download:
+        """A download with its checksum itself, no longer the id of a row; empty if unknown."""
+        if download.checksum:
+            return download.replace(checksum=self.rules.cell(download.checksum, "sha256"))
+        component = self.locked.components.get(download.of)
+        checksum = download.sha256.get(component.version if component else "", "")
+        return download.replace(checksum=checksum)
+
+    def bases(
+        self, provisions: Sequence[Provision], steps: Sequence[BuildStep]
+    ) -> tuple[Runtime, Runtime]:
+        """The bases of the first and the last stage."""
+        recipe, stand_ins = self.rules.recipe, self.rules.choices.stand_ins
+        base = answer.plain_value("reference", self.locked.components["base-image"].version)
+        first = last = Runtime(base=base, from_=stand_ins.get(base, base))
+        if recipe.artifacts or recipe.runs:
+            named = next(filter(None, (provision.runtime_base for provision in provisions)), base)
+            # A runtime image knows no repository but those that its own packages come from.
+            bringing = [provision for provision in provisions if provision.runtime]
+            parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
+            last = Runtime(
+                base=answer.plain_value("reference", named),
+                from_=stand_ins.get(named, named),
+                packages=_merged(part.runtime for part in parts),
+                repositories=_merged(provision.repositories for provision in bringing),
+                areas=_merged(provision.areas for provision in bringing),
+            )
+        return (last if recipe.runs else first), last
+
+    def probes(self, provisions: Iterable[Provision]) -> Iterator[tuple[str, Probe]]:
+        """The probes of provisions by component."""
+        for provision in provisions:
+            for probe in provision.probes:
+                yield self._probe(provision.component, probe)
+
+    def built(self) -> Iterator[tuple[str, Probe]]:
+        """The probes of the components that the recipe builds."""
+        recipe, components = self.rules.recipe, self.locked.components
+        for name in recipe.built(components):
+            version = components[name].version
+            for probe in self.picker.all(recipe.probes, component=name, version=version):
+                yield self._probe(name, probe)
+
+    def _probe(self, component: str, probe: Probe) -> tuple[str, Probe]:
+        wanted = probe.wanted or self.locked.components[component].version
+        return component, probe.replace(wanted=wanted)
+
+    def pip(self, provisions: Iterable[Provision]) -> tuple[str, ...]:
+        """The requirements that pip installs from its own index."""
+        return _merged(map(self._requirements, provisions))
+
+    def _requirements(self, provision: Provision) -> tuple[str, ...]:
+        # An index holds for a whole command of pip: a build that comes from one of its own has a command of its own,
+        # and all that is not locked as a build comes by the provision.
+        build = self.locked.variants.get(provision.component)
+        if build is None or not provision.pip:
+            return provision.pip
+        return () if build.options else build.requirements
+
+    def question(self, provisions: Sequence[Provision]) -> PackageQuestion:
+        """All Python packages of provisions and builds."""
+        elsewhere = self.channel_builds
+        here = [build for build in self.locked.variants.values() if not build.options]
+        python = self.locked.components.get("python")
+        requirements = {*self.pip(provisions), *_merged(build.requirements for build in here)}
+        return PackageQuestion(
+            # In an order that no matrix decides.
+            requirements=tuple(sorted(requirements)),
+            builds=tuple(sorted(chain.from_iterable(build.requirements for build in elsewhere))),
+            # Two builds of one index name it once.
+            options=tuple(chain.from_iterable(dict.fromkeys(build.options for build in elsewhere))),
+            python=python.version if python else "",
+            platform="",
+        )
+
+    def closure(self, provisions: Sequence[Provision]) -> LockedClosure | None:
+        """The locked packages, unless the provisions of another recipe want others."""
+        closure = self.locked.closure
+        asked = closure and closure.asked.replace(platform="")
+        return closure if asked == self.question(provisions) else None
+
+    def effects(self) -> tuple[Effect, ...]:
+        """The effects of the flags of the answer."""
+        return tuple(
+            effect
+            for effect in self.picker.all(self.rules.effects)
+            if any(fnmatchcase(flag, effect.flag) for flag in self.locked.flags.cflags)
+        )
+
+    def env(self, provisions: Sequence[Provision], compiler: Compiler | None) -> dict[str, str]:
+        """The variables of an image."""
+        # The later wins: an option over a provision, and what was resolved over both.
+        parts: Sequence[Provision | RecipeOption] = (*provisions, *self._options())
+        env = {name: text for part in parts for name, text in part.env.items()}
+        flags = self.locked.flags
+        for name, words in (("CFLAGS", flags.cflags), ("CXXFLAGS", flags.cxxflags)):
+            # The check compiles by these variables, so an image without a compiler must not have them.
+            if words and compiler:
+                env[name] = " ".join((*words, _RECORD))
+        return env | dict(flags.env)
+
+    def _options(self) -> tuple[RecipeOption, ...]:
+        recipe, wanted = self.rules.recipe, self.rules.choices.options
+        known = {option.name for option in recipe.options}
+        for name in wanted:
+            if name not in known:
+                raise RenderError(
+                    f"the recipe `{recipe.name}` has no option `{name}`",
+                    expected="one of " + ", ".join(sorted(known)) if known else "no option",
+                    found=f"`--option {name}`",
+                )
+        # An option that does not hold for this target is known and does nothing.
+        return self.picker.all(option for option in recipe.options if option.name in wanted)
+
+    def snapshot(self) -> ArchiveSnapshot | None:
+        """The snapshot of the distribution, if one is wanted; raises _Excluded if there is none."""
+        day = self.rules.choices.snapshot
+        if not day:
+            return None
+        snapshot = self.picker.first(self.rules.snapshots, snapshot=day)
+        if snapshot is None:
+            raise _Excluded(f"there is no snapshot of the packages of {self.system}")
+        if day < snapshot.since.replace("-", ""):
+            raise _Excluded(f"snapshots of the packages of {self.system} start at {snapshot.since}")
+        return snapshot
+
+    def labels(
+        self,
+        last: Runtime,
+        digest: str,
+        used: Iterable[UsedPackage],
+        probes: Iterable[tuple[str, Probe]],
+    ) -> dict[str, str]:
+        """The labels of the last image by name."""
+        recipe, components = self.rules.recipe, self.locked.components
+        built = recipe.built(components)
+        version = components[built[0]].version if len(built) == 1 else ""
+        # `toolmatrix validate` looks for these in the image, so only checked components are promised.
+        present = {name for name, probe in probes if probe.runtime or not recipe.artifacts}
+        present |= {*built, *(package.component for package in used)}
+        if last.base == components["base-image"].version:
+            present.add("base-image")
+        labels = {
+            "org.opencontainers.image.title": f"{recipe.name} for {self.name}",
+            "org.opencontainers.image.description": recipe.about,
+            # Labels are inherited from the base image, so empty ones are set too.
+            "org.opencontainers.image.version": version,
+            "org.opencontainers.image.base.name": last.base,
+            "org.opencontainers.image.base.digest": last.from_.partition("@")[2],
+            _LABEL + "components": " ".join(sorted(present)),
+            _LABEL + "lock.digest": digest,
+            _LABEL + "target": self.name,
+        }
+        floors = {
+            f"{_LABEL}{name}.floor": component.version
+            for name, component in sorted(components.items())
+            if component.floor
+        }
+        return labels | floors
+
+
+def _installers(pip: Installer | None, closure: LockedClosure | None) -> dict[str, LockedPackage]:
+    # Installed first: a pip that resolves, and the packages that build the sources of the lock.
+    packages = dict(closure.builders) if closure else {}
+    if pip:
+        wheel = f"pip-{pip.version}-py3-none-any.whl"
+        packages["pip"] = LockedPackage(version=pip.version, files={wheel: pip.sha256})
+    return packages
 
 
 def _system_packages(
@@ -276,9 +498,8 @@ def _left_out(
     locked: LockedTarget, wanted: Sequence[str], recipe: Recipe, provisions: Sequence[Provision]
 ) -> Iterator[str]:
     """The requested components that are not in the image, which only an image of tools may leave out."""
-    installed = {provision.component for provision in provisions if provision.brings} | {
-        *recipe.built(locked.components)
-    }
+    installed = {provision.component for provision in provisions if provision.brings}
+    installed.update(recipe.built(locked.components))
     pip = next((provision.component for provision in provisions if provision.pip), "")
     if pip and "python" not in locked.components:
         raise _Excluded(f"the answer has no python, which installs {pip}: `--with python`")
@@ -295,61 +516,7 @@ def _left_out(
         yield name
 
 
-def _distro_and_picker(target: str, locked: LockedTarget, rules: Rules) -> tuple[Distro, Picker]:
-    picker = Picker(answer.releases(target, locked), rules.schemes, answer.values(target, locked))
-    distro = picker.first(rules.distros)
-    if distro is None:
-        where = locked.components["distro"].version
-        raise _Excluded(f"there is no known way to install packages in {where}")
-    built_names = rules.recipe.built(locked.components)
-    built = " ".join(f"{name}=={picker.values[name]}" for name in built_names)
-    values = {**picker.values, **answer.of_distro(distro), **({"built": built} if built else {})}
-    return distro, Picker(picker.answer, rules.schemes, values)
-
-
-def _snapshot(locked: LockedTarget, rules: Rules, picker: Picker) -> ArchiveSnapshot | None:
-    day = rules.choices.snapshot
-    if not day:
-        return None
-    where = locked.components["distro"].version
-    snapshot = picker.first(rules.snapshots, snapshot=day)
-    if snapshot is None:
-        raise _Excluded(f"there is no snapshot of the packages of {where}")
-    if day < snapshot.since.replace("-", ""):
-        raise _Excluded(f"snapshots of the packages of {where} start at {snapshot.since}")
-    return snapshot
-
-
-def _bases(
-    locked: LockedTarget, provisions: Sequence[Provision], steps: Sequence[BuildStep], rules: Rules
-) -> tuple[Runtime, Runtime]:
-    # What the first and the last stage start from.
-    base = answer.plain_value("reference", locked.components["base-image"].version)
-    first = last = Runtime(base=base, from_=rules.choices.stand_ins.get(base, base))
-    if rules.recipe.artifacts or rules.recipe.runs:
-        last = _runtime(base, provisions, steps, rules.choices)
-    return (last if rules.recipe.runs else first), last
-
-
-def _runtime(
-    base: str, provisions: Sequence[Provision], steps: Sequence[BuildStep], choices: Choices
-) -> Runtime:
-    named = next(
-        (provision.runtime_base for provision in provisions if provision.runtime_base), base
-    )
-    # A runtime image knows no repository but those that its own packages come from.
-    bringing = [provision for provision in provisions if provision.runtime]
-    parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
-    return Runtime(
-        base=answer.plain_value("reference", named),
-        from_=choices.stand_ins.get(named, named),
-        packages=_merged(part.runtime for part in parts),
-        repositories=_merged(provision.repositories for provision in bringing),
-        areas=_merged(provision.areas for provision in bringing),
-    )
-
-
-def _running(provisions: Iterable[Provision], recipe: Recipe) -> Iterator[Provision]:
+def _needed_at_run_time(provisions: Iterable[Provision], recipe: Recipe) -> Iterator[Provision]:
     # Built-in provisions are reduced to what is needed at run time.
     own = {provision.at for provision in recipe.provisions}
     for provision in provisions:
@@ -358,227 +525,19 @@ def _running(provisions: Iterable[Provision], recipe: Recipe) -> Iterator[Provis
         yield provision if provision.at in own else bare
 
 
-def _check_needs(target: str, locked: LockedTarget, recipe: Recipe) -> None:
-    if recipe.targets and target not in recipe.targets:
-        raise _Excluded(f"the recipe `{recipe.name}` is made for {', '.join(recipe.targets)}")
-    # No recipe has to say that it starts from an image and installs packages.
-    known = {*locked.components, *map(variants.name, locked.variants)}
-    wanted = [("base-image",), ("distro",), recipe.builds, *((need,) for need in recipe.needs)]
-    for several in wanted:
-        if several and not known & {*several}:
-            named = listing(several, "or")
-            raise _Excluded(f"the answer has no {named}, which the recipe `{recipe.name}` needs")
-
-
-def _provisions(
-    locked: LockedTarget, rules: Rules, picker: Picker, distro: Distro
-) -> Iterator[Provision]:
-    for name, provision in _offered(locked, rules, picker, distro):
-        if provision is None:
-            version, where = locked.components[name].version, locked.components["distro"].version
-            raise _Excluded(f"there is no known way to install {name} {version} in {where}")
-        yield provision
-
-
-def _offered(
-    locked: LockedTarget, rules: Rules, picker: Picker, distro: Distro | None
-) -> Iterator[tuple[str, Provision | None]]:
-    # In the order of the matrix, which does not depend on the lock; unknown components come last.
-    known = [name for name in rules.index.header["components"] if name in locked.components]
-    for name in (*known, *sorted({*locked.components} - {*known})):
-        # What is `inside` came with a wheel.
-        inside = locked.components[name].inside and name not in rules.recipe.tools
-        if inside or name in rules.recipe.builds:
-            continue
-        offered = [provision for provision in rules.provisions if provision.component == name]
-        version = locked.components[name].version
-        if not offered and name in known and rules.is_harvested(name, version):
-            offered = [
-                provision.replace(component=name)
-                for provision in rules.provisions
-                if provision.harvested
-            ]
-        offered = [
-            provision for provision in offered if distro is None or _readable(provision, distro)
-        ]
-        package, release = _package(name, version, locked)
-        chosen = picker.first(offered, component=package, version=release)
-        if chosen and package != name:
-            chosen = chosen.replace(
-                probes=tuple(probe.replace(wanted=release) for probe in chosen.probes)
-            )
-        yield name, chosen
-
-
-def _with_version(component: str, probe: Probe, locked: LockedTarget) -> tuple[str, Probe]:
-    return component, probe.replace(wanted=probe.wanted or locked.components[component].version)
-
-
-def _probes(provisions: Iterable[Provision], locked: LockedTarget) -> Iterator[tuple[str, Probe]]:
-    for provision in provisions:
-        for probe in provision.probes:
-            yield _with_version(provision.component, probe, locked)
-
-
-def _built(locked: LockedTarget, recipe: Recipe, picker: Picker) -> Iterator[tuple[str, Probe]]:
-    for name in recipe.built(locked.components):
-        version = locked.components[name].version
-        for probe in picker.all(recipe.probes, component=name, version=version):
-            yield _with_version(name, probe, locked)
-
-
-def _package(name: str, version: str, locked: LockedTarget) -> tuple[str, str]:
-    # A build may be published as another package, as onnxruntime-gpu is: the check of an image has to look for the
-    # package that pip installed.
-    build = locked.variants.get(name)
-    if build is None or not build.requirements:
-        return name, version
-    package, _, release = build.requirements[0].partition("==")
-    plain = package.partition("[")[0]
-    return (plain, release) if plain != name and release else (name, version)
-
-
-def _packages(provision: Provision, locked: LockedTarget) -> tuple[str, ...]:
-    # An index holds for a whole command of pip: a build that comes from one of its own has a command of its own, and
-    # all that is not locked as a build comes by the provision.
-    build = locked.variants.get(provision.component)
-    if build is None or not provision.pip:
-        return provision.pip
-    return () if build.options else build.requirements
-
-
-def _steps(locked: LockedTarget, rules: Rules, picker: Picker) -> tuple[BuildStep, ...]:
-    recipe = rules.recipe
-    # Of one stage the steps stay in the order of the recipe: sorting is stable.
-    steps = merged_steps(
-        sorted(picker.all(recipe.steps), key=lambda step: STAGES.index(step.stage))
-    )
-    if recipe.steps and not steps:
-        raise _Excluded(f"no step of the recipe `{recipe.name}` applies to this answer")
-    return tuple(
-        step.replace(
-            downloads=tuple(_pinned(download, locked, rules) for download in step.downloads)
-        )
-        for step in steps
-    )
-
-
-def _readable(provision: Provision, distro: Distro) -> bool:
-    # Templates write repositories and areas for apt alone.
-    return distro.manager == APT or not (provision.repositories or provision.areas)
-
-
-def _options(recipe: Recipe, picker: Picker, choices: Choices) -> tuple[RecipeOption, ...]:
-    known = {option.name for option in recipe.options}
-    for name in choices.options:
-        if name not in known:
-            raise RenderError(
-                f"the recipe `{recipe.name}` has no option `{name}`",
-                expected="one of " + ", ".join(sorted(known)) if known else "no option",
-                found=f"`--option {name}`",
-            )
-    # An option that does not hold for this target is known and does nothing.
-    return picker.all(option for option in recipe.options if option.name in choices.options)
-
-
-def _pinned(download: Download, locked: LockedTarget, rules: Rules) -> Download:
-    # From here on `checksum` is the sum itself and no longer the id of a row; empty if unknown.
-    if download.checksum:
-        return download.replace(checksum=rules.cell(download.checksum, "sha256"))
-    version = locked.components[download.of].version if download.of in locked.components else ""
-    return download.replace(checksum=download.sha256.get(version, ""))
-
-
-def _effects(locked: LockedTarget, rules: Rules, picker: Picker) -> tuple[Effect, ...]:
-    return tuple(
-        effect
-        for effect in picker.all(rules.effects)
-        if any(fnmatchcase(flag, effect.flag) for flag in locked.flags.cflags)
-    )
-
-
 def _links(provisions: Iterable[Provision], compiler: Compiler | None) -> dict[str, str]:
     links = {_CC: compiler.cc, _CXX: compiler.cxx} if compiler else {}
     return links | {name: to for provision in provisions for name, to in provision.links.items()}
 
 
-def _env(
-    locked: LockedTarget,
-    provisions: Iterable[Provision],
-    options: Iterable[RecipeOption],
-    compiler: Compiler | None,
-) -> dict[str, str]:
-    # The later wins: an option over a provision, and what was resolved over both.
-    env = {name: text for provision in provisions for name, text in provision.env.items()}
-    env |= {name: text for option in options for name, text in option.env.items()}
-    for name, flags in (("CFLAGS", locked.flags.cflags), ("CXXFLAGS", locked.flags.cxxflags)):
-        # The check compiles by these variables, so an image without a compiler must not have them.
-        if flags and compiler:
-            env[name] = " ".join((*flags, _RECORD))
-    return env | dict(locked.flags.env)
-
-
 def _device_env(locked: LockedTarget) -> dict[str, str]:
-    flags_by_name = {
-        name: " ".join(getattr(locked.flags, tool)) for name, tool in _DEVICE_ENV.items()
-    }
-    return {name: flags for name, flags in flags_by_name.items() if flags}
+    by_name = {name: getattr(locked.flags, tool) for name, tool in _DEVICE_ENV.items()}
+    return {name: " ".join(flags) for name, flags in by_name.items() if flags}
 
 
 def _merged(groups: Iterable[Iterable[T]]) -> tuple[T, ...]:
     # A dictionary keeps its keys in the order of their first mention.
     return tuple(dict.fromkeys(chain.from_iterable(groups)))
-
-
-# Names of labels that are not the OCI's own begin with a domain turned round (OCI image specification, annotations).
-_LABEL = "io.github.toolmatrix."
-
-
-def image_labels(
-    target: str,
-    locked: LockedTarget,
-    recipe: Recipe,
-    last: Runtime,
-    digest: str,
-    checked_components: Iterable[str],
-) -> dict[str, str]:
-    """The labels by name; `checked_components` are those that the check of the last image looks for."""
-    # Labels are inherited from the base image, so empty ones are set too.
-    versions = [locked.components[name].version for name in recipe.built(locked.components)]
-    version = versions[0] if len(versions) == 1 else ""
-    labels = {
-        "org.opencontainers.image.title": f"{recipe.name} for {target}",
-        "org.opencontainers.image.description": recipe.about,
-        "org.opencontainers.image.version": version,
-        "org.opencontainers.image.base.name": last.base,
-        "org.opencontainers.image.base.digest": last.from_.partition("@")[2],
-        _LABEL + "components": " ".join(_present(locked, recipe, last, checked_components)),
-        _LABEL + "lock.digest": digest,
-        _LABEL + "target": target,
-    }
-    floors = {
-        f"{_LABEL}{name}.floor": component.version
-        for name, component in sorted(locked.components.items())
-        if component.floor
-    }
-    return labels | floors
-
-
-def checked(
-    used: Iterable[UsedPackage], probes: Iterable[tuple[str, Probe]], recipe: Recipe
-) -> set[str]:
-    """The components that the check of the last image looks for."""
-    components = {name for name, probe in probes if probe.runtime or not recipe.artifacts}
-    return components | {package.component for package in used}
-
-
-def _present(
-    locked: LockedTarget, recipe: Recipe, last: Runtime, checked_components: Iterable[str]
-) -> list[str]:
-    # `toolmatrix validate` looks for these in the image, so only checked components are promised.
-    base = locked.components["base-image"].version
-    starts = {"base-image"} if last.base == base else set()
-    return sorted({*checked_components} | starts | {*recipe.built(locked.components)})
 
 
 _SOURCES = {"nvcc": "probe.cu", "hipcc": "probe.hip"}

@@ -121,7 +121,7 @@ def sed_argument(text: str) -> Quoted:
 
 
 def layout(text: str, condition: object = True) -> Quoted:
-    """Punctuation that a template writes itself if `condition` is true, such as the backslash of a line that continues."""
+    """Punctuation that a template writes itself if `condition` holds, such as the backslash of a continued line."""
     if text.strip(" ;\\\n") not in ("", "<<EOF", "set -eux"):
         raise _refusal(text, "blanks, semicolons, backslashes and line breaks")
     return Quoted(text if condition else "")
