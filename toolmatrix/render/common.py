@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from toolmatrix.errors import RenderError
 from toolmatrix.lock import lock_file
@@ -40,6 +41,19 @@ def requirement(text: str) -> str:
             "a requirement cannot be read", expected="one that pip accepts", found=f"`{plain}`"
         ) from error
     return plain
+
+
+def requirements(image: ImagePlan) -> list[str]:
+    """The Python packages of an image as requirements, builds of other indexes among them."""
+    builds = chain.from_iterable(build.requirements for build in image.locked.variants.values())
+    return [requirement(text) for text in dict.fromkeys((*builds, *image.pip))]
+
+
+def pip_options(image: ImagePlan) -> list[str]:
+    """The options of pip for builds of other indexes, once each."""
+    builds = [build for build in image.locked.variants.values() if build.options]
+    lines = (" ".join(quote.plain("word", word) for word in build.options) for build in builds)
+    return [*dict.fromkeys(lines)]
 
 
 def label(image: ImagePlan) -> str:

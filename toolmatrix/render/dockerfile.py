@@ -74,7 +74,7 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         seeds=python_packages.seeds(image.wheels, image.closure),
         folder=FOLDER,
         fetched=job.choices.fetched,
-        local_path=mirrors.local_path,
+        local_path=mirrors.place,
         archives=mirrors.has_archives(image) and f"{job.choices.fetched}/{mirrors.ARCHIVES}",
         distdir=mirrors.DISTDIR,
         wheels=f"{job.choices.fetched}/{mirrors.wheel_folder(image)}",

@@ -20,8 +20,7 @@ from toolmatrix.render import quote
 from toolmatrix.render.model import ImagePlan
 
 if TYPE_CHECKING:
-    from toolmatrix.lock.model import LockedClosure
-    from toolmatrix.recipes.model import BuildStep, Download, MirrorSetting, Repository
+    from toolmatrix.recipes.model import Download, MirrorSetting, Repository
     from toolmatrix.render.model import Choices
 
     Rewrite = Callable[[str], str]
@@ -47,7 +46,7 @@ def check_folder(folder: str) -> str:
     return str(quote.plain("path", folder)) if folder else ""
 
 
-def local_path(url: str) -> str:
+def place(url: str) -> str:
     """Where the file of an address lies, below the folder; raises RenderError for one that would lie elsewhere."""
     parts = urlsplit(url)
     path = _STRANGE.sub("_", parts.netloc + parts.path + (f"?{parts.query}" if parts.query else ""))
@@ -99,84 +98,66 @@ def at(url: str, mirrors: Mapping[str, str]) -> str:
 
 def applied(image: ImagePlan, choices: Choices, settings: Sequence[MirrorSetting]) -> ImagePlan:
     """An image whose addresses are at their mirrors; `settings` are those of tools that it holds."""
-    mirrors = choices.mirrors
     mine = [setting for setting in settings if setting.package in ("", *image.packages)]
     # An image without steps runs no tool that fetches.
     from_folder = tuple(_from_folder(mine)) if choices.fetched and image.steps else ()
-    if not mirrors:
-        return image.replace(mirrored=from_folder)
+    image = image.replace(mirrored=from_folder)
+    if not choices.mirrors:
+        return image
+    moved = _with_addresses(image, lambda url: at(url, choices.mirrors))
+    return moved.replace(mirrored=(*_lines(choices.mirrors, mine), *from_folder))
 
+
+def addresses(image: ImagePlan) -> list[str]:
+    """Every address that the files of an image name."""
+    urls: list[str] = []
+
+    def collect(url: str) -> str:
+        urls.append(url)
+        return url
+
+    _with_addresses(image, collect)
+    return urls
+
+
+def _with_addresses(image: ImagePlan, replace: Rewrite) -> ImagePlan:
     def text(line: str) -> str:
-        return _ADDRESS.sub(lambda match: at(match[0], mirrors), line)
+        return _ADDRESS.sub(lambda match: replace(match[0]), line)
 
     def each(lines: Iterable[str]) -> tuple[str, ...]:
         return tuple(map(text, lines))
 
-    runtime = image.runtime
+    def downloads(files: Iterable[Download]) -> tuple[Download, ...]:
+        return tuple(file.replace(url=text(file.url)) for file in files)
+
+    def repository(known: Repository) -> Repository:
+        uri = text(known.uri)
+        # apt identifies a preferred repository by its host.
+        moved = known.origin == urlsplit(known.uri).hostname
+        origin = (urlsplit(uri).hostname or "") if moved else known.origin
+        return known.replace(uri=uri, key_url=text(known.key_url), origin=origin)
+
+    runtime, closure = image.runtime, image.closure
+    if closure:
+        asked = closure.asked.replace(options=each(closure.asked.options))
+        packages = {
+            name: package.replace(url=text(package.url))
+            for name, package in closure.packages.items()
+        }
+        closure = closure.replace(asked=asked, packages=packages)
     return image.replace(
-        downloads=_downloads(image.downloads, text),
-        steps=tuple(_step(step, text) for step in image.steps),
-        repositories=_repositories(image.repositories, text),
-        runtime=runtime.replace(repositories=_repositories(runtime.repositories, text)),
+        downloads=downloads(image.downloads),
+        steps=tuple(
+            step.replace(run=each(step.run), downloads=downloads(step.downloads))
+            for step in image.steps
+        ),
+        repositories=tuple(map(repository, image.repositories)),
+        runtime=runtime.replace(repositories=tuple(map(repository, runtime.repositories))),
         run=each(image.run),
         pip=each(image.pip),
         builds=tuple(map(each, image.builds)),
-        closure=image.closure and _closure(image.closure, text),
+        closure=closure,
         snapshot=image.snapshot and image.snapshot.replace(lines=each(image.snapshot.lines)),
-        mirrored=(*_lines(mirrors, mine), *from_folder),
-    )
-
-
-def addresses(image: ImagePlan) -> Iterator[str]:
-    """Every address that the files of an image name."""
-    for file in image.all_downloads:
-        yield file.url
-    for repository in (*image.repositories, *image.runtime.repositories):
-        yield from (repository.key_url, repository.uri)
-    closure = image.closure
-    texts = [*(image.snapshot.lines if image.snapshot else ())]
-    texts += [
-        *image.run,
-        *image.pip,
-        *(line for step in image.steps for line in step.run),
-    ]
-    texts += [word for words in image.builds for word in words]
-    texts += (
-        [*closure.asked.options, *(package.url for package in closure.packages.values())]
-        if closure
-        else []
-    )
-    for text in texts:
-        yield from _ADDRESS.findall(text)
-
-
-def _downloads(files: Iterable[Download], text: Rewrite) -> tuple[Download, ...]:
-    return tuple(file.replace(url=text(file.url)) for file in files)
-
-
-def _step(step: BuildStep, text: Rewrite) -> BuildStep:
-    return step.replace(run=tuple(map(text, step.run)), downloads=_downloads(step.downloads, text))
-
-
-def _repositories(repositories: Iterable[Repository], text: Rewrite) -> tuple[Repository, ...]:
-    return tuple(_repository(repository, text) for repository in repositories)
-
-
-def _repository(repository: Repository, text: Rewrite) -> Repository:
-    uri = text(repository.uri)
-    # apt identifies a preferred repository by its host.
-    moved = repository.origin == urlsplit(repository.uri).hostname
-    origin = (urlsplit(uri).hostname or "") if moved else repository.origin
-    return repository.replace(uri=uri, key_url=text(repository.key_url), origin=origin)
-
-
-def _closure(closure: LockedClosure, text: Rewrite) -> LockedClosure:
-    question = closure.asked
-    packages = {
-        name: package.replace(url=text(package.url)) for name, package in closure.packages.items()
-    }
-    return closure.replace(
-        asked=question.replace(options=tuple(map(text, question.options))), packages=packages
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +12,8 @@ from toolmatrix.resources import outside_path
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
+    from toolmatrix.lock.model import LockedTarget
+
     _Kind = TypeVar("_Kind", "Conda", "Spack")
 
 
@@ -95,14 +97,19 @@ def engine() -> tuple[str, str]:
     return entry["cli"], entry["service"]
 
 
-def conda(component: str, version: str) -> Conda | None:
-    """How a release is packaged, if conda-forge has anything of its kind."""
-    return _packaged(Conda, "conda", component, version)
+def conda(locked: LockedTarget) -> Iterator[tuple[str, str, Conda]]:
+    """The components and releases of an answer that conda-forge has anything for, each with its packaging."""
+    return _packaged(Conda, "conda", locked)
 
 
-def spack(component: str, version: str) -> Spack | None:
-    """How a release is packaged, if Spack has anything of its kind."""
-    return _packaged(Spack, "spack", component, version)
+def spack(locked: LockedTarget) -> Iterator[tuple[str, str, Spack]]:
+    """The components and releases of an answer that Spack has anything for, each with its packaging."""
+    return _packaged(Spack, "spack", locked)
+
+
+def notes(packaged: Iterable[tuple[str, str, Conda | Spack]]) -> Iterator[str]:
+    """A line for each component that a channel lacks, wholly or in part."""
+    return (f"{name} {version}: {entry.note}" for name, version, entry in packaged if entry.note)
 
 
 def bazel(option: str, version: str) -> bool:
@@ -114,13 +121,15 @@ def bazel(option: str, version: str) -> bool:
     )
 
 
-def _packaged(kind: type[_Kind], channel: str, component: str, version: str) -> _Kind | None:
-    for entry in _read()[channel]:
-        if entry["component"] == component:
-            packaged = kind(**entry)
-            if Scale(packaged.scheme, (version,)).select(packaged.when):
-                return packaged
-    return None
+def _packaged(
+    kind: type[_Kind], channel: str, locked: LockedTarget
+) -> Iterator[tuple[str, str, _Kind]]:
+    entries = [kind(**entry) for entry in _read()[channel]]
+    for name, component in sorted(locked.components.items()):
+        for entry in (entry for entry in entries if entry.component == name):
+            if Scale(entry.scheme, (component.version,)).select(entry.when):
+                yield name, component.version, entry
+                break
 
 
 @lru_cache(maxsize=1)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
+from itertools import chain
 
 from toolmatrix.errors import UsageError
-from toolmatrix.recipes.model import APT, BuildStep
+from toolmatrix.recipes.model import APT
 from toolmatrix.render.model import Choices, ImagePlan
 from toolmatrix.value import Value
 
@@ -81,28 +82,31 @@ class Loose(Value):
 
 def unpinned(image: ImagePlan, choices: Choices) -> tuple[Loose, ...]:
     """Everything that is not pinned in an image, once each."""
-    loose = [
-        Loose(kind="image", what=reference) for reference in _tags(image.from_, image.runtime.from_)
-    ]
-    loose += [Loose(kind="frontend", what=reference) for reference in _tags(choices.syntax_line)]
-    loose += _packages(image)
-    loose += [
-        Loose(kind="file", what=download.url)
-        for download in image.all_downloads
-        if not download.checksum
-    ]
-    commands = () if image.closure else (*image.builds, image.pip)
-    lines = (" ".join(("pip install", *words)) for words in commands if words)
-    loose += [Loose(kind="python", what=line) for line in lines]
-    loose += [command for step in image.steps for command in _fetched(step, image)]
-    return tuple(dict.fromkeys(loose))
+    return tuple(
+        Loose(kind=kind, what=what) for kind, what in dict.fromkeys(_loose(image, choices))
+    )
+
+
+def _loose(image: ImagePlan, choices: Choices) -> Iterator[tuple[str, str]]:
+    yield from (("image", name) for name in _tags(image.from_, image.runtime.from_))
+    yield from (("frontend", name) for name in _tags(choices.syntax_line))
+    yield from _packages(image)
+    yield from (("file", file.url) for file in image.all_downloads if not file.checksum)
+    for words in () if image.closure else (*image.builds, image.pip):
+        if words:
+            yield "python", " ".join(("pip install", *words))
+    for step in image.steps:
+        for kind, match in chain.from_iterable(_fetching(line, step.run) for line in step.run):
+            # A snapshot applies to every call of apt.
+            if match and not (kind == "package" and image.snapshot):
+                yield kind, match[0]
 
 
 def _tags(*images: str) -> list[str]:
     return [image for image in images if image and "@sha256:" not in image]
 
 
-def _packages(image: ImagePlan) -> Iterator[Loose]:
+def _packages(image: ImagePlan) -> Iterator[tuple[str, str]]:
     by_apt = image.distro.manager == APT
     # dnf has no sign between name and version.
     names = dict.fromkeys(
@@ -112,35 +116,21 @@ def _packages(image: ImagePlan) -> Iterator[Loose]:
     )
     if names and image.snapshot is None:
         command = "apt-get install" if by_apt else "dnf install"
-        yield Loose(kind="package" if by_apt else "unkept", what=" ".join((command, *names)))
+        yield "package" if by_apt else "unkept", " ".join((command, *names))
     for repository in (*image.repositories, *image.runtime.repositories):
-        yield Loose(kind="unkept", what=f"{repository.uri} {repository.suite}")
-
-
-def _fetched(step: BuildStep, image: ImagePlan) -> Iterator[Loose]:
-    for line in step.run:
-        for kind, match in _fetching(line, step.run):
-            # A snapshot applies to every call of apt.
-            if match and not (kind == "package" and image.snapshot):
-                yield Loose(kind=kind, what=match[0])
+        yield "unkept", f"{repository.uri} {repository.suite}"
 
 
 def _fetching(line: str, lines: Sequence[str]) -> Iterator[tuple[str, re.Match[str] | None]]:
-    if not any(word in line for word in _CHECKED) and not _is_alone(line):
+    alone = all(word in line for word in _ALONE) and _FOLDER.search(line)
+    if not any(word in line for word in _CHECKED) and not alone:
         yield "step", _PIP.search(line)
-    if not _COMMIT.search(line) and not any(_checks_out(other) for other in lines):
+    checked_out = any("checkout" in other and _COMMIT.search(other) for other in lines)
+    if not _COMMIT.search(line) and not checked_out:
         yield "git", _GIT.search(line)
     if not any(_SUM.search(other) for other in lines):
         yield "file", _FILE.search(line)
     yield "package", _MANAGER.search(line)
-
-
-def _is_alone(line: str) -> bool:
-    return all(word in line for word in _ALONE) and bool(_FOLDER.search(line))
-
-
-def _checks_out(line: str) -> bool:
-    return "checkout" in line and bool(_COMMIT.search(line))
 
 
 def pinning_advice(loose: Iterable[Loose]) -> str:

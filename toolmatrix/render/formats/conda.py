@@ -21,7 +21,7 @@ def files(job: Job) -> dict[str, str]:
         common.file_name(image, ".environment.yml"): common.as_yaml(
             (
                 *common.lines(job),
-                *notes(image),
+                *outside.notes(outside.conda(image.locked)),
                 *common.absent(image),
                 "",
                 f"conda env create --file {image.name}.environment.yml",
@@ -37,9 +37,8 @@ def _environment(image: ImagePlan) -> dict[str, object]:
     wanted: list[object] = ["=".join(filter(None, package)) for package in packages(image)]
     # conda hands the list to pip as a requirements file: options are lines of it.
     apart = [build for build in image.locked.variants.values() if build.options]
-    options = (" ".join(quote.plain("word", word) for word in build.options) for build in apart)
     needed = (*(requirement for build in apart for requirement in build.requirements), *image.pip)
-    pip = [*dict.fromkeys(options), *(common.requirement(requirement) for requirement in needed)]
+    pip = [*common.pip_options(image), *(common.requirement(requirement) for requirement in needed)]
     return {
         "name": f"{quote.plain('release', image.recipe.name)}-{quote.plain('release', image.name)}",
         # Without `nodefaults` the channels that conda itself is set up with are asked as well.
@@ -50,18 +49,6 @@ def _environment(image: ImagePlan) -> dict[str, object]:
 
 def packages(image: ImagePlan) -> Iterator[tuple[str, str]]:
     """The packages of conda-forge with their releases, "" for the installer, which is in no answer."""
-    for name, component in sorted(image.locked.components.items()):
-        packaged = outside.conda(name, component.version) if not component.inside else None
-        for package in packaged.packages if packaged else ():
-            yield (
-                package,
-                "" if package == _INSTALLER else str(quote.plain("release", component.version)),
-            )
-
-
-def notes(image: ImagePlan) -> Iterator[str]:
-    """A line for each component that conda-forge lacks, wholly or in part."""
-    for name, component in sorted(image.locked.components.items()):
-        packaged = outside.conda(name, component.version)
-        if packaged is not None and packaged.note:
-            yield f"{name} {component.version}: {packaged.note}"
+    for name, version, packaged in outside.conda(image.locked):
+        for package in packaged.packages if not image.locked.components[name].inside else ():
+            yield package, "" if package == _INSTALLER else str(quote.plain("release", version))

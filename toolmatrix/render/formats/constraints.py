@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.render import common, quote
+from toolmatrix.render import common
 from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "pip constraints for each image with Python packages"
@@ -22,31 +22,18 @@ def files(job: Job) -> dict[str, str]:
         common.file_name(image, ".constraints.txt"): common.comment(
             (*common.lines(job), "", f"pip install --constraint {image.name}.constraints.txt ...")
         )
-        + "".join(f"{line}\n" for line in (*_channels(image), *pinned))
+        # A constraints file may have options of pip, as a requirements file has.
+        + "".join(f"{line}\n" for line in (*common.pip_options(image), *pinned))
         for image in job.images
         if (pinned := _pinned(image))
     }
 
 
-def _channels(image: ImagePlan) -> list[str]:
-    # A constraints file is a requirements file to pip, and may say in it where packages come from.
-    options = (
-        " ".join(quote.plain("word", word) for word in build.options)
-        for build in image.locked.variants.values()
-    )
-    return [line for line in dict.fromkeys(options) if line]
-
-
 def _pinned(image: ImagePlan) -> list[str]:
     # pip refuses a constraint with extras.
-    builds = image.locked.variants
-    wanted = [
-        *image.pip,
-        *(requirement for build in builds.values() for requirement in build.requirements),
-    ]
-    pins = {_EXTRAS.sub("", common.requirement(requirement)) for requirement in wanted}
+    pins = {_EXTRAS.sub("", requirement) for requirement in common.requirements(image)}
     components = image.locked.components
     for name in image.recipe.built(components) if pins else ():
-        if name not in builds:
+        if name not in image.locked.variants:
             pins.add(common.requirement(f"{name}=={components[name].version}"))
     return sorted(pins)

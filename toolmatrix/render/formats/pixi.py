@@ -18,7 +18,7 @@ def files(job: Job) -> dict[str, str]:
         f"pixi/{common.file_name(image, '/pixi.toml')}": common.as_toml(
             (
                 *common.lines(job),
-                *conda.notes(image),
+                *outside.notes(outside.conda(image.locked)),
                 *common.absent(image),
                 "",
                 "pixi install, in the directory of this file",
@@ -69,7 +69,7 @@ def _packages(image: ImagePlan) -> dict[str, object]:
 
     indexes = {name: index for index in uv.channels(image) for name in index.packages}
     packages: dict[str, object] = {}
-    for requirement in map(Requirement, uv.requirements(image)):
+    for requirement in map(Requirement, common.requirements(image)):
         index = indexes.get(requirement.name)
         fields: dict[str, object] = (
             {"url": requirement.url} if requirement.url else {"version": str(requirement.specifier)}

@@ -42,12 +42,11 @@ def files(job: Job) -> dict[str, str]:
 def _specs(image: ImagePlan) -> Iterator[str]:
     locked = image.locked
     compiler = next((name for name in COMPILERS if name in locked.components), "")
-    for name, component in sorted(locked.components.items()):
-        packaged = outside.spack(name, component.version)
+    for name, release, packaged in outside.spack(locked):
         # What is a floor, such as a driver, belongs to the machine and is not installed.
-        if packaged is None or not packaged.package or component.floor:
+        if not packaged.package or locked.components[name].floor:
             continue
-        words = [f"{packaged.package}@{quote.plain('release', component.version)}"]
+        words = [f"{packaged.package}@{quote.plain('release', release)}"]
         words += _gpu(locked, packaged.gpu)
         if packaged.compiled and compiler:
             version = locked.components[compiler].version
@@ -69,9 +68,6 @@ def _gpu(locked: LockedTarget, known: Sequence[str]) -> Iterator[str]:
 
 
 def _notes(locked: LockedTarget) -> Iterator[str]:
-    for name, component in sorted(locked.components.items()):
-        packaged = outside.spack(name, component.version)
-        if packaged is not None and packaged.note:
-            yield f"{name} {component.version}: {packaged.note}"
+    yield from outside.notes(outside.spack(locked))
     if locked.accelerator != "none" and not locked.archs:
         yield "no arch was requested, and GPU packages of Spack need one: set it with `--arch`"

@@ -43,18 +43,8 @@ def files(job: Job) -> dict[str, str]:
             _project(image),
         )
         for image in job.images
-        if "python" in image.locked.components and requirements(image)
+        if "python" in image.locked.components and common.requirements(image)
     }
-
-
-def requirements(image: ImagePlan) -> list[str]:
-    """The Python packages of an image as requirements, builds of other indexes among them."""
-    builds = (
-        requirement
-        for build in image.locked.variants.values()
-        for requirement in build.requirements
-    )
-    return [common.requirement(requirement) for requirement in dict.fromkeys((*builds, *image.pip))]
 
 
 def channels(image: ImagePlan) -> list[BuildIndex]:
@@ -94,7 +84,7 @@ def _project(image: ImagePlan) -> dict[str, object]:
             "name": common.label(image),
             "version": "0",
             "requires-python": f"=={python}.*",
-            "dependencies": requirements(image),
+            "dependencies": common.requirements(image),
         },
         "tool": {
             "uv": {
