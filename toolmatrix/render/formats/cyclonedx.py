@@ -11,7 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
+
+from packaging.utils import canonicalize_name
 
 from toolmatrix.errors import RenderError
 from toolmatrix.render import common, quote
@@ -74,9 +77,7 @@ def _bill(job: Job, image: ImagePlan) -> Part:
             # Components with a scope were needed to build the image, which does not depend on them any more.
             {
                 "ref": root,
-                "dependsOn": [
-                    component["bom-ref"] for component in components if "scope" not in component
-                ],
+                "dependsOn": [part["bom-ref"] for part in components if "scope" not in part],
             },
             *_brought_by_builds(image),
         ],
@@ -116,16 +117,14 @@ def _presence(image: ImagePlan) -> dict[str, bool]:
 
 def _entries(image: ImagePlan) -> Iterator[Part]:
     locked = image.locked
-    wanted = [
-        *image.pip,
-        *(requirement for build in locked.variants.values() for requirement in build.requirements),
-    ]
-    packages = {_plain(requirement.name): requirement for requirement in map(_requirement, wanted)}
+    builds = chain.from_iterable(build.requirements for build in locked.variants.values())
+    requirements = map(_requirement, (*image.pip, *builds))
+    packages = {canonicalize_name(package.name): package for package in requirements}
     for name, stays in _presence(image).items():
         component, build = locked.components[name], locked.variants.get(name)
         own = _requirement(build.requirements[0]) if build and build.requirements else None
         # Removed, so that the packages without a component are left.
-        package = packages.pop(_plain(own.name if own else name), own)
+        package = packages.pop(canonicalize_name(own.name if own else name), own)
         entry = {"bom-ref": str(quote.plain("release", name)), **_identity(image, name, package)}
         if not stays:
             entry["scope"] = "excluded"
@@ -153,24 +152,20 @@ def _identity(image: ImagePlan, name: str, package: Requirement | None) -> Part:
         return _image(image.from_)
     if name == "distro":
         system = image.distro
-        return _other("operating-system", system.os, system.os_version)
+        return _purl("operating-system", "generic", system.os, system.os_version)
     if package is not None:
         return _package(package, component.version)
-    if any(
-        built_name == name and probe.run[:1] == ("python",) for built_name, probe in image.built
-    ):
-        return _python(name, component.version)
-    return _other("application", name, component.version)
+    probes = [probe for built_name, probe in image.built if built_name == name]
+    if any(probe.run[:1] == ("python",) for probe in probes):
+        return _purl("library", "pypi", canonicalize_name(name), component.version)
+    return _purl("application", "generic", name, component.version)
 
 
 def _package(package: Requirement, version: str = "") -> Part:
     # A requirement that pins nothing else is `==`, or names an address.
     pinned = [specifier.version for specifier in package.specifier if specifier.operator == "=="]
-    return _python(package.name, pinned[0] if pinned else version)
-
-
-def _python(name: str, version: str) -> Part:
-    return _purl("library", "pypi", _plain(name), version)
+    name = canonicalize_name(package.name)
+    return _purl("library", "pypi", name, pinned[0] if pinned else version)
 
 
 def _image(reference: str) -> Part:
@@ -185,11 +180,6 @@ def _image(reference: str) -> Part:
         entry["name"] = f"{match['host']}/{entry['name']}"
         entry["purl"] += f"?repository_url={match['host']}"
     return entry
-
-
-def _other(kind: str, name: str, version: str) -> Part:
-    # The type of package URLs for what comes from no registry that has a type of its own.
-    return _purl(kind, "generic", name, version)
 
 
 def _purl(kind: str, scheme: str, name: str, version: str) -> Part:
@@ -230,11 +220,6 @@ def _brought_by_builds(image: ImagePlan) -> Iterator[Part]:
 def _properties(pairs: Iterable[tuple[str, str]]) -> list[Part]:
     # CycloneDX asks for a namespace of its own in front of the names that a tool gives its properties.
     return [{"name": f"toolmatrix:{name}", "value": text} for name, text in pairs]
-
-
-def _plain(name: str) -> str:
-    # As names of packages are compared (PEP 503).
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _requirement(text: str) -> Requirement:

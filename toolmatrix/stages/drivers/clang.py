@@ -306,18 +306,18 @@ def _unique(paths: Iterable[str]) -> tuple[str, ...]:
 _WORD = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)("|\\?\Z)|([^ ]+)', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
+# The last group of a line is the name of its handler.
 _LINE = re.compile(
-    r"(?:[A-Z][\w()., +-]{0,60}? )?clang version (?P<banner>\d+(?:\.\d+)*)"
-    r"|Apple LLVM version (?P<apple>\d+(?:\.\d+)*)"
+    r"(?:(?:[A-Z][\w()., +-]{0,60}? )?clang|Apple LLVM) version (?P<banner>\d+(?:\.\d+)*)"
     r"|Target: (?P<target>\S+)$"
     r"|Found HIP installation: .*, version (?P<hip>\d\S*)"
     r"|(?P<header>Thread model: |InstalledDir: |Build config: |Configuration file: |System configuration file"
     r"|User configuration file|Found candidate |Selected |Candidate multilib: |Found CUDA installation: "
     r"|\(in-process\)$|\(end of response file\)$)"
-    r"|hipcc-cmd: (?P<command>.*)"
-    r"|(?P<args>hipcc-args: )"
+    r"|hipcc-cmd: (?P<hipcc_command>.*)"
+    r"|(?P<hipcc_arguments>hipcc-args: )"
     r"|failed to execute:(?P<failed>.*)"
-    r"|(?P<variable>(?:HIP|ROCM|HSA|DEVICE_LIB)_\w+)=(?P<value>.*)"
+    r"|(?P<name>(?:HIP|ROCM|HSA|DEVICE_LIB)_\w+)=(?P<variable>.*)"
     r'|(?P<enumerator>File ".*rocm_agent_enumerator", line )'
     r"|(?P<response>Arguments passed via response file:$)"
     r'|(?P<phases># "[^"]*" - "[^"]*", inputs: \[|[|+ -]*\d+: (?:input|preprocessor|compiler|backend|linker), )'
@@ -484,7 +484,8 @@ class ClangReader:
         match = _LINE.match(text)
         if match is None or match.lastgroup is None:
             return False
-        return _HANDLERS[match.lastgroup](self, number, match)
+        handler: Callable[[int, re.Match[str]], bool] = getattr(self, f"_{match.lastgroup}")
+        return handler(number, match)
 
     def message(self, number: int, line: str) -> None:
         """Record a message of a compiler or linker between the commands."""
@@ -554,7 +555,7 @@ class ClangReader:
 
     def _banner(self, number: int, match: re.Match[str]) -> bool:
         self.next.line = self.next.line or number
-        self.next.version = match[match.lastgroup or 0]
+        self.next.version = match["banner"]
         rocm = _ROCM.search(match.string)
         if rocm is not None:
             self.next.hip = rocm[1].rstrip(".")
@@ -575,16 +576,16 @@ class ClangReader:
 
     def _hipcc_command(self, number: int, match: re.Match[str]) -> bool:
         # Where hipcc calls nvcc, what follows is nvcc's.
-        if "nvcc" in base_name(match["command"].split(" ", 1)[0]):
+        if "nvcc" in base_name(match["hipcc_command"].split(" ", 1)[0]):
             self.next = _Invocation()
             return True
         # hipcc prints its command before clang's banner (as a script) or when all is done (as a program).
         late = self.invocations and not self.invocations[-1].command and not self.next.line
         invocation = self.invocations[-1] if late else self.next
         invocation.line = invocation.line or number
-        invocation.command = match["command"]
+        invocation.command = match["hipcc_command"]
         invocation.named_hipcc = True
-        version = _HIP_VERSION.search(match["command"])
+        version = _HIP_VERSION.search(match["hipcc_command"])
         if version is not None:
             invocation.hip = version[1]
         return True
@@ -602,10 +603,10 @@ class ClangReader:
 
     def _variable(self, number: int, match: re.Match[str]) -> bool:
         # A shell or make may show `HIP_PLATFORM=amd hipcc ...`; hipcc's own list begins with HIP_PATH.
-        if match["variable"] != "HIP_PATH" and not self.next.env:
+        if match["name"] != "HIP_PATH" and not self.next.env:
             return False
         self.next.line = self.next.line or number
-        self.next.env[match["variable"]] = match["value"]
+        self.next.env[match["name"]] = match["variable"]
         return True
 
     def _enumerator(self, number: int, match: re.Match[str]) -> bool:
@@ -631,19 +632,3 @@ def _rejects(line: str) -> bool:
     if speaker is None or _AFTER_A_RUN.search(line):
         return False
     return "clang" in speaker[0] or "hipcc" in speaker[0]
-
-
-_HANDLERS: dict[str, Callable[[ClangReader, int, re.Match[str]], bool]] = {
-    "banner": ClangReader._banner,
-    "apple": ClangReader._banner,
-    "target": ClangReader._target,
-    "hip": ClangReader._hip,
-    "header": ClangReader._header,
-    "command": ClangReader._hipcc_command,
-    "args": ClangReader._hipcc_arguments,
-    "failed": ClangReader._failed,
-    "value": ClangReader._variable,
-    "enumerator": ClangReader._enumerator,
-    "response": ClangReader._response,
-    "phases": ClangReader._phases,
-}
