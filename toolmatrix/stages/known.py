@@ -58,20 +58,14 @@ class _Step(Value):
     kind: str
     tool: str
     arch: str = ""
-    words: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
+    words: Sequence[str] = ()
+    reads: Sequence[str] = ()
+    writes: Sequence[str] = ()
 
 
 @cache
 def _steps() -> Mapping[str, _Step]:
-    return {name: _step(**step) for name, step in load_yaml(stage_steps_path()).items()}
-
-
-def _step(kind: str, tool: str, arch: str = "", **lists: list[str]) -> _Step:
-    return _Step(
-        kind=kind, tool=tool, arch=arch, **{name: tuple(words) for name, words in lists.items()}
-    )
+    return {name: _Step(**step) for name, step in load_yaml(stage_steps_path()).items()}
 
 
 # Stages that read the module id, once it is written.

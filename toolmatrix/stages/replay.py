@@ -12,6 +12,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.resources import load_yaml, replay_facts_path
@@ -163,7 +164,7 @@ def order(stages: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
         writes = (*stage.outputs, *perhaps)
         before = [writers.get(path, ()) for path in (*stage.inputs, *writes)]
         before += [readers.get(path, ()) for path in writes]
-        pairs |= {(stage_before, stage.id) for ids in before for stage_before in ids}
+        pairs |= {(earlier, stage.id) for ids in before for earlier in ids}
         for path in stage.inputs:
             readers.setdefault(path, []).append(stage.id)
         for path in writes:
@@ -299,7 +300,7 @@ def _exported(env: Mapping[str, str]) -> dict[str, str]:
 
 def _mcin_files(plan: Plan, stage: Stage) -> list[str]:
     """The .mcin files of a stage, which clang writes by itself."""
-    written = {path for any_stage in plan.stages for path in any_stage.outputs}
+    written = {path for other in plan.stages for path in other.outputs}
     return [word for word in stage.argv if word.endswith(".mcin") and word not in written]
 
 
@@ -326,10 +327,8 @@ def _script_of_objects(plan: Plan, stage: Stage, path: str) -> str:
     # Older clang calls the code `__hip_fatbin` in every object; newer adds a hash of the id of the compilation unit,
     # and has a handle of such a name as well. Which of them this clang is, its objects show. The shape is what
     # -fhip-dump-offload-linker-script prints (clang, lib/Driver/ToolChains/HIPUtility.cpp).
-    bundle = next((path_read for path_read in stage.inputs if path_read.endswith(".hipfb")), "")
-    ids = {
-        word for any_stage in plan.stages for word in any_stage.argv if word.startswith("-cuid=")
-    }
+    bundle = next((file for file in stage.inputs if file.endswith(".hipfb")), "")
+    ids = {word for other in plan.stages for word in other.argv if word.startswith("-cuid=")}
     units = sorted(_unit_hash(word.removeprefix("-cuid=")) for word in ids)
     major = plan.version.partition(".")[0]
     since = load_yaml(replay_facts_path())["no-executable-stack"]["since"]
@@ -420,10 +419,10 @@ _LISTING = (
 )
 
 
-def plan_with_depfiles(plan: Plan, command_line: Sequence[str]) -> tuple[Plan, dict[int, str]]:
+def plan_with_depfiles(plan: Plan, words: Sequence[str]) -> tuple[Plan, dict[int, str]]:
     """The plan with each file of dependencies as an output of the last stage it is made from, and the commands for it.
 
-    nvcc writes such a file itself. `command_line` is its own, empty if unknown.
+    nvcc writes such a file itself. `words` are those of its command line, empty if unknown.
     """
     stages = list(plan.stages)
     commands: dict[int, str] = {}
@@ -431,73 +430,58 @@ def plan_with_depfiles(plan: Plan, command_line: Sequence[str]) -> tuple[Plan, d
         last = stages[depfile.stages[-1]]
         texts = [path for stage in depfile.stages for path in stages[stage].outputs]
         others = [path for path in texts if path not in last.outputs]
-        commands[last.id] = _command(
-            depfile, texts, _target(plan, depfile, command_line), command_line
-        )
+        commands[last.id] = _command(depfile, texts, _target(plan, depfile, words), words)
         stages[last.id] = last.replace(
             inputs=(*last.inputs, *others), outputs=(*last.outputs, *filter(None, (depfile.path,)))
         )
     return plan.replace(stages=tuple(stages)), commands
 
 
-def depfile_notes(plan: Plan, command_line: Sequence[str]) -> Iterator[str]:
+def depfile_notes(plan: Plan, words: Sequence[str]) -> Iterator[str]:
     """Notes on the files of dependencies for a reader of the replay."""
-    for depfile in () if command_line else plan.depfiles:
-        target = _target(plan, depfile, command_line)
+    for depfile in () if words else plan.depfiles:
+        target = _target(plan, depfile, words)
         yield (
             f"the log does not show -MT, -MMD and -MP: {depfile.path or 'the output'}"
             f" lists all headers, for {target}"
         )
 
 
-def _command(
-    depfile: Depfile, texts: Iterable[str], target: str, command_line: Sequence[str]
-) -> str:
-    own = any(
-        word in ("-MMD", "-MM") or word.endswith("-nonsystem-dependencies") for word in command_line
-    )
-    phony = any(word in ("-MP", "--generate-dependency-targets") for word in command_line)
+def _command(depfile: Depfile, texts: Iterable[str], target: str, words: Sequence[str]) -> str:
+    own = any(word in ("-MMD", "-MM") or word.endswith("-nonsystem-dependencies") for word in words)
+    phony = any(word in ("-MP", "--generate-dependency-targets") for word in words)
     options = " -v own=1" * own + " -v phony=1" * phony
-    words = shlex.join([_LISTING, *texts])
+    arguments = shlex.join([_LISTING, *texts])
     to = f" > {shlex.quote(depfile.path)}" if depfile.path else ""
-    return f"target={shlex.quote(target)} awk{options} {words}{to}"
+    return f"target={shlex.quote(target)} awk{options} {arguments}{to}"
 
 
-def _target(plan: Plan, depfile: Depfile, command_line: Sequence[str]) -> str:
-    target = _value(command_line, "-MT", "--dependency-target-name") or _value(
-        command_line, "-o", "--output-file"
-    )
+def _target(plan: Plan, depfile: Depfile, words: Sequence[str]) -> str:
+    named = _value(words, "-MT", "--dependency-target-name") or _value(words, "-o", "--output-file")
+    # A log does not show -o; the outputs of the stages do.
+    target = named or ("" if words else _product_of(plan, depfile))
     if target:
         return target
-    # A log does not show -o; the outputs of the stages do.
-    if not command_line:
-        product = _product_of(plan, depfile)
-        if product:
-            return product
     source = plan.stages[depfile.stages[0]].inputs[:1]
     stem = posixpath.splitext(posixpath.basename("".join(source)))[0]
-    return posixpath.join(_value(command_line, "-odir", "--output-directory"), f"{stem}.o")
+    return posixpath.join(_value(words, "-odir", "--output-directory"), f"{stem}.o")
 
 
 def _value(words: Sequence[str], *options: str) -> str:
-    last_value = ""
+    latest = ""
     for word, following in zip(words, [*words[1:], ""], strict=False):
         name, joined, value = word.partition("=")
         if name in options:
-            last_value = value if joined else following
-    return last_value
+            latest = value if joined else following
+    return latest
 
 
 def _product_of(plan: Plan, depfile: Depfile) -> str:
     # One command may name several sources: the stages of each come before the next file of dependencies.
-    end = min(
-        (following.stages[0] for following in plan.depfiles if following.stages > depfile.stages),
-        default=None,
-    )
+    later = [other.stages[0] for other in plan.depfiles if other.stages > depfile.stages]
+    following = plan.stages[depfile.stages[-1] + 1 : min(later, default=None)]
     read = {path for stage in plan.stages for path in stage.inputs}
-    outputs = [
-        path for stage in plan.stages[depfile.stages[-1] + 1 : end] for path in stage.outputs
-    ]
+    outputs = [path for stage in following for path in stage.outputs]
     return next((path for path in reversed(outputs) if path not in read and TEMP not in path), "")
 
 
@@ -545,6 +529,9 @@ _KEEP = (
 
 # Kinds of stages whose memory decides how many may run at once.
 HEAVY = ("cicc", "device-compile")
+
+# The files by which Ninja knows each step.
+Targets: TypeAlias = Mapping[int, tuple[str, ...]]
 
 
 def script(replay: Replay) -> str:
@@ -609,7 +596,7 @@ def ninja(replay: Replay, *, depth: int = 0) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _ninja_targets(replay: Replay) -> dict[int, tuple[str, ...]]:
+def _ninja_targets(replay: Replay) -> Targets:
     """For each step its targets in Ninja: wanted files that no later step writes, or else a stamp."""
     # Other files are not always written, and Ninja would rebuild them each time.
     last = {path: step.id for step in replay.steps for path in step.outputs}
@@ -623,7 +610,7 @@ def _ninja_targets(replay: Replay) -> dict[int, tuple[str, ...]]:
     }
 
 
-def _restat_files(step: ReplayStep, targets: Mapping[int, tuple[str, ...]], work: str) -> list[str]:
+def _restat_files(step: ReplayStep, targets: Targets, work: str) -> list[str]:
     """The temp files of a step that keep their time if their contents stay the same."""
     own = targets[step.id]
     # It overwrites a file of another step, which has to run again even if this one changes nothing.
@@ -633,9 +620,7 @@ def _restat_files(step: ReplayStep, targets: Mapping[int, tuple[str, ...]], work
     return [path for path in own if path in step.outputs and path.startswith(work + "/")]
 
 
-def _before(
-    step: ReplayStep, targets: Mapping[int, tuple[str, ...]]
-) -> tuple[Sequence[str], Sequence[str]]:
+def _before(step: ReplayStep, targets: Targets) -> tuple[Sequence[str], Sequence[str]]:
     """The files that a step reads, and a target of each other step that has to end before."""
     written = {path for paths in targets.values() for path in paths}
     before = [path for stage in step.after for path in targets[stage]]
@@ -644,9 +629,7 @@ def _before(
     return read, [targets[stage][0] for stage in step.after if set(targets[stage]).isdisjoint(read)]
 
 
-def _statement(
-    step: ReplayStep, targets: Mapping[int, tuple[str, ...]], work: str
-) -> Iterator[str]:
+def _statement(step: ReplayStep, targets: Targets, work: str) -> Iterator[str]:
     read, awaited = _before(step, targets)
     commands = [*(step.tracked or step.commands)]
     restat_files = _restat_files(step, targets, work)
