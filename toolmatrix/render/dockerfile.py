@@ -57,12 +57,14 @@ def text(job: Job, image: ImagePlan) -> str:
 
 def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: object) -> str:
     """The text of a template that builds an image."""
+    fetched, snapshot = job.choices.fetched, job.choices.snapshot
+    fetching = _FETCHING if image.all_downloads and not (modern or fetched) else ()
     rendered = render(
         template,
         job=job,
         image=image,
         modern=modern,
-        packages=_packages(image, job.choices.fetched, modern=modern),
+        packages=tuple(dict.fromkeys((*image.packages, *fetching))),
         manager=image.distro.manager,
         components=_columns(image),
         caches="-".join(quote.plain("release", image.variables[name]) for name in _PER_CACHE),
@@ -73,22 +75,18 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         installers=python_packages.first(image),
         seeds=python_packages.seeds(image.wheels, image.closure),
         folder=FOLDER,
-        fetched=job.choices.fetched,
+        fetched=fetched,
         local_path=mirrors.place,
-        archives=mirrors.has_archives(image) and f"{job.choices.fetched}/{mirrors.ARCHIVES}",
+        archives=mirrors.has_archives(image) and f"{fetched}/{mirrors.ARCHIVES}",
         distdir=mirrors.DISTDIR,
-        wheels=f"{job.choices.fetched}/{mirrors.wheel_folder(image)}",
-        epoch=_epoch(job.choices.snapshot),
+        wheels=f"{fetched}/{mirrors.wheel_folder(image)}",
+        # Files of a build get the time of its packages, unless another is set.
+        epoch=f"{_EPOCH}={pinning.epoch(snapshot)}" if snapshot else _EPOCH,
         again=common.AGAIN,
         blank=marker.BLANK,
         **more,
     )
     return _BLANKS.sub("\n\n", rendered)
-
-
-def _epoch(snapshot: str) -> str:
-    # Files of a build get the time of its packages, unless another is set.
-    return f"{_EPOCH}={pinning.epoch(snapshot)}" if snapshot else _EPOCH
 
 
 def _columns(image: ImagePlan) -> list[str]:
@@ -148,11 +146,6 @@ def name(image: ImagePlan) -> str:
 def check_name(image: ImagePlan) -> str:
     """The name of the check of an image."""
     return common.file_name(image, ".check.sh")
-
-
-def _packages(image: ImagePlan, fetched: str, *, modern: bool) -> tuple[str, ...]:
-    more = _FETCHING if image.all_downloads and not (modern or fetched) else ()
-    return (*image.packages, *(package for package in more if package not in image.packages))
 
 
 # Jinja calls this with every value that a template writes, and not with the template's own text.

@@ -100,12 +100,13 @@ def applied(image: ImagePlan, choices: Choices, settings: Sequence[MirrorSetting
     """An image whose addresses are at their mirrors; `settings` are those of tools that it holds."""
     mine = [setting for setting in settings if setting.package in ("", *image.packages)]
     # An image without steps runs no tool that fetches.
-    from_folder = tuple(_from_folder(mine)) if choices.fetched and image.steps else ()
-    image = image.replace(mirrored=from_folder)
+    local = [setting for setting in mine if choices.fetched and image.steps and setting.folder]
+    folders = tuple((each.to, each.folder.replace("<folder>", DISTDIR)) for each in local)
+    image = image.replace(mirrored=folders)
     if not choices.mirrors:
         return image
     moved = _with_addresses(image, lambda url: at(url, choices.mirrors))
-    return moved.replace(mirrored=(*_lines(choices.mirrors, mine), *from_folder))
+    return moved.replace(mirrored=(*_lines(choices.mirrors, mine), *folders))
 
 
 def addresses(image: ImagePlan) -> list[str]:
@@ -171,12 +172,6 @@ def _lines(
             yield setting.to, setting.head
         for old in ordered if setting.each else ():
             yield setting.to, _fill(setting.each, old, mirrors[old])
-
-
-def _from_folder(settings: Iterable[MirrorSetting]) -> Iterator[tuple[str, str]]:
-    for setting in settings:
-        if setting.folder:
-            yield setting.to, setting.folder.replace("<folder>", DISTDIR)
 
 
 def _fill(text: str, old: str, new: str) -> str:

@@ -46,7 +46,8 @@ def _workflow(job: Job) -> dict[str, object]:
         {
             "image": name,
             "runner": outside.runner("github", image.locked.platform),
-            "own": _own(image.locked.platform),
+            # The machine as Docker calls it: `linux/arm64`.
+            "own": f"TOOLMATRIX_RUNNER_{image.locked.platform.split('/')[1].upper()}",
         }
         for name, image in common.targets(job).items()
     ]
@@ -110,11 +111,6 @@ def _steps() -> list[dict[str, object]]:
             "run": 'docker buildx bake --progress=plain ${PUSH:+"$PUSH"} "$IMAGE"',
         },
     ]
-
-
-def _own(platform: str) -> str:
-    # The machine as Docker calls it: `linux/arm64`.
-    return f"TOOLMATRIX_RUNNER_{platform.split('/')[1].upper()}"
 
 
 def _uses(name: str) -> str:

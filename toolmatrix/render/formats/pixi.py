@@ -32,6 +32,7 @@ def files(job: Job) -> dict[str, str]:
 
 def _workspace(image: ImagePlan) -> dict[str, object]:
     cuda = image.locked.components.get("cuda")
+    major = quote.plain("release", cuda.version).partition(".")[0] if cuda else ""
     packages = _packages(image)
     return {
         "workspace": {
@@ -40,17 +41,13 @@ def _workspace(image: ImagePlan) -> dict[str, object]:
             "platforms": [outside.runner("conda", image.locked.platform)],
         },
         # What the driver of the machine runs: from 11 on any toolkit of the same major release.
-        **({"system-requirements": {"cuda": _major(cuda.version)}} if cuda else {}),
+        **({"system-requirements": {"cuda": major}} if cuda else {}),
         "dependencies": {
             name: f"{version}.*" if version else "*" for name, version in conda.packages(image)
         },
         **({"pypi-dependencies": packages} if packages else {}),
         **({"pypi-options": options} if (options := _options(image)) else {}),
     }
-
-
-def _major(release: str) -> str:
-    return quote.plain("release", release).partition(".")[0]
 
 
 def _options(image: ImagePlan) -> dict[str, object]:

@@ -6,10 +6,8 @@ exception: their dependencies are only on that index (uv, using uv with PyTorch)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from toolmatrix.lock.model import LockedVariant
 from toolmatrix.render import answer, common, quote
 from toolmatrix.render.model import ImagePlan, Job
 
@@ -49,29 +47,22 @@ def files(job: Job) -> dict[str, str]:
 
 def channels(image: ImagePlan) -> list[BuildIndex]:
     """Where builds are taken from instead of the user's index, in the order of their first mention."""
+    from packaging.requirements import Requirement
+
     indexes: dict[str, BuildIndex] = {}
     for build in image.locked.variants.values():
-        for url, flat in _indexes(build):
-            index = indexes.setdefault(url, BuildIndex(url, flat, []))
-            index.packages.extend(map(_name, build.requirements))
+        packages = [Requirement(common.requirement(text)).name for text in build.requirements]
+        for option, value in zip(build.options, build.options[1:], strict=False):
+            if option in (*_INDEXES, *_PAGES):
+                url = str(quote.plain("url", value))
+                index = indexes.setdefault(url, BuildIndex(url, option in _PAGES, []))
+                index.packages.extend(packages)
     return list(indexes.values())
 
 
 def shares(image: ImagePlan) -> bool:
     """True where the dependencies of a build are only on its own index."""
     return image.locked.accelerator == "rocm" and bool(channels(image))
-
-
-def _indexes(build: LockedVariant) -> Iterator[tuple[str, bool]]:
-    for option, value in zip(build.options, build.options[1:], strict=False):
-        if option in (*_INDEXES, *_PAGES):
-            yield str(quote.plain("url", value)), option in _PAGES
-
-
-def _name(requirement: str) -> str:
-    from packaging.requirements import Requirement
-
-    return Requirement(common.requirement(requirement)).name
 
 
 def _project(image: ImagePlan) -> dict[str, object]:
