@@ -100,15 +100,13 @@ def parse(root: YamlNode, index: Index) -> model.Recipe:
 
 
 def _book(root: YamlNode, index: Index, schema: str, shape: tables.Shape) -> Any:
-    entries = root.only(
-        "the recipe", (*shape.fields, *shape.lists, "schema", "sources"), ("schema",)
-    )
-    entries["schema"].choice("schema", (schema,))
+    nodes = root.only("the recipe", (*shape.fields, *shape.lists, "schema", "sources"), ("schema",))
+    nodes["schema"].choice("schema", (schema,))
     # Sources are read first: every statement names one of them.
     sources = {
         name: _source(name, node)
         for name, node in (
-            entries["sources"].mapping("sources") if "sources" in entries else {}
+            nodes["sources"].mapping("sources") if "sources" in nodes else {}
         ).items()
     }
     reader = _RecipeReader(index, sources)
@@ -118,12 +116,12 @@ def _book(root: YamlNode, index: Index, schema: str, shape: tables.Shape) -> Any
 
 def _source(name: str, node: YamlNode) -> model.Source:
     keys = ("title", "at", "read")
-    entries = node.only(f"source `{name}`", keys, keys)
+    nodes = node.only(f"source `{name}`", keys, keys)
     return model.Source(
         id=name,
-        title=entries["title"].string("title"),
-        at=entries["at"].string("at"),
-        read=pieces.date(entries["read"], "read"),
+        title=nodes["title"].string("title"),
+        at=nodes["at"].string("at"),
+        read=pieces.date(nodes["read"], "read"),
     )
 
 
@@ -138,9 +136,9 @@ class _RecipeReader:
     def part(self, node: YamlNode, shape: tables.Shape, extra: tuple[str, ...] = ()) -> Any:
         """The part that a mapping describes."""
         shared = (*(("when", "source") if shape.part else ()), *extra)
-        entries = node.only(shape.noun, (*shape.fields, *shape.lists, *shared), shape.required)
+        nodes = node.only(shape.noun, (*shape.fields, *shape.lists, *shared), shape.required)
         values: dict[str, Any] = {}
-        for name, entry in entries.items():
+        for name, entry in nodes.items():
             if name in shape.fields:
                 values[name] = self.field(entry, name, shape.fields[name])
             elif name in shape.lists:
@@ -150,37 +148,33 @@ class _RecipeReader:
                 )
         if shape.part:
             values["at"] = node.where
-            values["source"] = self.source(node, entries, shape)
+            values["source"] = self.source(node, nodes, shape)
         return shape.kind(**values)
 
     def parts(self, node: YamlNode, shape: tables.Shape) -> list[Any]:
         """The parts that a mapping describes: one for each of its conditions and components."""
-        entries = node.mapping(shape.noun)
-        described = self.part(node, shape)
+        nodes = node.mapping(shape.noun)
+        part = self.part(node, shape)
         # Each becomes a part of its own, so that a part always has one condition and one component.
         whens = (
-            [self.conditions(condition) for condition in entries["when"].several()]
-            if "when" in entries
-            else [()]
+            [self.conditions(when) for when in nodes["when"].several()] if "when" in nodes else [()]
         )
         spread = (
-            [{shape.spread: item} for item in getattr(described, shape.spread)]
-            if shape.spread
-            else [{}]
+            [{shape.spread: name} for name in getattr(part, shape.spread)] if shape.spread else [{}]
         )
-        return [described.replace(when=when, **named) for named in spread for when in whens]
+        return [part.replace(when=when, **named) for named in spread for when in whens]
 
-    def source(self, node: YamlNode, entries: Mapping[str, YamlNode], shape: tables.Shape) -> str:
+    def source(self, node: YamlNode, nodes: Mapping[str, YamlNode], shape: tables.Shape) -> str:
         """The source of a statement; an inner part may have none of its own."""
-        if "source" not in entries:
+        if "source" not in nodes:
             if shape.sourced:
                 node.fail(
                     f"{shape.noun} has no `source`", expected="`source:`", found="no such key"
                 )
             return ""
-        name = entries["source"].string("source")
+        name = nodes["source"].string("source")
         if name not in self.sources:
-            entries["source"].fail(
+            nodes["source"].fail(
                 "no such source", expected="an entry of `sources:`", help="declare it there"
             )
         return name

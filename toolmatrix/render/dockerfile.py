@@ -90,16 +90,12 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
 
 
 def _columns(image: ImagePlan) -> list[str]:
-    components = image.locked.components
-    versions = {
-        name: (">=" if component.floor else "") + component.version
-        for name, component in components.items()
-    }
-    names, widest = max(map(len, versions)), max(map(len, versions.values()))
-    return [
-        f"{name:{names}}  {versions[name]:{widest}}  {components[name].evidence}"
-        for name in sorted(components)
+    rows = [
+        (name, (">=" if component.floor else "") + component.version, component.evidence)
+        for name, component in sorted(image.locked.components.items())
     ]
+    names, versions = (max(len(row[column]) for row in rows) for column in (0, 1))
+    return [f"{name:{names}}  {version:{versions}}  {evidence}" for name, version, evidence in rows]
 
 
 def check(job: Job, image: ImagePlan) -> str:
@@ -121,21 +117,17 @@ def check(job: Job, image: ImagePlan) -> str:
 
 def _drivers(image: ImagePlan) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     # The check runs these words where the image does not set the flags, and sorts the result.
-    locked = image.locked
+    locked, flags = image.locked, image.locked.flags
     if image.stages:
-        driver, flags = (
-            ("hipcc", locked.flags.hipcc)
-            if locked.accelerator == "rocm"
-            else ("nvcc", locked.flags.nvcc)
-        )
-        yield "stages", image.stages, (driver, *flags)
-    for kind, driver, flags in (
-        ("sm", "nvcc", locked.flags.nvcc),
-        ("gfx", "hipcc", locked.flags.hipcc),
-    ):
-        if flags:
-            archs = (arch for arch in locked.archs if arch.startswith("gfx") is (kind == "gfx"))
-            yield kind, ",".join(sorted(archs)), (driver, *flags)
+        rocm = locked.accelerator == "rocm"
+        words = ("hipcc", *flags.hipcc) if rocm else ("nvcc", *flags.nvcc)
+        yield "stages", image.stages, words
+    if flags.nvcc:
+        archs = sorted(arch for arch in locked.archs if not arch.startswith("gfx"))
+        yield "sm", ",".join(archs), ("nvcc", *flags.nvcc)
+    if flags.hipcc:
+        archs = sorted(arch for arch in locked.archs if arch.startswith("gfx"))
+        yield "gfx", ",".join(archs), ("hipcc", *flags.hipcc)
 
 
 def name(image: ImagePlan) -> str:

@@ -37,16 +37,14 @@ def requirements_name(image: ImagePlan) -> str:
 
 
 def _text(image: ImagePlan, closure: LockedClosure, fetched: str) -> str:
-    from_folder = (
-        f"--no-index --find-links {fetched}/{mirrors.wheel_folder(image)} " if fetched else ""
-    )
+    local = f"--no-index --find-links {fetched}/{mirrors.wheel_folder(image)} " if fetched else ""
     about = (
         f"Python packages for Python {closure.asked.python} on {closure.asked.platform}.",
         "Written by toolmatrix; it does not overwrite edited files. To regenerate:",
         f"  {common.AGAIN}",
         f"file    {marker.BLANK}",
         "",
-        f"pip install {from_folder}--require-hashes --no-deps --requirement {requirements_name(image)}",
+        f"pip install {local}--require-hashes --no-deps --requirement {requirements_name(image)}",
     )
     lines = [*_options(() if fetched else closure.asked.options), "--only-binary :all:"]
     if closure.sources:

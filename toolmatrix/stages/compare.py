@@ -101,16 +101,14 @@ def own_name(path: str) -> str:
 
 def _roots(env: Mapping[str, str]) -> Iterator[str]:
     # Of nested directories the innermost is taken for the toolkit.
-    directories = set()
+    roots = set()
     for name in _ROOTS:
         path = env.get(name, "").strip().replace("\\", "/")
         if path:
             plain = posixpath.normpath(path)
             # nvcc prints the directory that it lies in itself, which is not the root of the toolkit.
-            directories.add(
-                posixpath.dirname(plain) if posixpath.basename(plain) == "bin" else plain
-            )
-    yield from sorted(directories - {"", "/", "."}, key=len, reverse=True)
+            roots.add(posixpath.dirname(plain) if posixpath.basename(plain) == "bin" else plain)
+    yield from sorted(roots - {"", "/", "."}, key=len, reverse=True)
 
 
 def host_compiler(plan: Plan) -> str:
@@ -314,16 +312,14 @@ def _joined(names: Iterable[str]) -> str:
 def _moves(pairs: Sequence[Pair], left: Sequence[StageKey]) -> Iterator[Move]:
     # The fewest moves that give the new order are those of the stages outside of a longest run that keeps it.
     stay = set(_rising([new for _, new in pairs]))
-    new_position = {
-        new: position for position, new in enumerate(sorted(new for _, new in pairs), 1)
-    }
+    target = {new: position for position, new in enumerate(sorted(new for _, new in pairs), 1)}
     yielded = set()
     for position, (old, new) in enumerate(pairs, 1):
         # A step outside of the run may still have its old position, if others moved past it.
-        elsewhere = position - 1 not in stay and position != new_position[new]
+        elsewhere = position - 1 not in stay and position != target[new]
         if elsewhere and left[old] not in yielded:
             yielded.add(left[old])
-            yield Move(step=left[old], old=position, new=new_position[new])
+            yield Move(step=left[old], old=position, new=target[new])
 
 
 def _rising(values: Sequence[int]) -> list[int]:

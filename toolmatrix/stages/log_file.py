@@ -229,14 +229,10 @@ def parse(lines: Iterable[str], path: str = "") -> Log:
 
     log = parse_log(counted())
     if not log.plans:
-        silent = [
-            diagnostic
-            for diagnostic in log.diagnostics
-            if diagnostic.line and diagnostic.severity == "error"
-        ]
+        errors = [entry for entry in log.diagnostics if entry.line and entry.severity == "error"]
         raise LogError(
-            silent[0].text if silent else "no output of a driver in this log",
-            where=Position(called(path), silent[0].line if silent else 0) if path else None,
+            errors[0].text if errors else "no output of a driver in this log",
+            where=Position(called(path), errors[0].line if errors else 0) if path else None,
             expected=_EXPECTED,
             found=_description(count, first),
             help=_HELP,

@@ -78,7 +78,7 @@ class _Comparison:
         results = [path for path in self.replay.results if (self.folder / path).is_file()]
         ours = self._rebuild(results)
         differing = [path for path in results if not self._compare_with(path, ours).identical]
-        alike, unit_option = self._identical_with_unit(differing, ours)
+        alike, unit_option = self._by_unit(differing, ours)
         differing = [path for path in differing if path not in alike]
         first = self._rebuild(differing) if differing else {}
         for path in results:
@@ -92,9 +92,7 @@ class _Comparison:
             else:
                 yield self._compare_with(path, ours)
 
-    def _identical_with_unit(
-        self, differing: Sequence[str], ours: Mapping[str, Path]
-    ) -> tuple[set[str], str]:
+    def _by_unit(self, differing: Sequence[str], ours: Mapping[str, Path]) -> tuple[set[str], str]:
         # clang makes the id of its whole command line, to which `-###` belongs in a dry run (lib/Driver, CUIDOptions).
         commands = (command for step in self.replay.steps for command in step.commands)
         ids = set(_UNIT.findall("\n".join(commands)))
@@ -184,9 +182,7 @@ def _sections(content: bytes) -> dict[str, slice]:
     # A result may be truncated, or only look like ELF.
     if size < 64 or table + size * count > len(content) or names_at >= count:
         return {}
-    headers = [
-        struct.unpack_from("<IIQQQQ", content, table + size * section) for section in range(count)
-    ]
+    headers = [struct.unpack_from("<IIQQQQ", content, table + size * n) for n in range(count)]
     _, _, _, _, start, length = headers[names_at]
     names = content[start : start + length]
     nobits = 8

@@ -57,6 +57,7 @@ def plan(run: NvccRun) -> Plan:
         )
         for index, draft in enumerate(drafts)
     ]
+    diagnostics = (*run.diagnostics, *_doubts(drafts), *_end(drafts, run.diagnostics))
     return Plan(
         tool="nvcc",
         version=_version(drafts, env),
@@ -64,12 +65,7 @@ def plan(run: NvccRun) -> Plan:
         env=env,
         stages=tuple(stages),
         edges=model.stage_edges(stages),
-        diagnostics=tuple(
-            sorted(
-                (*run.diagnostics, *_doubts(drafts), *_end(drafts, run.diagnostics)),
-                key=lambda diagnostic: diagnostic.line,
-            )
-        ),
+        diagnostics=tuple(sorted(diagnostics, key=lambda diagnostic: diagnostic.line)),
         removed=tuple(run.removed),
         depfiles=tuple(_depfiles(drafts, run.depfiles)),
     )
@@ -571,9 +567,8 @@ class NvccReader:
 
     def _draft(self, number: int, text: str, run: NvccRun | None) -> tuple[Draft, Sequence[str]]:
         """A command read by itself, and its words with their quotes on."""
-        raw, plain = self._lexicon.split(
-            _without_outer_quotes(nvcc_commands.without_messages(text))
-        )
+        unquoted = _without_outer_quotes(nvcc_commands.without_messages(text))
+        raw, plain = self._lexicon.split(unquoted)
         reads: list[str] = []
         writes: list[str] = []
         if ">" in text or "<" in text:
