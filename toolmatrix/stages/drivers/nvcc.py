@@ -140,7 +140,12 @@ def _settle(drafts: Sequence[Draft]) -> None:
     if not any(draft.loose or draft.named for draft in drafts):
         return
     keep_folders = _keep_folders(drafts)
-    written, last = _first_writers(drafts), _last_users(drafts)
+    written: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for index, draft in enumerate(drafts):
+        for path in draft.writes:
+            written.setdefault(path, index)
+        last.update(dict.fromkeys((*draft.reads, *draft.loose, *draft.named), index))
     for index, draft in enumerate(drafts):
         named = set(draft.named)
         for path in (*draft.loose, *draft.named):
@@ -155,19 +160,6 @@ def _settle(drafts: Sequence[Draft]) -> None:
                 written.setdefault(path, index)
             elif path not in named:
                 draft.reads.append(path)
-
-
-def _first_writers(drafts: Sequence[Draft]) -> dict[str, int]:
-    numbered = list(enumerate(drafts))
-    return {path: index for index, draft in reversed(numbered) for path in draft.writes}
-
-
-def _last_users(drafts: Sequence[Draft]) -> dict[str, int]:
-    return {
-        path: index
-        for index, draft in enumerate(drafts)
-        for path in (*draft.reads, *draft.loose, *draft.named)
-    }
 
 
 def _keep_folders(drafts: Iterable[Draft]) -> set[str]:
