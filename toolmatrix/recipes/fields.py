@@ -237,7 +237,7 @@ class Shape(Value):
     lists: Mapping[str, str] = {}
     part: bool = True
     conditional: bool = False
-    sourced: bool = False
+    sourced: bool = True
     spread: str = ""
 
     @property
@@ -298,14 +298,8 @@ SHAPES: Mapping[str, Shape] = {
             "ends": "date",
         },
         conditional=True,
-        sourced=True,
     ),
-    "compiler": Shape(
-        noun="a compiler",
-        kind=model.Compiler,
-        fields={"cc": "path", "cxx": "path"},
-        sourced=True,
-    ),
+    "compiler": Shape(noun="a compiler", kind=model.Compiler, fields={"cc": "path", "cxx": "path"}),
     "effect": Shape(
         noun="an effect",
         kind=model.Effect,
@@ -316,7 +310,6 @@ SHAPES: Mapping[str, Shape] = {
             "otherwise": "word",
             "holds": "condition",
         },
-        sourced=True,
     ),
     "mirror": Shape(
         noun="the setting of a mirror",
@@ -328,7 +321,6 @@ SHAPES: Mapping[str, Shape] = {
             "each": "line",
             "folder": "line",
         },
-        sourced=True,
     ),
     "snapshot": Shape(
         noun="a snapshot",
@@ -341,14 +333,12 @@ SHAPES: Mapping[str, Shape] = {
             "options": "[line]",
         },
         conditional=True,
-        sourced=True,
     ),
     "installer": Shape(
         noun="an installer",
         kind=model.Installer,
         fields={"version": "word", "sha256": "sha256"},
         conditional=True,
-        sourced=True,
     ),
     "provision": Shape(
         noun="a provision",
@@ -370,7 +360,6 @@ SHAPES: Mapping[str, Shape] = {
             "because": "line",
         },
         lists={"repositories": "repository", "downloads": "download", "probes": "probe"},
-        sourced=True,
         spread="component",
     ),
     "repository": Shape(
@@ -385,6 +374,7 @@ SHAPES: Mapping[str, Shape] = {
             "components": "[word]",
             "origin": "word",
         },
+        sourced=False,
     ),
     "download": Shape(
         noun="a download",
@@ -398,6 +388,7 @@ SHAPES: Mapping[str, Shape] = {
             "mode": "mode",
             "unpack": "?",
         },
+        sourced=False,
     ),
     "probe": Shape(
         noun="a probe",
@@ -409,6 +400,7 @@ SHAPES: Mapping[str, Shape] = {
             "match": "|".join(model.MATCHES),
             "runtime": "?",
         },
+        sourced=False,
     ),
     "step": Shape(
         noun="a step",
@@ -423,20 +415,17 @@ SHAPES: Mapping[str, Shape] = {
             "workdir": "path",
         },
         lists={"downloads": "download"},
-        sourced=True,
     ),
     "refusal": Shape(
         noun="a refusal",
         kind=model.Refusal,
         fields={"because": "line"},
         conditional=True,
-        sourced=True,
     ),
     "option": Shape(
         noun="an option",
         kind=model.RecipeOption,
         fields={"name": "name", "about": "line", "env": "{variable: value}"},
-        sourced=True,
     ),
 }
 """The parts by the name under which `lists` mention them."""

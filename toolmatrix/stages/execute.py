@@ -15,7 +15,7 @@ from toolmatrix.documents import Amount, Count, Ordinal
 from toolmatrix.errors import ToolMissing
 from toolmatrix.process import processors
 from toolmatrix.stages.cost import urgency
-from toolmatrix.stages.drivers.dry_run import LAST_LINES, end_group
+from toolmatrix.stages.drivers.dry_run import LAST_LINES, end_group, start_group
 from toolmatrix.stages.replay import Replay, ReplayStep
 from toolmatrix.value import Document
 
@@ -130,16 +130,8 @@ class _Runner:
             with self.lock:
                 if self.stopped:
                     raise ToolMissing(f"{step.name} was not started: the run was stopped")
-                child = subprocess.Popen(  # noqa: S603 - what the user asked to run
-                    [SHELL, "-e", "-c", "\n".join(step.commands)],
-                    cwd=self.folder,
-                    env=self.env,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    # The shell's own children have to be ended with it.
-                    start_new_session=True,
-                )
+                command = [SHELL, "-e", "-c", "\n".join(step.commands)]
+                child = start_group(command, self.env, self.folder, output)
                 self.running.add(child)
             # Popen.wait() does not report the memory and the CPU time of a child.
             _, status, used = os.wait4(child.pid, 0)

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from toolmatrix.errors import ToolMissing, UsageError
 from toolmatrix.value import Value
@@ -335,9 +336,12 @@ def _finish(
 
 
 def start_group(
-    command: Sequence[str], env: Mapping[str, str], cwd: Path | str | None = None
+    command: Sequence[str],
+    env: Mapping[str, str],
+    cwd: Path | str | None = None,
+    output: int | IO[bytes] = subprocess.PIPE,
 ) -> subprocess.Popen[bytes]:
-    """Start a program that leads a group of its own, without input, and read both its streams in one.
+    """Start a program that leads a group of its own, without input, with both its streams in one.
 
     Raises OSError.
     """
@@ -347,7 +351,7 @@ def start_group(
         cwd=cwd,
         env=dict(env),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
+        stdout=output,
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
