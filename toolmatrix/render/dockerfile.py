@@ -72,7 +72,7 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         secrets=_SECRETS,
         check=check_name(image),
         requirements=python_packages.requirements_name(image),
-        installers=python_packages.first(image),
+        installers=python_packages.installer_requirements(image),
         seeds=python_packages.seeds(image.wheels, image.closure),
         folder=FOLDER,
         fetched=fetched,

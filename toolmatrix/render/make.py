@@ -172,7 +172,7 @@ def _image(
     compiler = picker.first(rules.compilers)
     closure = answered.closure(provisions)
     downloads = chain.from_iterable(provision.downloads for provision in provisions)
-    used = tuple(python_packages.used(locked, recipe, provisions))
+    used = tuple(python_packages.used_packages(locked, recipe, provisions))
     plan = ImagePlan(
         name=name,
         target=target,

@@ -57,7 +57,7 @@ def _text(image: ImagePlan, closure: LockedClosure, fetched: str) -> str:
     return common.comment(about) + "".join(f"{line}\n" for line in lines)
 
 
-def first(image: ImagePlan) -> tuple[str, ...]:
+def installer_requirements(image: ImagePlan) -> tuple[str, ...]:
     """Requirements of the packages that install the others: each a line with its hashes."""
     return tuple(_line(name, package, " ") for name, package in sorted(image.installers.items()))
 
@@ -89,7 +89,7 @@ _SEEDS = ("setuptools", "wheel")
 _NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9]")
 
 
-def used(
+def used_packages(
     locked: LockedTarget, recipe: Recipe, provisions: Iterable[Provision]
 ) -> Iterator[UsedPackage]:
     """The packages that the check of a recipe uses: those that it installs, and those that it builds."""

@@ -311,7 +311,7 @@ def _joined(names: Iterable[str]) -> str:
 
 def _moves(pairs: Sequence[Pair], left: Sequence[StageKey]) -> Iterator[Move]:
     # The fewest moves that give the new order are those of the stages outside of a longest run that keeps it.
-    stay = set(_rising([new for _, new in pairs]))
+    stay = set(_longest_rising([new for _, new in pairs]))
     target = {new: position for position, new in enumerate(sorted(new for _, new in pairs), 1)}
     yielded = set()
     for position, (old, new) in enumerate(pairs, 1):
@@ -322,7 +322,7 @@ def _moves(pairs: Sequence[Pair], left: Sequence[StageKey]) -> Iterator[Move]:
             yield Move(step=left[old], old=position, new=target[new])
 
 
-def _rising(values: Sequence[int]) -> list[int]:
+def _longest_rising(values: Sequence[int]) -> list[int]:
     """The indexes of a longest rising subsequence."""
     # Patience sorting: for each length the pile keeps the index of the smallest last value.
     tops: list[int] = []
@@ -378,7 +378,7 @@ def _words(
         words = normalizers[0].words(before.stages[old]), normalizers[1].words(after.stages[new])
         lost, won = Counter(words[0]), Counter(words[1])
         for only, own, other, at in (("old", 0, won, old), ("new", 1, lost, new)):
-            alone = _alone(words[own], other)
+            alone = _unshared(words[own], other)
             if alone:
                 key = (only, left[old].kind, left[old].side, alone)
                 grouped.setdefault(key, []).append((at, left[old]))
@@ -392,7 +392,7 @@ def _words(
         )
 
 
-def _alone(words: Sequence[str], other: Counter[str]) -> tuple[str, ...]:
+def _unshared(words: Sequence[str], other: Counter[str]) -> tuple[str, ...]:
     # A value means nothing without its flag, so a value that differs is reported with it.
     left = Counter(other)
     phrases: list[str] = []

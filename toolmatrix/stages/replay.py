@@ -91,7 +91,7 @@ def replay(
     """
     _check(plan, work)
     moves = _moves(plan, work)
-    plan, listings = plan_with_depfiles(_asking(plan), asked)
+    plan, listings = plan_with_depfiles(_with_host_objects(plan), asked)
     chosen = select(plan, only=only, until=until, since=since)
     waits = model.predecessors(order(plan.stages))
     moved = _mover(moves)
@@ -304,10 +304,10 @@ def _mcin_files(plan: Plan, stage: Stage) -> list[str]:
     return [word for word in stage.argv if word.endswith(".mcin") and word not in written]
 
 
-def _asking(plan: Plan) -> Plan:
+def _with_host_objects(plan: Plan) -> Plan:
     """The plan in which a stage with an .mcin file also reads the objects of the host that it serves."""
     stages = tuple(
-        stage.replace(inputs=tuple(dict.fromkeys((*stage.inputs, *_served(plan, stage)))))
+        stage.replace(inputs=tuple(dict.fromkeys((*stage.inputs, *_host_objects(plan, stage)))))
         if _mcin_files(plan, stage)
         else stage
         for stage in plan.stages
@@ -315,7 +315,7 @@ def _asking(plan: Plan) -> Plan:
     return plan.replace(stages=stages)
 
 
-def _served(plan: Plan, stage: Stage) -> list[str]:
+def _host_objects(plan: Plan, stage: Stage) -> list[str]:
     """The objects of earlier stages that are linked with the one that a stage makes of an .mcin file."""
     written = {path for earlier in plan.stages[: stage.id] for path in earlier.outputs}
     linked = [linking.inputs for linking in plan.stages if {*linking.inputs} & {*stage.outputs}]
@@ -334,7 +334,7 @@ def _script_of_objects(plan: Plan, stage: Stage, path: str) -> str:
     since = load_yaml(replay_facts_path())["no-executable-stack"]["since"]
     marked = not major.isdecimal() or int(major) >= since
     older = _assembly([], ["__hip_fatbin"], bundle, marked)
-    objects = _served(plan, stage)
+    objects = _host_objects(plan, stage)
     if not (units and objects):
         return f"{older} > {shlex.quote(path)}"
     newer = _assembly(
@@ -620,7 +620,7 @@ def _restat_files(step: ReplayStep, targets: Targets, work: str) -> list[str]:
     return [path for path in own if path in step.outputs and path.startswith(work + "/")]
 
 
-def _before(step: ReplayStep, targets: Targets) -> tuple[Sequence[str], Sequence[str]]:
+def _inputs(step: ReplayStep, targets: Targets) -> tuple[Sequence[str], Sequence[str]]:
     """The files that a step reads, and a target of each other step that has to end before."""
     written = {path for paths in targets.values() for path in paths}
     before = [path for stage in step.after for path in targets[stage]]
@@ -630,7 +630,7 @@ def _before(step: ReplayStep, targets: Targets) -> tuple[Sequence[str], Sequence
 
 
 def _statement(step: ReplayStep, targets: Targets, work: str) -> Iterator[str]:
-    read, awaited = _before(step, targets)
+    read, awaited = _inputs(step, targets)
     commands = [*(step.tracked or step.commands)]
     restat_files = _restat_files(step, targets, work)
     if targets[step.id][0] not in step.outputs:

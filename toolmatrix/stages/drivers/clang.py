@@ -405,7 +405,7 @@ class _Invocation:
         stage = read.replace(
             id=len(self.stages), line=number, kind=kind, arch=arch, inputs=inputs, text=text
         )
-        self._weigh(stage.argv)
+        self._detect_hipcc(stage.argv)
         self.stages.append(stage)
         for path in stage.outputs:
             self.arch_of[path] = arch
@@ -433,7 +433,7 @@ class _Invocation:
         if stage.kind == "linker-wrapper":
             self.report(stage.line, "note", _HIDDEN, stage.id)
 
-    def _weigh(self, words: tuple[str, ...]) -> None:
+    def _detect_hipcc(self, words: tuple[str, ...]) -> None:
         self.compiles_hip |= "hip" in words
         if not _HIPCC_OPTIONS.isdisjoint(words):
             self.named_hipcc = True

@@ -301,12 +301,12 @@ def _command(
 ) -> tuple[list[str], dict[str, str]]:
     # TMPDIR alone is not enough: nvcc puts its pid into the names there, so that no two runs make the same.
     keep: tuple[str, ...] = ()
-    if family.name == "nvcc" and not _names_meet(words):
+    if family.name == "nvcc" and not _names_collide(words):
         keep = ("--keep", "--keep-dir", temps)
     return [program, *words, *keep], {"TMPDIR": temps}
 
 
-def _names_meet(words: Sequence[str]) -> bool:
+def _names_collide(words: Sequence[str]) -> bool:
     # --keep drops the directory and the pid from the names, so sources of one name would overwrite each other.
     stems = [Path(word).stem for word in words if Path(word).suffix in _SOURCES]
     return len(set(stems)) < len(stems) or any(_OWN_TEMPS.fullmatch(word) for word in words)

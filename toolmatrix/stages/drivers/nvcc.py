@@ -38,10 +38,10 @@ def plan(run: NvccRun) -> Plan:
     """The plan that the commands of one run make together; changes its drafts."""
     drafts, env = run.drafts, run.env
     # Each step uses the results of those before.
-    _spell_alike(drafts)
-    _leave_out_foreign(drafts, env)
-    _settle(drafts)
-    _read_indirectly(drafts)
+    _unify_spelling(drafts)
+    _drop_toolkit_files(drafts, env)
+    _classify_ambiguous(drafts)
+    _add_included(drafts)
     _name_archs(drafts)
     stages = [
         Stage(
@@ -57,7 +57,7 @@ def plan(run: NvccRun) -> Plan:
         )
         for index, draft in enumerate(drafts)
     ]
-    diagnostics = (*run.diagnostics, *_doubts(drafts), *_end(drafts, run.diagnostics))
+    diagnostics = (*run.diagnostics, *_suspicions(drafts), *_truncation(drafts, run.diagnostics))
     return Plan(
         tool="nvcc",
         version=_version(drafts, env),
@@ -94,19 +94,19 @@ def _version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:
     return named[1] if named else ""
 
 
-def alike(path: str) -> str:
+def normalized(path: str) -> str:
     """The common form of all spellings of a path of Windows."""
     return _SLASHES.sub("/", path).lower()
 
 
-def _spell_alike(drafts: Sequence[Draft]) -> None:
+def _unify_spelling(drafts: Sequence[Draft]) -> None:
     """Give each file of Windows one name, the first printed: `C:/x` is `C:\\x`, and letters have no case."""
     if not any(_DRIVE.match(path) for draft in drafts for path in (*draft.reads, *draft.writes)):
         return
     first: dict[str, str] = {}
 
     def named(path: str) -> str:
-        return first.setdefault(alike(path), path)
+        return first.setdefault(normalized(path), path)
 
     for draft in drafts:
         for field in ("reads", "writes", "loose", "named"):
@@ -116,7 +116,7 @@ def _spell_alike(drafts: Sequence[Draft]) -> None:
             setattr(draft, field, path and named(path))
 
 
-def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
+def _drop_toolkit_files(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
     here = env.get("_HERE_", "")
     roots = {here[: -len(base_name(here))][:-1], env.get("TOP", ""), env.get("CUDA_ROOT", "")}
     # nvcc may be installed for the whole system, where not everything is a toolkit.
@@ -135,7 +135,7 @@ def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
             draft.reads = [path for path in draft.reads if path not in foreign]
 
 
-def _settle(drafts: Sequence[Draft]) -> None:
+def _classify_ambiguous(drafts: Sequence[Draft]) -> None:
     """Decide by the rest of the plan whether ambiguous files are read or written."""
     if not any(draft.loose or draft.named for draft in drafts):
         return
@@ -178,7 +178,7 @@ def _folder(path: str) -> str:
     return path[: len(path) - len(base_name(path))]
 
 
-def _read_indirectly(drafts: Sequence[Draft]) -> None:
+def _add_included(drafts: Sequence[Draft]) -> None:
     """Add the stub that cudafe++'s output includes, and the images that the stub includes, to what is read."""
     fronts = {draft.front: draft for draft in drafts if draft.front is not None}
     stubs = {draft.stub: draft for draft in drafts}
@@ -217,7 +217,7 @@ def _name_archs(drafts: Sequence[Draft]) -> None:
                 wanted[path] = arch or wanted.get(path)
 
 
-def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
+def _suspicions(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
     """Stages of a plan that are not understood, or show that the log is incomplete."""
     written: set[str] = set()
     whole = True
@@ -239,7 +239,7 @@ def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
         written.update(draft.writes)
 
 
-def _end(drafts: Sequence[Draft], diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
+def _truncation(drafts: Sequence[Draft], diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
     # A plan that makes only temp files is truncated, unless there is another explanation.
     writes = [path for draft in drafts for path in draft.writes]
     if (
@@ -433,18 +433,18 @@ class NvccReader:
             return self._failed(number, text)
         if text.startswith(("nvcc ", "fatal ")):
             return self._driver_message(number, text)
-        return self._bare(number, line)
+        return self._unmarked(number, line)
 
     def message(self, number: int, line: str) -> None:
         """Record a message between the commands."""
         if TEMP in line:
-            self._doubt_mark(number, line)
+            self._report_lost_mark(number, line)
         match = _COMPLAINT.search(line[:_LONGEST_MESSAGE])
         if match is not None and self._runs.latest is not None:
             severity = _SEVERITY.get(match[1], match[1])
             self._runs.latest.report(number, severity, line.strip()[:_LONGEST_MESSAGE])
 
-    def _doubt_mark(self, number: int, line: str) -> None:
+    def _report_lost_mark(self, number: int, line: str) -> None:
         run = self._runs.named(pid_of(line))
         program = line.partition(" ")[0].strip('"')
         if run is not None and not run.lost_mark and (is_tool(program) or is_compiler(program)):
@@ -544,7 +544,7 @@ class NvccReader:
         if match is not None:
             run = self._runs.of(number, pid_of(text))
             content = match[2].rstrip().removesuffix("]")
-            name = alike(nvcc_commands.plain(match[1]))
+            name = normalized(nvcc_commands.plain(match[1]))
             _, run.resources[f"@{name}"] = self._lexicon.split(content)
 
     def _command(self, number: int, text: str) -> None:
@@ -555,7 +555,7 @@ class NvccReader:
         if run is None:
             run = self._runs.of(number, pid, draft.reads, draft.writes)
         self._runs.add(run, draft)
-        self._doubt(run, draft, raw)
+        self._check_words(run, draft, raw)
 
     def _draft(self, number: int, text: str, run: NvccRun | None) -> tuple[Draft, Sequence[str]]:
         """A command read by itself, and its words with their quotes on."""
@@ -568,20 +568,22 @@ class NvccReader:
             writes = [path for path in writes if path not in _NOWHERE]
         if run is not None and run.resources:
             resources = run.resources
-            plain = [expanded for word in plain for expanded in resources.pop(alike(word), (word,))]
+            plain = [
+                expanded for word in plain for expanded in resources.pop(normalized(word), (word,))
+            ]
         if not plain:
             return Draft(number, text, (), ""), raw
         if run is not None:
             plain[0] = nvcc_commands.variables(plain[0], run.env)
         return nvcc_commands.draft(number, text, plain, reads, writes), raw
 
-    def _doubt(self, run: NvccRun, draft: Draft, raw: Sequence[str]) -> None:
+    def _check_words(self, run: NvccRun, draft: Draft, raw: Sequence[str]) -> None:
         if raw and not nvcc_commands.closed(raw[-1]):
             run.report(draft.line, "warning", 'a `"` is not closed: the command is cut off')
         for word in () if run.windows() else self._lexicon.expanded(raw[1:]):
             run.report(draft.line, "warning", f"the shell that nvcc calls will expand `{word}`")
 
-    def _bare(self, number: int, line: str) -> bool:
+    def _unmarked(self, number: int, line: str) -> bool:
         # A command that a person or make ran belongs to the plan if it goes on with what the only run of nvcc wrote.
         if len(self._runs.all) != 1 or " -o " not in line or line[:1].isspace():
             return False
