@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from toolmatrix.errors import Position, RecipeError
 from toolmatrix.facts.versions import Scale
@@ -26,15 +26,12 @@ P = TypeVar("P", bound=Part)
 _UNFILLED = ("when", "source", "at", "match", "stage")
 
 
-class Picker:
+class Picker(NamedTuple):
     """One answer: the releases of each component, the schemes they are compared by, and the values of texts."""
 
-    def __init__(
-        self, answer: Answer, schemes: Mapping[str, str], values: Mapping[str, str]
-    ) -> None:
-        self.answer = answer
-        self.schemes = schemes
-        self.values = values
+    answer: Answer
+    schemes: Mapping[str, str]
+    values: Mapping[str, str]
 
     def holds(self, part: Part) -> bool:
         """True if every condition admits one of the releases that the answer has of its component."""

@@ -103,12 +103,8 @@ def _book(root: YamlNode, index: Index, schema: str, shape: tables.Shape) -> Any
     nodes = root.only("the recipe", (*shape.fields, *shape.lists, "schema", "sources"), ("schema",))
     nodes["schema"].choice("schema", (schema,))
     # Sources are read first: every statement names one of them.
-    sources = {
-        name: _source(name, node)
-        for name, node in (
-            nodes["sources"].mapping("sources") if "sources" in nodes else {}
-        ).items()
-    }
+    named = nodes["sources"].mapping("sources") if "sources" in nodes else {}
+    sources = {name: _source(name, node) for name, node in named.items()}
     reader = _RecipeReader(index, sources)
     book = reader.part(root, shape, extra=("schema", "sources"))
     return book.replace(sources=sources, path=root.file)

@@ -85,9 +85,8 @@ def replay(
 ) -> Replay:
     """Make a plan, or a part of it that can run, ready; see `select` for the parts.
 
-    `asked` is the driver's command line, if known. Raises UsageError for a plan made on
-    Windows or a `work` that a shell would not take literally, NothingMatched for a stage or an arch that the plan has
-    not.
+    `asked` is the driver's command line, if known. Raises UsageError for a plan made on Windows or a `work` that a
+    shell would not take literally, NothingMatched for a stage or an arch that the plan does not have.
     """
     _check(plan, work)
     moves = _moves(plan, work)

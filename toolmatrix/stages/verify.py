@@ -9,6 +9,7 @@ import tempfile
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from toolmatrix.documents import Count
 from toolmatrix.errors import ToolMissing, UsageError
@@ -64,15 +65,12 @@ def verify(
         return tuple(_Comparison(dry, replay, cwd or Path.cwd(), Path(aside), limit).verdicts())
 
 
-class _Comparison:
-    def __init__(
-        self, dry: dry_run.DryRun, replay: Replay, folder: Path, aside: Path, limit: float
-    ) -> None:
-        self.dry = dry
-        self.replay = replay
-        self.folder = folder
-        self.aside = aside
-        self.limit = limit
+class _Comparison(NamedTuple):
+    dry: dry_run.DryRun
+    replay: Replay
+    folder: Path
+    aside: Path
+    limit: float
 
     def verdicts(self) -> Iterator[Reproduction]:
         results = [path for path in self.replay.results if (self.folder / path).is_file()]
@@ -85,10 +83,8 @@ class _Comparison:
             if path in alike:
                 yield Reproduction(path=path, identical=True, given=unit_option)
             elif path in first:
-                steady = self._compare_with(path, first).identical
-                yield compare(path, ours[path].read_bytes(), first[path].read_bytes()).replace(
-                    steady=steady
-                )
+                verdict = compare(path, ours[path].read_bytes(), first[path].read_bytes())
+                yield verdict.replace(steady=self._compare_with(path, first).identical)
             else:
                 yield self._compare_with(path, ours)
 
