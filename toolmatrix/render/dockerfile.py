@@ -109,7 +109,7 @@ def check(job: Job, image: ImagePlan) -> str:
         image=image,
         blank=marker.BLANK,
         drivers=tuple(_drivers(image)),
-        wheels=tuple(python_packages.check_words(image.wheels)),
+        wheels=tuple(python_packages.check_arguments(image.wheels)),
         floor=floor.version if floor else "",
         width=str(min(max(map(len, names)), _LONGEST)),
     )

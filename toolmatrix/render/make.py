@@ -211,7 +211,7 @@ def _image(
         variables=picker.values,
         stages=plan_stages(locked, probes, rules.index),
     )
-    return mirrors.applied(plan, rules.choices, picker.all(rules.mirrors))
+    return mirrors.with_mirrors(plan, rules.choices, picker.all(rules.mirrors))
 
 
 def _check_needs(target: str, locked: LockedTarget, recipe: Recipe) -> None:

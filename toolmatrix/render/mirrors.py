@@ -90,13 +90,15 @@ def _folder(text: str) -> str:
     return str(quote.plain("url", text)).rstrip("/") + "/"
 
 
-def at(url: str, mirrors: Mapping[str, str]) -> str:
+def mirrored(url: str, mirrors: Mapping[str, str]) -> str:
     """The address at the mirror of its longest known beginning, or as it is."""
     known = max((old for old in mirrors if (url + "/").startswith(old)), key=len, default="")
     return mirrors[known] + url[len(known) :] if known else url
 
 
-def applied(image: ImagePlan, choices: Choices, settings: Sequence[MirrorSetting]) -> ImagePlan:
+def with_mirrors(
+    image: ImagePlan, choices: Choices, settings: Sequence[MirrorSetting]
+) -> ImagePlan:
     """An image whose addresses are at their mirrors; `settings` are those of tools that it holds."""
     mine = [setting for setting in settings if setting.package in ("", *image.packages)]
     # An image without steps runs no tool that fetches.
@@ -105,7 +107,7 @@ def applied(image: ImagePlan, choices: Choices, settings: Sequence[MirrorSetting
     image = image.replace(mirrored=folders)
     if not choices.mirrors:
         return image
-    moved = _with_addresses(image, lambda url: at(url, choices.mirrors))
+    moved = _with_addresses(image, lambda url: mirrored(url, choices.mirrors))
     return moved.replace(mirrored=(*_lines(choices.mirrors, mine), *folders))
 
 

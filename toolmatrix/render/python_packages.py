@@ -120,7 +120,7 @@ def installed(locked: LockedTarget, provisions: Iterable[Provision]) -> Iterator
                 )
 
 
-def check_words(packages: Iterable[UsedPackage]) -> Iterator[str]:
+def check_arguments(packages: Iterable[UsedPackage]) -> Iterator[str]:
     """The arguments of the check of packages: for each name, release, build, two programs and archs, or nothing."""
     known = _operations()
     # A package may be requested and a component of its own: tensorflow-rocm is both.
