@@ -389,8 +389,8 @@ class _Target:
     def closure(self, provisions: Sequence[Provision]) -> LockedClosure | None:
         """The locked packages, unless the provisions of another recipe want others."""
         closure = self.locked.closure
-        asked = closure and closure.asked.replace(platform="")
-        return closure if asked == self.question(provisions) else None
+        locked_question = closure and closure.asked.replace(platform="")
+        return closure if locked_question == self.question(provisions) else None
 
     def effects(self) -> tuple[Effect, ...]:
         """The effects of the flags of the answer."""

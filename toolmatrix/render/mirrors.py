@@ -142,12 +142,12 @@ def _with_addresses(image: ImagePlan, replace: Rewrite) -> ImagePlan:
 
     runtime, closure = image.runtime, image.closure
     if closure:
-        asked = closure.asked.replace(options=each(closure.asked.options))
+        question = closure.asked.replace(options=each(closure.asked.options))
         packages = {
             name: package.replace(url=text(package.url))
             for name, package in closure.packages.items()
         }
-        closure = closure.replace(asked=asked, packages=packages)
+        closure = closure.replace(asked=question, packages=packages)
     return image.replace(
         downloads=downloads(image.downloads),
         steps=tuple(
