@@ -2,12 +2,12 @@
 # check=error=true
 # toolmatrix for arm: toolmatrix as a command, with its matrix
 #
-# Written by toolmatrix 0.3.0; what is edited by hand is kept. To write it again:
+# Written by toolmatrix 0.3.0; it does not overwrite edited files. To regenerate:
 #   toolmatrix render --lock toolmatrix.lock --output .
 #
 # lock    sha256:3396b160d9f09ef19837c35d31d5b2634b281d8fe74188062ba6da4604a22d7c
 # matrix  2026-11-20 sha256:59180392d73f17b1611610623d9e4e89e9aa319ed0896218b58ddb8222215cd8
-# file    sha256:5231840e381242982e4f9d55afdc45ce5f42c279af59ad3c896ae1c47dbb7d48
+# file    sha256:296c4a52608881e1a54c20a35f66c30266ae0f359d519105ca33719a0e853403
 # answer  arm (linux/arm64), none, from source
 #   base-image  debian:12  artifact
 #   distro      debian12   derived

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Compares the tools of this image with sha256:3396b160d9f09ef19837c35d31d5b2634b281d8fe74188062ba6da4604a22d7c.
-# Written by toolmatrix 0.3.0 for arm; what is edited by hand is kept.
-# file    sha256:f9742da6c702095bc1b413204e91252d997f1fdf61ad90a0a8b8d2396713fc91
+# Written by toolmatrix 0.3.0 for arm; it does not overwrite edited files.
+# file    sha256:068e1f6d0e6c8ad65034fe91e0655e70a610f63dbe3affd4f3ca7115c57a08b6
 # Exits with 1 where they differ, and says for each difference what was expected and what was found.
 # With the argument `runtime` it asks only for what a runtime image has, with `tools` for what builds.
 set -u

@@ -2,12 +2,12 @@
 # check=error=true
 # toolmatrix for x86: toolmatrix as a command, with its matrix
 #
-# Written by toolmatrix 0.3.0; what is edited by hand is kept. To write it again:
+# Written by toolmatrix 0.3.0; it does not overwrite edited files. To regenerate:
 #   toolmatrix render --lock toolmatrix.lock --output .
 #
 # lock    sha256:3396b160d9f09ef19837c35d31d5b2634b281d8fe74188062ba6da4604a22d7c
 # matrix  2026-11-20 sha256:59180392d73f17b1611610623d9e4e89e9aa319ed0896218b58ddb8222215cd8
-# file    sha256:d35d1492a89cbece67095e4c5f9f2f045e74bfc9e521c713d6177233ec97c1ba
+# file    sha256:09ec71c64604c9fe93de51a5d3c3e5735a48c517b22b4fa0137b1365d7462281
 # answer  x86 (linux/amd64), none, from source
 #   base-image  debian:12  artifact
 #   distro      debian12   artifact

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Compares the tools of this image with sha256:3396b160d9f09ef19837c35d31d5b2634b281d8fe74188062ba6da4604a22d7c.
-# Written by toolmatrix 0.3.0 for x86; what is edited by hand is kept.
-# file    sha256:95af6a7444e83a421c895e2ccacee74522b9b8e1ec78489ea80368045a8eb01c
+# Written by toolmatrix 0.3.0 for x86; it does not overwrite edited files.
+# file    sha256:da2aea3cbf201635b3dcf3e6df977ae7c20bcc3cdfbfab3553e06ce6ffc0fbb2
 # Exits with 1 where they differ, and says for each difference what was expected and what was found.
 # With the argument `runtime` it asks only for what a runtime image has, with `tools` for what builds.
 set -u

@@ -750,12 +750,12 @@ LOCK = ("--lock", str(FIXTURES / "debian.lock"))
         (
             (*DEBIAN, "-o", "out", "--base", "debian:12=a b"),
             2,
-            "error[TM602]: a value cannot be put where a template wants it\n",
+            "error[TM602]: a template cannot use this value\n",
         ),
         (
             (*DEBIAN, "-o", "out", "--syntax-line", "x\nRUN id"),
             2,
-            "error[TM602]: a value cannot be put where a template wants it\n",
+            "error[TM602]: a template cannot use this value\n",
         ),
         (
             (*DEBIAN, "-o", "out", "--option", "debug"),

@@ -200,7 +200,7 @@ def test_a_line_without_end_takes_no_memory(
     assert outcome.code == 0
     assert "14 stages" in outcome.out
     assert (
-        "a line of more than 1000 characters is not a command; it is left out (line 28)"
+        "a line of more than 1000 characters is not a command and was skipped (line 28)"
         in " ".join(outcome.out.split())
     )
 

@@ -118,13 +118,13 @@ def test_times_of_nvcc_are_a_cost(real: Cli, here: Path) -> None:
     outcome = real("stages", "--from-log", "x.log", "--cost", "times.csv")
     assert outcome.code == 0
     assert "2.00 of 2.00 s" in outcome.out
-    assert outcome.err == "note: no stage of the plan is `unheard of` of times.csv:3\n"
+    assert outcome.err == "note: no stage of the plan matches `unheard of` of times.csv:3\n"
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("nothing\n", "error[TM901]: this is not a table of nvcc's times\n  --> times"),
+        ("nothing\n", "error[TM901]: this is not a table of `nvcc -time`\n  --> times"),
         ('{"plans": []}', "error[TM906]: this is not a run of one plan\n  --> times\n"),
         ('{"plans": [{}]}', "error[TM906]: this is not a run of one plan\n"),
         ("{", "error[TM906]: this is not a run of one plan\n"),
@@ -177,7 +177,7 @@ def test_two_gfx_targets_of_hipcc_are_shown(real: Cli, here: Path) -> None:
     outcome = real("stages", "vadd.hip", "--driver", program, "--", *words, **path())
     assert outcome.code == 0, outcome
     assert "for gfx906 and gfx90a\n" in outcome.out
-    assert "note: HIP_PLATFORM=amd was chosen: not set\n" in outcome.err
+    assert "note: HIP_PLATFORM=amd was chosen because it was not set\n" in outcome.err
 
 
 @pytest.mark.process
@@ -187,7 +187,7 @@ def test_a_driver_that_hangs_is_ended(real: Cli, here: Path) -> None:
     program.chmod(0o755)
     outcome = real("stages", "a.cu", "--driver", str(program), "--timeout", "1", **path())
     assert (outcome.code, outcome.out) == (5, "")
-    assert "`nvcc` did not finish within 1 s and was ended" in outcome.err
+    assert "`nvcc` did not finish within 1 s and was stopped" in outcome.err
 
 
 def driver(here: Path, name: str, script: str) -> str:

@@ -71,7 +71,7 @@ def provision(text: str) -> str:
     ("text", "what", "where"),
     [
         ("colour: red\n", "the recipe has an unknown key", "mine.yaml:6:1"),
-        ("probes:\n  - run: [true]\n", "probes look for what nothing builds", "mine.yaml:1:1"),
+        ("probes:\n  - run: [true]\n", "the recipe has probes but builds nothing", "mine.yaml:1:1"),
         (step("colour: red"), "a step has an unknown key", "mine.yaml:10:5"),
         ("steps:\n  - {name: one, stage: build}\n", "a step has no `source`", "mine.yaml:7:5"),
         (

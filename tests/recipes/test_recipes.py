@@ -15,7 +15,7 @@ from toolmatrix.finding import InstallMethod
 from toolmatrix.judge import sweep
 from toolmatrix.lock.model import environment
 from toolmatrix.recipes import fields, model, read
-from toolmatrix.recipes.pick import Picker, settled
+from toolmatrix.recipes.pick import Picker, merged_steps
 from toolmatrix.render import answer as values
 from toolmatrix.report import answer
 from toolmatrix.resources import recipes_root
@@ -156,7 +156,7 @@ def steps(
 ) -> tuple[BuildStep, ...]:
     """The steps of an answer before neighbours are joined; two values of a variable are refused on the way."""
     found = picker(index, book, target, held).all(recipe.steps)
-    assert settled(sorted(found, key=lambda step: model.STAGES.index(step.stage)))
+    assert merged_steps(sorted(found, key=lambda step: model.STAGES.index(step.stage)))
     return found
 
 
@@ -225,7 +225,7 @@ def test_every_release_of_numpy_has_one_checksum(recipes: dict[str, Recipe], ind
     checksums = set()
     for release in index.component("numpy").versions:
         found = alone(index, numpy=release).all(recipes["numpy"].steps)
-        checksum, wheel, install, verify = settled(found)[0].env, *found[1:]
+        checksum, wheel, install, verify = merged_steps(found)[0].env, *found[1:]
         assert [wheel.name, install.name, verify.name] == ["wheel", "install", "import"], release
         assert len(checksum["SHA256"]) == 64, release
         checksums.add(checksum["SHA256"])
@@ -243,7 +243,7 @@ def test_every_release_of_lightgbm_that_is_not_refused_has_one_checksum(
             if picked.all(recipe.refuses):
                 continue
             found = picked.all(recipe.steps)
-            checksum, wheel, install, verify = settled(found)[0].env, *found[1:]
+            checksum, wheel, install, verify = merged_steps(found)[0].env, *found[1:]
             assert [wheel.name, install.name, verify.name] == ["wheel", "install", "train"], release
             assert ("USE_CUDA" in wheel.run[1]) is (accelerator == "cuda")
             assert ("CMAKE_CUDA_ARCHITECTURES=80-real" in wheel.run[1]) is bool(given)
@@ -345,7 +345,7 @@ def test_configure_gets_its_answers(
     version, target, arch = case
     held = answering("tensorflow", version, target, arch)
     assert held is not None
-    done = settled(steps(recipes["tensorflow"], index, book, target, held))
+    done = merged_steps(steps(recipes["tensorflow"], index, book, target, held))
     (configure,) = [step for step in done if "./configure" in step.run]
     assert configure.env == {**ALWAYS, **expected}
 
@@ -424,7 +424,7 @@ def test_settings_hold_for_the_next_commands_alone() -> None:
     def step(name: str, *run: str, **env: str) -> BuildStep:
         return model.BuildStep(name=name, stage="build", run=run, env=env)
 
-    done = settled(
+    done = merged_steps(
         [step("one", A="1"), step("two", B="2"), step("three", "make", C="3"), step("four", "test")]
     )
     assert [(one.name, one.env) for one in done] == [
@@ -437,7 +437,7 @@ def test_neighbours_without_variables_are_joined() -> None:
     def step(name: str, run: str, workdir: str = "") -> BuildStep:
         return model.BuildStep(name=name, stage="build", run=(run,), workdir=workdir)
 
-    done = settled([step("one", "a"), step("two", "b"), step("three", "c", "/work")])
+    done = merged_steps([step("one", "a"), step("two", "b"), step("three", "c", "/work")])
     assert [(one.name, one.run) for one in done] == [("one, two", ("a", "b")), ("three", ("c",))]
 
 
@@ -446,7 +446,7 @@ def test_two_values_of_a_variable_are_refused() -> None:
         return model.BuildStep(name=name, stage="build", run=run, env=env)
 
     with pytest.raises(RecipeError, match="two steps of build set A"):
-        settled([step("one", A="1"), step("two", "make", A="2")])
+        merged_steps([step("one", A="1"), step("two", "make", A="2")])
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,10 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("place", sorted(set(quote.PLACES) - {"condition"}))
+@pytest.mark.parametrize("place", sorted(set(quote.PATTERNS) - {"condition"}))
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_place_without_quotes_takes_a_hostile_text(place: str, text: str) -> None:
-    with pytest.raises(RenderError, match="a value cannot be put where a template wants it"):
+    with pytest.raises(RenderError, match="a template cannot use this value"):
         quote.plain(place, text)
 
 
@@ -89,9 +89,9 @@ def test_a_comment_stays_on_its_line(text: str) -> None:
 @pytest.mark.parametrize(
     ("source", "what"),
     [
-        ("{{ text }}", "a template writes a value that was not quoted for its place"),
-        ("{{ none | sh }}", "a value cannot be put where a template wants it"),
-        ("{{ missing | sh }}", "a value cannot be put where a template wants it"),
+        ("{{ text }}", "a template writes an unquoted value"),
+        ("{{ none | sh }}", "a template cannot use this value"),
+        ("{{ missing | sh }}", "a template cannot use this value"),
         ("{{ missing.name | sh }}", "a template cannot be used"),
         ("{% for %}", "a template cannot be used"),
         ("{{ text.__class__.__mro__ | sh }}", "a template cannot be used"),

@@ -82,7 +82,7 @@ def test_every_file_with_comments_names_the_lock_and_the_command(name: str) -> N
         assert held.digest in text
         if not path.endswith((".check.sh", ".json")) or path == "docker-bake.json":
             assert common.AGAIN in text
-            assert "Written by toolmatrix 0; what is edited by hand is kept" in text
+            assert "Written by toolmatrix 0; it does not overwrite edited files" in text
         assert text.endswith("\n")
         assert not text.endswith("\n\n")
 
@@ -168,7 +168,7 @@ def test_environments_that_would_share_a_target_are_refused() -> None:
         made("bake", held)
     error = refused.value
     assert (error.what, error.expected, error.found) == (
-        "two images would have one name in the bake file",
+        "two images would have the same name in the bake file",
         "environments whose names differ in letters and digits",
         "`py3.9-x86` and `py3_9-x86`",
     )
@@ -296,7 +296,7 @@ def test_a_platform_without_a_machine_is_refused() -> None:
     with pytest.raises(RenderError) as refused:
         outside.runner("github", "linux/s390x")
     assert (refused.value.what, refused.value.expected, refused.value.found) == (
-        "github has no known machine for this platform",
+        "no known github runner for this platform",
         "linux/amd64 or linux/arm64",
         "`linux/s390x`",
     )

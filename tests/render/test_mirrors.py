@@ -36,7 +36,7 @@ def full(**choices: object) -> Job:
         options=("--index-url", "https://repo.example.org/index/cpu")
     )
     closure = part.closure.replace(asked=asked)
-    image = mirrors.applied(
+    image = mirrors.with_mirrors(
         part.replace(closure=closure, packages=(*part.packages, "git")),
         made.choices,
         rules(index(), RenderOptions()).mirrors,
@@ -82,7 +82,7 @@ def test_the_longest_beginning_wins_and_a_name_that_goes_on_is_another() -> None
         "https://a.org.evil/b": "https://a.org.evil/b",
         "http://a.org/b": "http://a.org/b",
     }
-    assert {url: mirrors.at(url, held) for url in said} == said
+    assert {url: mirrors.mirrored(url, held) for url in said} == said
 
 
 @pytest.mark.parametrize("text", ["https://a.org", "=https://a.org", "https://a.org="])

@@ -91,7 +91,7 @@ def test_templates_have_a_filter_for_each_place_and_for_each_way_to_quote() -> N
         "json",
         "layout",
     }
-    assert quote.filters().keys() == quote.PLACES.keys() | others
+    assert quote.filters().keys() == quote.PATTERNS.keys() | others
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_templates_have_a_filter_for_each_place_and_for_each_way_to_quote() -> N
         (
             quote.line,
             "make;",
-            "one command on one line: it ends with `;`, which reaches into the next line",
+            "one command on one line: it ends with `;`, so that a shell continues on the next line",
         ),
         (quote.in_double, "a\nb", BETWEEN),
         *(
@@ -118,7 +118,7 @@ def test_templates_have_a_filter_for_each_place_and_for_each_way_to_quote() -> N
             (
                 quote.sed_argument,
                 f"a{one}b",
-                "text without letters that mean something in a pattern",
+                "text without special characters of a sed pattern",
             )
             for one in "'\\/*[]^$.&"
         ),
@@ -158,8 +158,8 @@ def test_every_letter_that_means_nothing_is_taken() -> None:
 
 
 def test_layout_that_is_not_shown_leaves_nothing() -> None:
-    assert quote.layout("; \\\n", shown=False) == ""
-    assert quote.layout("; \\\n", shown=True) == "; \\\n"
+    assert quote.layout("; \\\n", condition=False) == ""
+    assert quote.layout("; \\\n", condition=True) == "; \\\n"
 
 
 def message(error: RenderError) -> tuple[str, str, str, str]:
@@ -168,7 +168,7 @@ def message(error: RenderError) -> tuple[str, str, str, str]:
 
 def refusal(expected: str, text: str) -> tuple[str, str, str, str]:
     return (
-        "a value cannot be put where a template wants it",
+        "a template cannot use this value",
         expected,
         f"`{ascii(text)[1:-1]}`",
         "correct the lock, the recipe or the option that it comes from",

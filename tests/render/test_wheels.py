@@ -124,7 +124,7 @@ def test_every_package_that_is_read_from_the_index_gets_into_an_image() -> None:
 
 def test_every_word_of_the_check_is_of_a_package() -> None:
     image = made("torch==2.9.1", "torchvision").images[0]
-    words = [*python_packages.check_words(image.wheels)]
+    words = [*python_packages.check_arguments(image.wheels)]
     named = words[::6]
     assert named[:2] == ["torch", "torchvision"]
     assert words[2] == "2.9.1+cu128@default/x86_64"
@@ -137,7 +137,7 @@ def test_every_word_of_the_check_is_of_a_package() -> None:
 def test_an_operation_is_run_of_releases_that_it_is_for() -> None:
     for version, runs in (("1.5.2", False), ("1.18.1", True)):
         used = UsedPackage(component="onnxruntime", package="onnxruntime-gpu", version=version)
-        assert bool([*python_packages.check_words([used])][3]) is runs
+        assert bool([*python_packages.check_arguments([used])][3]) is runs
 
 
 @pytest.mark.parametrize(

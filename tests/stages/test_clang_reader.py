@@ -128,7 +128,7 @@ def test_an_error_is_kept_whatever_the_exit_code(name: str, text: str) -> None:
 def test_the_missing_gpu_is_said_where_hipcc_looked_for_one() -> None:
     plan = parse(case("hipcc-5.2.3__c-no-gfx-autodetect").text)
     assert said(plan, "warning") == [
-        "rocm_agent_enumerator failed, so hipcc could not tell which GPU is here"
+        "rocm_agent_enumerator failed, so hipcc could not detect the GPU"
     ]
 
 

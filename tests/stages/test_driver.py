@@ -65,7 +65,7 @@ def test_a_named_driver_is_known_by_its_name(tmp_path: Path) -> None:
     assert find(["k.cu"], [], str(named))[0].name == "clang"
     with pytest.raises(UsageError) as error:
         find(["k.cu"], [], "gcc")
-    assert error.value.what == "the driver is of no known kind"
+    assert error.value.what == "unknown kind of driver"
     assert error.value.found == "gcc"
 
 
@@ -180,7 +180,7 @@ def test_hipcc_is_told_its_platform(tmp_path: Path) -> None:
     assert words(dry) == ["k.hip", "-c", "-###"]
     assert "HIP_PLATFORM=amd" in dry.text.splitlines()
     assert "TMPDIR=k.stages" in dry.text.splitlines()
-    assert dry.notes == ("HIP_PLATFORM=amd was chosen: not set",)
+    assert dry.notes == ("HIP_PLATFORM=amd was chosen because it was not set",)
     assert dry.env == {"HIP_PLATFORM": "amd"}
 
 
@@ -230,7 +230,7 @@ def test_a_driver_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -
     program = fake(tmp_path, "nvcc", f"sleep {mark} & sleep {mark}")
     with pytest.raises(ToolMissing) as error:
         dry_run(["k.cu"], driver=str(program), limit=0.3)
-    assert error.value.what == "`nvcc` did not finish within 0.3 s and was ended"
+    assert error.value.what == "`nvcc` did not finish within 0.3 s and was stopped"
     assert gone(mark)
 
 

@@ -128,7 +128,7 @@ def test_nothing_starts_after_a_failure(tmp_path: Path) -> None:
 def test_a_step_that_a_signal_ends_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(ToolMissing) as error:
         run(ready("kill -9 $$"), jobs=1, cwd=tmp_path)
-    assert error.value.what == "stage 1 (other) was ended by signal 9"
+    assert error.value.what == "stage 1 (other) was killed by signal 9"
 
 
 @pytest.mark.process

@@ -157,7 +157,7 @@ def test_binary_data_says_so(line: str) -> None:
 
 def test_another_text_says_so() -> None:
     found = parse_log(["Dear Sir,", "#$ "])
-    assert said(found) == ["no line is one of a dry run of nvcc, hipcc or clang"]
+    assert said(found) == ["no line comes from a dry run of nvcc, hipcc or clang"]
     assert {one.severity for one in found.diagnostics} == {"error"}
 
 

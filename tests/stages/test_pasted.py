@@ -9,7 +9,7 @@ import pytest
 from toolmatrix.stages import Plan, parse, parse_log
 
 LOGS = Path(__file__).parent / "logs"
-LOST = "commands without the mark `#$` are left out, this one first: a part of the log is missing"
+LOST = "commands without the mark `#$` are skipped, from this one on: a part of the log is missing"
 ID = "CMakeCUDACompilerId"
 
 

@@ -182,7 +182,7 @@ def test_ninja_and_a_script_write_the_dependencies_that_a_log_tells_of(tmp_path:
     expected = (tmp_path / "k.d").read_bytes()
     made = replay(parse(log.stderr), work="w")
     assert made.notes == (
-        "the log does not show -MT, -MMD and -MP: k.d names all headers, for saxpy.o",
+        "the log does not show -MT, -MMD and -MP: k.d lists all headers, for saxpy.o",
     )
     part = replay(parse(log.stderr), work="w", until="preprocess")
     (tmp_path / "build.ninja").write_text(ninja(part))

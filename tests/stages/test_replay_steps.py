@@ -113,7 +113,7 @@ def test_the_file_of_headers_that_nvcc_writes_is_one_command_more_and_a_note() -
     assert made.steps[0].commands[1].endswith(" k.ii > k.d")
     assert made.steps[0].outputs == ("k.ii", "k.d")
     assert made.notes == (
-        "the log does not show -MT, -MMD and -MP: k.d names all headers, for k.o",
+        "the log does not show -MT, -MMD and -MP: k.d lists all headers, for k.o",
     )
     asked = replay(listed, work="w", asked=["-MD", "-MT", "x.o"])
     assert asked.steps[0].commands[1].startswith("target=x.o awk ")
@@ -168,7 +168,7 @@ def test_a_stage_that_the_plan_has_not_is_named_with_those_it_has() -> None:
         "the plan has no stage cicc:sm_80",
         "a number from 1 to 3, or one of: preprocess, cicc, ptxas",
         "",
-        "`cicc:ARCH` means that stage for one arch",
+        "`cicc:ARCH` selects that stage for one arch",
     )
     assert find(SMALL.replace(stages=SMALL.stages[:2]), "preprocess:") == {0}
 

@@ -57,8 +57,8 @@ def test_the_kind_of_time_is_read() -> None:
 @pytest.mark.parametrize(
     ("rows", "what", "where"),
     [
-        ([], "this is not a table of nvcc's times", "t.csv"),
-        (["\0"], "this is not a table of nvcc's times", "t.csv"),
+        ([], "this is not a table of `nvcc -time`", "t.csv"),
+        (["\0"], "this is not a table of `nvcc -time`", "t.csv"),
         (
             [HEAD, "k , cicc , , , , nvcc , fast , ms"],
             "a row of nvcc's times cannot be read",

@@ -50,7 +50,7 @@ def test_the_section_with_the_first_difference_is_named_with_its_text() -> None:
     assert found.sections == (".strtab", ".data")
     assert found.offset == 64 + 4 + 1 + len("tmpxft_")
     assert (found.ours, found.theirs) == ("tmpxft_1_k.cudafe1.cpp", "tmpxft_2_k.cudafe1.cpp")
-    assert found.why == "the names of temp files got into it"
+    assert found.why == "it contains names of temp files"
 
 
 def test_sizes_are_told_where_they_differ() -> None:

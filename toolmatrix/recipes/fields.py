@@ -1,6 +1,6 @@
 """The keys of each part of a recipe, as tables, and what their texts may hold: values in braces, lines of shell.
 
-A rule is a shape of `TEXTS`, a list of them `[shape]`, a mapping `{shape: shape}`, words `a|b`, or `?` for a flag.
+A rule is a shape of `TEXTS`, a list of them `[shape]`, a mapping `{shape: shape}`, choices `a|b`, or `?` for a flag.
 
 `{cuda}` is the release of a component of the answer; a form behind a dot changes how it is written: `{cuda.minor}`,
 `{cuda.minor.dashed}`. Beside components there are the fixed names of `FIXED` and, in provisions, `{component}` and
@@ -25,7 +25,7 @@ NAMED = re.compile(r"(?<!\$)\{([a-z][a-z0-9_.-]*)\}")
 FIXED: Mapping[str, str] = {
     "component": "the component of the provision",
     "version": "its release",
-    "built": "what the recipe builds, as requirements of pip, blank between",
+    "built": "pip requirements for what the recipe builds, separated by blanks",
     "target": "x86, arm or amd",
     "accelerator": "none, cuda or rocm",
     "from": "source or wheel",
@@ -38,19 +38,19 @@ FIXED: Mapping[str, str] = {
     "os": "ID in /etc/os-release",
     "os_version": "VERSION_ID in /etc/os-release",
     "snapshot": "the time of a snapshot, as 20261120T000000Z",
-    "archs_sm": "codegen archs of CUDA by name, comma between",
-    "archs_cuda": "codegen archs of CUDA as capabilities, comma between",
-    "archs_torch": "the same as PyTorch reads them, semicolon between",
-    "archs_cmake": "the same as CMake reads them, semicolon between",
-    "archs_numbers": "the numbers alone, semicolon between",
-    "archs_gfx": "codegen archs of ROCm, comma between",
-    "archs_hip": "the same as CMake reads them, semicolon between",
-    "cflags": "flags for C, blank between",
-    "cxxflags": "flags for C++, blank between",
-    "nvcc_flags": "flags for nvcc, blank between",
-    "hipcc_flags": "flags for hipcc, blank between",
+    "archs_sm": "CUDA codegen archs by name, separated by commas",
+    "archs_cuda": "CUDA codegen archs as capabilities, separated by commas",
+    "archs_torch": "the same as PyTorch reads them, separated by semicolons",
+    "archs_cmake": "the same as CMake reads them, separated by semicolons",
+    "archs_numbers": "only the numbers, separated by semicolons",
+    "archs_gfx": "ROCm codegen archs, separated by commas",
+    "archs_hip": "the same as CMake reads them, separated by semicolons",
+    "cflags": "flags for C, separated by blanks",
+    "cxxflags": "flags for C++, separated by blanks",
+    "nvcc_flags": "flags for nvcc, separated by blanks",
+    "hipcc_flags": "flags for hipcc, separated by blanks",
 }
-"""Every fixed name with what it is."""
+"""Every fixed name and its meaning."""
 
 LISTS = frozenset(
     (
@@ -58,11 +58,11 @@ LISTS = frozenset(
         *("cflags", "cxxflags", "nvcc_flags", "hipcc_flags"),
     )
 )
-"""Values with blanks or semicolons in them: in a line of shell they stand in quotes."""
+"""Values that contain blanks or semicolons: a line of shell has to quote them."""
 
 MACHINES: Mapping[str, Mapping[str, str]] = {
     "x86_64": {"debian_arch": "amd64", "bazel_arch": "x86_64", "cuda_arch": "x86_64"},
-    # NVIDIA's repositories have servers of ARM under `sbsa`; what they have under `arm64` and `aarch64` is for Jetson.
+    # NVIDIA's repositories keep packages for ARM servers under `sbsa`; `arm64` and `aarch64` are for Jetson.
     "aarch64": {"debian_arch": "arm64", "bazel_arch": "arm64", "cuda_arch": "sbsa"},
 }
 
@@ -84,20 +84,20 @@ FORMS: Mapping[str, Callable[[str], str]] = {
     "short": _short,
     "dashed": lambda version: version.replace(".", "-"),
     "joined": lambda version: version.replace(".", ""),
-    # By this word alone NVIDIA tells an image that builds from one that runs.
+    # Only this word distinguishes NVIDIA's images for building from those for running.
     "runtime": lambda image: image.replace("-devel", "-runtime"),
 }
 
 
 def names(text: str) -> Iterator[tuple[str, str]]:
     """Each value that a text names: its name, and the forms behind it."""
-    for found in NAMED.finditer(text):
-        name, _, forms = found[1].partition(".")
+    for match in NAMED.finditer(text):
+        name, _, forms = match[1].partition(".")
         yield name, forms
 
 
 def unknown(text: str, components: Mapping[str, object]) -> str:
-    """The first name or form of a text that nobody knows, or nothing."""
+    """The first unknown name or form in a text, or nothing."""
     for name, forms in names(text):
         if name not in FIXED and name not in components:
             return name
@@ -108,10 +108,10 @@ def unknown(text: str, components: Mapping[str, object]) -> str:
 
 
 def put(text: str, values: Mapping[str, str]) -> str:
-    """A text with its values put in; raises KeyError with the name of one that is not there."""
+    """A text with its values filled in; raises KeyError with the name of a missing one."""
 
-    def value(found: re.Match[str]) -> str:
-        name, *forms = found[1].split(".")
+    def value(match: re.Match[str]) -> str:
+        name, *forms = match[1].split(".")
         written = values[name]
         for form in forms:
             written = FORMS[form](written)
@@ -128,23 +128,23 @@ _OPEN_ENDS = (";", "&", "|", "\\")
 
 
 def shell_fault(line: str) -> str:
-    """The fault of a line, or nothing."""
+    """Why a line of shell cannot be used, or nothing."""
     if not line.strip() or line != line.strip():
-        return "it is empty or has blanks around it"
+        return "it is empty or has leading or trailing blanks"
     if not line.isprintable():
-        return "it holds a control character or a line break"
+        return "it contains a control character or a line break"
     if line == END:
-        return f"`{END}` ends the script that it would stand in"
+        return f"`{END}` would end the script"
     if line.endswith(_OPEN_ENDS):
-        return f"it ends with `{line[-1]}`, which reaches into the next line"
+        return f"it ends with `{line[-1]}`, so that a shell continues on the next line"
     return _scan(line)
 
 
 def _scan(line: str) -> str:
-    # A value with blanks or semicolons would be several words there, or end the command.
-    lists = {found.start() for found in NAMED.finditer(line) if found[1] in LISTS}
+    # Unquoted, a value with blanks or semicolons would become several words, or end the command.
+    lists = {match.start() for match in NAMED.finditer(line) if match[1] in LISTS}
     quote, skip, before = "", False, " "
-    for place, letter in enumerate(line):
+    for index, letter in enumerate(line):
         if skip:
             skip = False
         # Between single quotes a backslash is a letter like any other.
@@ -156,13 +156,13 @@ def _scan(line: str) -> str:
             quote = letter
         # Inside of a word it is a letter (POSIX, Shell Command Language, 2.3).
         elif letter == "#" and before in " ;(":
-            return "it holds a comment"
-        elif line.startswith("<<", place):
-            return "it holds a heredoc"
-        elif place in lists:
-            return f"`{line[place:].partition('}')[0]}}}` is a list and needs quotes around it"
+            return "it contains a comment"
+        elif line.startswith("<<", index):
+            return "it contains a heredoc"
+        elif index in lists:
+            return f"`{line[index:].partition('}')[0]}}}` is a list and must be quoted"
         before = letter
-    return f"the quote {quote} is left open" if quote else ""
+    return f"the quote {quote} is not closed" if quote else ""
 
 
 # Of the files among the recipes this one is no recipe.
@@ -176,7 +176,7 @@ TEXTS: Mapping[str, tuple[re.Pattern[str], str]] = {
         (
             "package",
             r"[a-z0-9][a-zA-Z0-9+._:~=-]*\*?",
-            "the name of a package, perhaps with a version; `*` ends one that may go on",
+            "the name of a package, optionally with a version; a `*` at its end matches any ending",
         ),
         (
             "requirement",
@@ -198,7 +198,7 @@ TEXTS: Mapping[str, tuple[re.Pattern[str], str]] = {
         ("fingerprint", r"[0-9A-F]{40}", "40 hexadecimal digits in capitals"),
         ("word", r"[A-Za-z0-9][A-Za-z0-9._+-]*", "one word"),
         ("variable", r"[A-Za-z_][A-Za-z0-9_]*", "the name of a variable"),
-        ("flag", r"-[A-Za-z0-9*?=+_.-]+", "a compiler flag; `*` stands for anything"),
+        ("flag", r"-[A-Za-z0-9*?=+_.-]+", "a compiler flag; `*` matches anything"),
         (
             "condition",
             r"[A-Za-z0-9_()!&|<>= ]+",
@@ -215,20 +215,20 @@ TEXTS: Mapping[str, tuple[re.Pattern[str], str]] = {
 
 
 def fault(shape: str, text: str) -> tuple[str, str]:
-    """The expected and the found text where a text does not have its shape, or twice nothing."""
+    """The expected and the actual text if a text does not have its shape, else two empty ones."""
     if shape == "shell":
-        found = shell_fault(text)
-        return ("one command of shell on one line", found) if found else ("", "")
+        problem = shell_fault(text)
+        return ("one command of shell on one line", problem) if problem else ("", "")
     pattern, expected = TEXTS[shape]
-    # A value in braces counts as one digit; what an answer puts there is held to its own pattern by the renderer.
+    # A value in braces counts as one digit; the renderer checks the actual value against its own pattern.
     return ("", "") if pattern.fullmatch(NAMED.sub("0", text)) else (expected, "")
 
 
 class Shape(Value):
-    """A mapping: what it makes, its plain fields by rule, its lists of parts by shape.
+    """A mapping: the class it is read into, its plain fields by rule, its lists of parts by shape.
 
-    What is a `part` may have conditions, and what is `conditional` must; what is `sourced` needs a source, its inner
-    parts do not. A list under the key `spread` makes one part of each of its items.
+    A `part` may have conditions, and a `conditional` one must. A `sourced` part needs a source, its inner parts do not.
+    A list under the key `spread` gives one part for each of its items.
     """
 
     noun: str
@@ -237,17 +237,17 @@ class Shape(Value):
     lists: Mapping[str, str] = {}
     part: bool = True
     conditional: bool = False
-    sourced: bool = False
+    sourced: bool = True
     spread: str = ""
 
     @property
     def required(self) -> tuple[str, ...]:
         """The keys that a mapping must have: those of fields without a default."""
-        given = (name for name in self.kind._fields if name not in self.kind._defaults)
-        return (*(("when",) if self.conditional else ()), *given)
+        mandatory = (name for name in self.kind._fields if name not in self.kind._defaults)
+        return (*(("when",) if self.conditional else ()), *mandatory)
 
 
-# A recipe may say all that the built-in provisions say, and is asked before them.
+# A recipe may have everything that the built-in provisions have, and takes precedence.
 _BOOK = {
     "distros": "distro",
     "compilers": "compiler",
@@ -298,14 +298,8 @@ SHAPES: Mapping[str, Shape] = {
             "ends": "date",
         },
         conditional=True,
-        sourced=True,
     ),
-    "compiler": Shape(
-        noun="a compiler",
-        kind=model.Compiler,
-        fields={"cc": "path", "cxx": "path"},
-        sourced=True,
-    ),
+    "compiler": Shape(noun="a compiler", kind=model.Compiler, fields={"cc": "path", "cxx": "path"}),
     "effect": Shape(
         noun="an effect",
         kind=model.Effect,
@@ -316,7 +310,6 @@ SHAPES: Mapping[str, Shape] = {
             "otherwise": "word",
             "holds": "condition",
         },
-        sourced=True,
     ),
     "mirror": Shape(
         noun="the setting of a mirror",
@@ -328,7 +321,6 @@ SHAPES: Mapping[str, Shape] = {
             "each": "line",
             "folder": "line",
         },
-        sourced=True,
     ),
     "snapshot": Shape(
         noun="a snapshot",
@@ -341,14 +333,12 @@ SHAPES: Mapping[str, Shape] = {
             "options": "[line]",
         },
         conditional=True,
-        sourced=True,
     ),
     "installer": Shape(
         noun="an installer",
         kind=model.Installer,
         fields={"version": "word", "sha256": "sha256"},
         conditional=True,
-        sourced=True,
     ),
     "provision": Shape(
         noun="a provision",
@@ -370,7 +360,6 @@ SHAPES: Mapping[str, Shape] = {
             "because": "line",
         },
         lists={"repositories": "repository", "downloads": "download", "probes": "probe"},
-        sourced=True,
         spread="component",
     ),
     "repository": Shape(
@@ -385,6 +374,7 @@ SHAPES: Mapping[str, Shape] = {
             "components": "[word]",
             "origin": "word",
         },
+        sourced=False,
     ),
     "download": Shape(
         noun="a download",
@@ -398,6 +388,7 @@ SHAPES: Mapping[str, Shape] = {
             "mode": "mode",
             "unpack": "?",
         },
+        sourced=False,
     ),
     "probe": Shape(
         noun="a probe",
@@ -409,6 +400,7 @@ SHAPES: Mapping[str, Shape] = {
             "match": "|".join(model.MATCHES),
             "runtime": "?",
         },
+        sourced=False,
     ),
     "step": Shape(
         noun="a step",
@@ -423,20 +415,17 @@ SHAPES: Mapping[str, Shape] = {
             "workdir": "path",
         },
         lists={"downloads": "download"},
-        sourced=True,
     ),
     "refusal": Shape(
         noun="a refusal",
         kind=model.Refusal,
         fields={"because": "line"},
         conditional=True,
-        sourced=True,
     ),
     "option": Shape(
         noun="an option",
         kind=model.RecipeOption,
         fields={"name": "name", "about": "line", "env": "{variable: value}"},
-        sourced=True,
     ),
 }
 """The parts by the name under which `lists` mention them."""

@@ -1,7 +1,7 @@
-"""The parts of a recipe. Every part holds `when`: conditions on the components of an answer, as in the facts.
+"""The parts of a recipe. Every part has `when`: conditions on the components of an answer, as in the facts.
 
-Texts may name values of the answer in braces, such as `{python}` (see `fields`); `pick` puts them in. What each
-part means is described in docs/recipes.md.
+Texts may name values of the answer in braces, such as `{python}` (see `fields`); `pick` fills them in. docs/recipes.md
+describes each part.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MANAGERS = (APT, "dnf")
 
 
 class Part(Value):
-    """One statement of a recipe: when it holds, where it comes from (a source id), and where it stands."""
+    """One statement of a recipe: when it holds, its source (an id), and its position in the file."""
 
     when: tuple[tuple[str, str], ...] = ()
     source: str = ""
@@ -33,8 +33,8 @@ class Part(Value):
 class Download(Part):
     """One file from the network.
 
-    Its checksum stands in `sha256` by version of `of`, or in the matrix: `checksum` is the id of the row that has it.
-    What `unpack`s is a tar archive whose one folder becomes `to`.
+    `sha256` has its checksum by version of `of`; else `checksum` is the id of the row of the matrix that has it. With
+    `unpack` it is a tar archive whose single folder becomes `to`.
     """
 
     of: str = ""
@@ -49,7 +49,7 @@ class Download(Part):
 class Repository(Part):
     """A package repository beyond those of the base image: its key, the key's fingerprint, and its line.
 
-    What it has is preferred to the packages of the distribution.
+    Its packages are preferred to those of the distribution.
     """
 
     name: str
@@ -65,8 +65,8 @@ class Probe(Part):
     """How to see inside an image that a component is what was resolved.
 
     `run` prints the version behind the text `after`, or first of all numbers; `match` says how much of it must agree:
-    `exact`, `minor` (two numbers), or `series` (as many numbers as the answer has). `wanted` is the version itself
-    where nothing is said. In the runtime image only what holds at `runtime` is asked.
+    `exact`, `minor` (two numbers), or `series` (as many numbers as the answer has). `wanted` defaults to the version
+    itself. The runtime image is checked only by probes with `runtime`.
     """
 
     run: tuple[str, ...]
@@ -83,8 +83,8 @@ class Provision(Part):
     `areas` are parts of the distribution's archive to be switched on; `pip` are requirements; `run` are commands once
     the packages are there; `building` are packages by which Python packages are built from their sources where nothing
     else brings a compiler; `links` are names under which files are found as well; `path` and `env` are set for all
-    that follows. Where the runtime image starts from another image, `runtime_base` names it. What has no part in an
-    image says so in `because`. One that is `harvested` holds also of what a request had read from the package index.
+    that follows. Where the runtime image starts from another image, `runtime_base` names it. `because` is the reason
+    why a component is in no image at all. A `harvested` one also applies to releases read from the package index.
     """
 
     component: str
@@ -107,9 +107,9 @@ class Provision(Part):
 
     @property
     def brings(self) -> bool:
-        """Whether the component is in an image by it."""
-        parts = (self.packages, self.runtime, self.downloads, self.pip, self.run)
-        return self.in_base or bool(self.runtime_base) or any(parts)
+        """Whether it brings the component into an image."""
+        contents = (self.packages, self.runtime, self.downloads, self.pip, self.run)
+        return self.in_base or bool(self.runtime_base) or any(contents)
 
 
 class Distro(Part):
@@ -141,9 +141,9 @@ class Effect(Part):
 
 
 class MirrorSetting(Part):
-    """How a tool of an image is told of mirrors: a file, its first line, and a line for each of them.
+    """How a tool of an image learns of mirrors: a file, its first line, and a line for each of them.
 
-    Where a `package` is named it holds for images that have it installed.
+    With a `package` it applies only to images that have it installed.
     In a line `<old>` and `<new>` are addresses, `<old_pattern>` the first without its scheme as a regular expression of
     Java, and `<new_place>` the second without its scheme, unless it differs. `folder` is the line where files are taken
     out of a folder, and names it as `<folder>`.
@@ -194,7 +194,7 @@ class BuildStep(Part):
 
 
 class Refusal(Part):
-    """Answers that a recipe cannot build: the target is left out, and `because` told."""
+    """Answers that a recipe cannot build: the target is left out, with `because` as the reason."""
 
     because: str
 
@@ -231,7 +231,7 @@ class Book(Value):
 
 
 class Recipe(Book):
-    """One recipe: what it builds, what it needs, and its steps. Its own provisions are looked at before all others.
+    """One recipe: the components that it builds and needs, and its steps. Its own provisions come before all others.
 
     `builds` are components, of which it builds those that the answer holds; `needs` are components the answer must
     hold, and `tools` those that building takes even where a wheel has its own inside; `artifacts` are the paths that
@@ -256,6 +256,6 @@ class Recipe(Book):
     imports: bool = False
     runs: bool = False
 
-    def built(self, held: Container[str]) -> tuple[str, ...]:
-        """What it builds of the components that an answer holds."""
-        return tuple(name for name in self.builds if name in held)
+    def built(self, components: Container[str]) -> tuple[str, ...]:
+        """The components of an answer that it builds."""
+        return tuple(name for name in self.builds if name in components)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from toolmatrix.errors import Position, RecipeError
 from toolmatrix.facts.versions import Scale
@@ -22,19 +22,16 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=Part)
 
-# Fields of which no text is put together: conditions, places, and words of the schema.
-_KEPT = ("when", "source", "at", "match", "stage")
+# Fields without values to fill in: conditions, positions, and words of the schema.
+_UNFILLED = ("when", "source", "at", "match", "stage")
 
 
-class Picker:
+class Picker(NamedTuple):
     """One answer: the releases of each component, the schemes they are compared by, and the values of texts."""
 
-    def __init__(
-        self, answer: Answer, schemes: Mapping[str, str], values: Mapping[str, str]
-    ) -> None:
-        self.answer = answer
-        self.schemes = schemes
-        self.values = values
+    answer: Answer
+    schemes: Mapping[str, str]
+    values: Mapping[str, str]
 
     def holds(self, part: Part) -> bool:
         """True if every condition admits one of the releases that the answer has of its component."""
@@ -44,47 +41,49 @@ class Picker:
         )
 
     def fill(self, part: P, **more: str) -> P:
-        """The part with values put in and, inside it, only the parts that hold."""
-        return cast("P", self._filled(part, {**self.values, **more}, part.at))
+        """The part with values filled in and, inside it, only the parts that hold."""
+        return cast("P", self._fill(part, {**self.values, **more}, part.at))
 
     def all(self, parts: Iterable[P], **more: str) -> tuple[P, ...]:
-        """The parts that hold, in their order, with values put in."""
+        """The parts that hold, in their order, with values filled in."""
         return tuple(self.fill(part, **more) for part in parts if self.holds(part))
 
     def first(self, parts: Iterable[P], **more: str) -> P | None:
-        """The first part that holds, with values put in."""
-        # Those behind it stay as they are: they may name values that this answer does not have.
+        """The first part that holds, with values filled in."""
+        # The parts after it stay as they are: they may name values that this answer does not have.
         return next((self.fill(part, **more) for part in parts if self.holds(part)), None)
 
     def texts(self, texts: Iterable[str]) -> tuple[str, ...]:
-        """Texts that stand in no part, with values put in."""
-        return tuple(_put(text, self.values, None) for text in texts)
+        """Texts outside of any part, with values filled in."""
+        return tuple(_fill_text(text, self.values, None) for text in texts)
 
-    def _filled(self, value: Any, values: Mapping[str, str], at: Position | None) -> Any:
+    def _fill(self, value: Any, values: Mapping[str, str], at: Position | None) -> Any:
         if isinstance(value, str):
-            # Most texts name nothing and are handed on as they are.
-            return _put(value, values, at) if "{" in value else value
+            # Most texts name no value.
+            return _fill_text(value, values, at) if "{" in value else value
         if isinstance(value, tuple):
-            parts = (part for part in value if not isinstance(part, Part) or self.holds(part))
-            return tuple(self._filled(part, values, at) for part in parts)
+            elements = (
+                element for element in value if not isinstance(element, Part) or self.holds(element)
+            )
+            return tuple(self._fill(element, values, at) for element in elements)
         if isinstance(value, Value):
-            # What cannot be filled in is told where the innermost part stands.
+            # Errors point to the innermost part.
             here = value.at if isinstance(value, Part) else at
             changes = {
-                field: self._filled(getattr(value, field), values, here)
+                field: self._fill(getattr(value, field), values, here)
                 for field in value._fields
-                if field not in _KEPT
+                if field not in _UNFILLED
             }
             return value.replace(**changes)
         if hasattr(value, "items"):
             return {
-                self._filled(name, values, at): self._filled(part, values, at)
-                for name, part in value.items()
+                self._fill(name, values, at): self._fill(content, values, at)
+                for name, content in value.items()
             }
         return value
 
 
-def settled(steps: Iterable[BuildStep]) -> tuple[BuildStep, ...]:
+def merged_steps(steps: Iterable[BuildStep]) -> tuple[BuildStep, ...]:
     """Steps that do something, each with its variables and those of the settings before it, neighbours joined.
 
     A setting is a step with variables and no commands: it holds for the next step of its stage that has some. Two
@@ -93,15 +92,15 @@ def settled(steps: Iterable[BuildStep]) -> tuple[BuildStep, ...]:
     waiting: dict[str, dict[str, str]] = {}
     done: list[BuildStep] = []
     for step in steps:
-        held = waiting.setdefault(step.stage, {})
+        settings = waiting.setdefault(step.stage, {})
         for name, text in step.env.items():
-            if held.setdefault(name, text) != text:
+            if settings.setdefault(name, text) != text:
                 raise RecipeError(
                     f"two steps of {step.stage} set {name}",
                     where=step.at,
-                    expected=f"`{held[name]}`, as before",
+                    expected=f"`{settings[name]}`, as before",
                     found=f"`{text}`",
-                    help="give the steps conditions that exclude each other",
+                    help="give the steps mutually exclusive conditions",
                 )
         if step.run:
             step = step.replace(env=waiting.pop(step.stage))
@@ -129,7 +128,7 @@ def _joined(step: BuildStep, following: BuildStep) -> BuildStep:
     )
 
 
-# Many parts stand under the same conditions.
+# Many parts have the same conditions.
 @lru_cache(maxsize=4096)
 def _admits(scheme: str, versions: tuple[str, ...], selector: str) -> bool:
     scale = Scale(scheme, versions)
@@ -137,7 +136,7 @@ def _admits(scheme: str, versions: tuple[str, ...], selector: str) -> bool:
     return bool(scale.select(selector) & (scale.everything or 1))
 
 
-def _put(text: str, values: Mapping[str, str], at: Position | None) -> str:
+def _fill_text(text: str, values: Mapping[str, str], at: Position | None) -> str:
     try:
         return fields.put(text, values)
     except KeyError as error:

@@ -1,8 +1,7 @@
 """Recipes and provisions from their files.
 
-Raises RecipeError with file, line and column for everything that docs/recipes.md does not allow: unknown keys, values
-that nobody knows, lines of shell that reach beyond their end, conditions that no release meets, statements without a
-source.
+Raises RecipeError with file, line and column for everything that docs/recipes.md does not allow: unknown keys and
+values, lines of shell that continue beyond their end, conditions that no release meets, statements without a source.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ RECIPE_FILE = yamlfile.NodeKind(
 def names() -> tuple[str, ...]:
     """The built-in recipes."""
     folder = resources.recipes_root()
-    found = (os.path.splitext(name) for name in os.listdir(folder))
+    split = (os.path.splitext(name) for name in os.listdir(folder))
     return tuple(
-        sorted(stem for stem, end in found if end == ".yaml" and stem != tables.PROVISIONS_NAME)
+        sorted(stem for stem, end in split if end == ".yaml" and stem != tables.PROVISIONS_NAME)
     )
 
 
 def recipe(name: str, index: Index) -> model.Recipe:
     """The recipe of that name, of the component that it builds, or in that file."""
-    path = name if is_path(name) else _built_in(_called(name, index))
+    path = name if is_path(name) else _built_in(_builtin_name(name, index))
     return parse(yamlfile.read(path, label=path, of=RECIPE_FILE), index)
 
 
@@ -56,7 +55,7 @@ def builder(component: str) -> str:
     """The name of the built-in recipe that builds a component; empty if there is none."""
     import re
 
-    # One line of each file tells what it builds; only the one that is wanted is parsed.
+    # One line of each file says what it builds; only the wanted file is parsed.
     for known in names():
         with open(_built_in(known), encoding="utf-8") as file:
             built = re.search(r"^builds: (.*)$", file.read(), re.MULTILINE)
@@ -65,14 +64,14 @@ def builder(component: str) -> str:
     return ""
 
 
-def _called(name: str, index: Index) -> str:
+def _builtin_name(name: str, index: Index) -> str:
     plain = name.lower().replace("_", "-")
     component = index.header["aliases"].get(plain, plain)
     for known in names():
         if known in (plain, component):
             return known
-    if found := builder(component):
-        return found
+    if building := builder(component):
+        return building
     from difflib import get_close_matches
 
     near = get_close_matches(plain, names(), 1)
@@ -92,35 +91,33 @@ def provisions(index: Index) -> model.Book:
 
 def parse(root: YamlNode, index: Index) -> model.Recipe:
     """A recipe from its nodes."""
-    made = cast("model.Recipe", _book(root, index, model.RECIPE, tables.RECIPE))
-    if made.probes and not made.builds:
-        root.fail("probes look for what nothing builds", expected="`builds:`", found="no such key")
-    return made
+    parsed = cast("model.Recipe", _book(root, index, model.RECIPE, tables.RECIPE))
+    if parsed.probes and not parsed.builds:
+        root.fail(
+            "the recipe has probes but builds nothing", expected="`builds:`", found="no such key"
+        )
+    return parsed
 
 
 def _book(root: YamlNode, index: Index, schema: str, shape: tables.Shape) -> Any:
-    given = root.only("the recipe", (*shape.fields, *shape.lists, "schema", "sources"), ("schema",))
-    given["schema"].choice("schema", (schema,))
+    nodes = root.only("the recipe", (*shape.fields, *shape.lists, "schema", "sources"), ("schema",))
+    nodes["schema"].choice("schema", (schema,))
     # Sources are read first: every statement names one of them.
-    sources = {
-        name: _source(name, node)
-        for name, node in (
-            given["sources"].mapping("sources") if "sources" in given else {}
-        ).items()
-    }
+    named = nodes["sources"].mapping("sources") if "sources" in nodes else {}
+    sources = {name: _source(name, node) for name, node in named.items()}
     reader = _RecipeReader(index, sources)
-    made = reader.one(root, shape, extra=("schema", "sources"))
-    return made.replace(sources=sources, path=root.file)
+    book = reader.part(root, shape, extra=("schema", "sources"))
+    return book.replace(sources=sources, path=root.file)
 
 
 def _source(name: str, node: YamlNode) -> model.Source:
     keys = ("title", "at", "read")
-    given = node.only(f"source `{name}`", keys, keys)
+    nodes = node.only(f"source `{name}`", keys, keys)
     return model.Source(
         id=name,
-        title=given["title"].string("title"),
-        at=given["at"].string("at"),
-        read=pieces.date(given["read"], "read"),
+        title=nodes["title"].string("title"),
+        at=nodes["at"].string("at"),
+        read=pieces.date(nodes["read"], "read"),
     )
 
 
@@ -132,60 +129,60 @@ class _RecipeReader:
         self.index = index
         self.sources = sources
 
-    def one(self, node: YamlNode, shape: tables.Shape, extra: tuple[str, ...] = ()) -> Any:
+    def part(self, node: YamlNode, shape: tables.Shape, extra: tuple[str, ...] = ()) -> Any:
         """The part that a mapping describes."""
-        place = (*(("when", "source") if shape.part else ()), *extra)
-        given = node.only(shape.noun, (*shape.fields, *shape.lists, *place), shape.required)
-        made: dict[str, Any] = {}
-        for name, part in given.items():
+        shared = (*(("when", "source") if shape.part else ()), *extra)
+        nodes = node.only(shape.noun, (*shape.fields, *shape.lists, *shared), shape.required)
+        values: dict[str, Any] = {}
+        for name, entry in nodes.items():
             if name in shape.fields:
-                made[name] = self.field(part, name, shape.fields[name])
+                values[name] = self.field(entry, name, shape.fields[name])
             elif name in shape.lists:
                 inner = tables.SHAPES[shape.lists[name]]
-                made[name] = tuple(
-                    one for item in part.sequence(name) for one in self.several(item, inner)
+                values[name] = tuple(
+                    element for item in entry.sequence(name) for element in self.parts(item, inner)
                 )
         if shape.part:
-            made["at"] = node.where
-            made["source"] = self.source(node, given, shape)
-        return shape.kind(**made)
+            values["at"] = node.where
+            values["source"] = self.source(node, nodes, shape)
+        return shape.kind(**values)
 
-    def several(self, node: YamlNode, shape: tables.Shape) -> list[Any]:
+    def parts(self, node: YamlNode, shape: tables.Shape) -> list[Any]:
         """The parts that a mapping describes: one for each of its conditions and components."""
-        given = node.mapping(shape.noun)
-        made = self.one(node, shape)
-        # Each becomes a part of its own, so that everybody else sees one condition and one component.
+        nodes = node.mapping(shape.noun)
+        part = self.part(node, shape)
+        # Each becomes a part of its own, so that a part always has one condition and one component.
         whens = (
-            [self.conditions(part) for part in given["when"].several()] if "when" in given else [()]
+            [self.conditions(when) for when in nodes["when"].several()] if "when" in nodes else [()]
         )
         spread = (
-            [{shape.spread: one} for one in getattr(made, shape.spread)] if shape.spread else [{}]
+            [{shape.spread: name} for name in getattr(part, shape.spread)] if shape.spread else [{}]
         )
-        return [made.replace(when=when, **named) for named in spread for when in whens]
+        return [part.replace(when=when, **named) for named in spread for when in whens]
 
-    def source(self, node: YamlNode, given: Mapping[str, YamlNode], shape: tables.Shape) -> str:
-        """The source of a statement; parts inside another may leave it to that one."""
-        if "source" not in given:
+    def source(self, node: YamlNode, nodes: Mapping[str, YamlNode], shape: tables.Shape) -> str:
+        """The source of a statement; an inner part may have none of its own."""
+        if "source" not in nodes:
             if shape.sourced:
                 node.fail(
                     f"{shape.noun} has no `source`", expected="`source:`", found="no such key"
                 )
             return ""
-        name = given["source"].string("source")
+        name = nodes["source"].string("source")
         if name not in self.sources:
-            given["source"].fail(
+            nodes["source"].fail(
                 "no such source", expected="an entry of `sources:`", help="declare it there"
             )
         return name
 
     def conditions(self, node: YamlNode) -> tuple[tuple[str, str], ...]:
         """`{component: selector}` as in the facts; each selector admits a release that is known."""
-        found = []
-        for name, part in node.mapping("conditions").items():
+        selectors = []
+        for name, selector in node.mapping("conditions").items():
             if name not in self.components:
                 node.key(name).fail("unknown component", expected="a component of the matrix")
-            found.append((name, self.selector(name, part)))
-        return tuple(found)
+            selectors.append((name, self.selector(name, selector)))
+        return tuple(selectors)
 
     def selector(self, component: str, node: YamlNode) -> str:
         """A selector that at least one known release meets."""
@@ -211,15 +208,15 @@ class _RecipeReader:
         if rule.startswith("{"):
             first, _, second = rule[1:-1].partition(": ")
             return {
-                self.text(node.key(key), name, first): self.text(part, name, second)
-                for key, part in node.mapping(name).items()
+                self.text(node.key(key), name, first): self.text(content, name, second)
+                for key, content in node.mapping(name).items()
             }
         if "|" in rule:
             return node.choice(name, tuple(rule.split("|")))
         return self.text(node, name, rule)
 
     def text(self, node: YamlNode, name: str, shape: str) -> str:
-        """One text of a shape, of which every value in braces is known."""
+        """One text of a shape; every value in braces has to be known."""
         # A variable may be set to nothing; no other text may be empty.
         text = node.text if shape == "value" and node.text == "" else node.string(name)
         strange = tables.unknown(text, self.components)
@@ -228,7 +225,7 @@ class _RecipeReader:
                 f"unknown value `{{{strange}}}`",
                 expected="a component of the matrix or a name of docs/recipes.md",
             )
-        expected, found = tables.fault(shape, text)
+        expected, actual = tables.fault(shape, text)
         if expected:
-            node.fail(f"{name} cannot be used", expected=expected, found=found)
+            node.fail(f"{name} cannot be used", expected=expected, found=actual)
         return text

@@ -1,7 +1,7 @@
-"""The values of one answer: what conditions are judged by, and what texts may name, each held to its pattern.
+"""The values of one answer that conditions and texts may use, each checked against its pattern.
 
-A lock is read from a file, and what it holds ends up in scripts; so everything is refused here that does not look like
-a release, a flag, an arch or an image reference. Raises RenderError.
+A lock is read from a file and its contents end up in scripts, so everything that does not look like a release, a flag,
+an arch or an image reference is refused here. Raises RenderError.
 """
 
 from __future__ import annotations
@@ -23,86 +23,89 @@ _NAMED = {"base-image": "reference"}
 _CUDA = re.compile(r"(sm|compute)_(\d+)(\d[a-z]?)")
 
 
-def plain_value(place: str, text: str) -> str:
-    """A value of the lock that looks as it must."""
-    return str(quote.plain(place, text))
+def plain_value(kind: str, text: str) -> str:
+    """A value of the lock, checked against the pattern of its kind."""
+    return str(quote.plain(kind, text))
 
 
-def machine(held: LockedTarget) -> str:
+def machine(locked: LockedTarget) -> str:
     """The machine of a target as the kernel calls it."""
-    _, _, wanted = held.platform.partition("/")
+    _, _, wanted = locked.platform.partition("/")
     for name, spelled in MACHINES.items():
         if spelled["debian_arch"] == wanted:
             return name
     raise RenderError(
         "unknown platform",
-        expected=" or ".join(f"linux/{part['debian_arch']}" for part in MACHINES.values()),
-        found=f"`{held.platform}`",
+        expected=" or ".join(f"linux/{names['debian_arch']}" for names in MACHINES.values()),
+        found=f"`{locked.platform}`",
     )
 
 
-def releases(target: str, held: LockedTarget) -> dict[str, tuple[str, ...]]:
+def releases(target: str, locked: LockedTarget) -> dict[str, tuple[str, ...]]:
     """The releases of each component in the answer, the given ones among them."""
     return {
-        **{name: (part.version,) for name, part in held.components.items()},
-        **{variants.name(name): (build.build,) for name, build in held.variants.items()},
-        "arch": tuple(held.archs),
-        "device": tuple(held.devices),
+        **{name: (component.version,) for name, component in locked.components.items()},
+        **{variants.name(name): (build.build,) for name, build in locked.variants.items()},
+        "arch": tuple(locked.archs),
+        "device": tuple(locked.devices),
         "target": (target,),
-        "machine": (machine(held),),
-        "accelerator": (held.accelerator,),
-        "from": (held.from_,),
-        # Whatever was chosen of a CPU and of char: how the compiler says it is in the flags alone.
-        "cpu-flag": held.flags.cxxflags,
+        "machine": (machine(locked),),
+        "accelerator": (locked.accelerator,),
+        "from": (locked.from_,),
+        # Choices of a CPU and of char: only the flags say how the compiler spells them.
+        "cpu-flag": locked.flags.cxxflags,
     }
 
 
-def values(target: str, held: LockedTarget) -> dict[str, str]:
+def values(target: str, locked: LockedTarget) -> dict[str, str]:
     """The values that texts of recipes may name; see `recipes.variables`."""
-    flags = held.flags
-    # Word by word: below they are joined, and a blank inside of one would make it two.
+    flags = locked.flags
+    # One by one: they are joined below, and a blank inside one would make it two.
     for flag in (*flags.cflags, *flags.cxxflags, *flags.nvcc, *flags.hipcc):
         plain_value("flag", flag)
-    for arch in (*held.archs, *held.devices):
+    for arch in (*locked.archs, *locked.devices):
         plain_value("word", arch)
     for name in flags.env:
         plain_value("name", name)
-    found = {
-        name: plain_value(_NAMED.get(name, "release"), part.version)
-        for name, part in held.components.items()
+    texts = {
+        name: plain_value(_NAMED.get(name, "release"), component.version)
+        for name, component in locked.components.items()
     }
-    found |= {
+    texts |= {
         "target": plain_value("release", target),
-        "accelerator": plain_value("release", held.accelerator),
-        "from": plain_value("release", held.from_),
-        "machine": machine(held),
+        "accelerator": plain_value("release", locked.accelerator),
+        "from": plain_value("release", locked.from_),
+        "machine": machine(locked),
         "cflags": " ".join(flags.cflags),
         "cxxflags": " ".join(flags.cxxflags),
         "nvcc_flags": " ".join(flags.nvcc),
         "hipcc_flags": " ".join(flags.hipcc),
     }
-    return {**found, **MACHINES[machine(held)], **_archs(held.archs)}
+    return {**texts, **MACHINES[machine(locked)], **_archs(locked.archs)}
 
 
 def _archs(archs: Iterable[str]) -> dict[str, str]:
     # A name is left out where there is no arch of its kind: a step that needs one then fails by that name.
     gfx = [arch for arch in archs if arch.startswith("gfx")]
-    found = {"archs_gfx": ",".join(gfx), "archs_hip": ";".join(gfx)} if gfx else {}
-    cuda = [one for arch in archs if (one := _CUDA.fullmatch(arch))]
+    values = {"archs_gfx": ",".join(gfx), "archs_hip": ";".join(gfx)} if gfx else {}
+    cuda = [match for arch in archs if (match := _CUDA.fullmatch(arch))]
     if not cuda:
-        return found
+        return values
     real, virtual = (
-        [f"{one[2]}.{one[3]}" for one in cuda if one[1] == side] for side in ("sm", "compute")
+        [f"{match[2]}.{match[3]}" for match in cuda if match[1] == side]
+        for side in ("sm", "compute")
     )
-    return found | {
-        "archs_sm": ",".join(one[0] for one in cuda),
+    return values | {
+        "archs_sm": ",".join(match[0] for match in cuda),
         "archs_cuda": ",".join(dict.fromkeys((*real, *virtual))),
-        "archs_torch": ";".join((*real, *(f"{one}+PTX" for one in virtual))),
-        "archs_numbers": ";".join(one.replace(".", "") for one in dict.fromkeys((*real, *virtual))),
+        "archs_torch": ";".join((*real, *(f"{capability}+PTX" for capability in virtual))),
+        "archs_numbers": ";".join(
+            capability.replace(".", "") for capability in dict.fromkeys((*real, *virtual))
+        ),
         "archs_cmake": ";".join(
-            f"{one.replace('.', '')}-{side}"
+            f"{capability.replace('.', '')}-{side}"
             for side, group in (("real", real), ("virtual", virtual))
-            for one in group
+            for capability in group
         ),
     }
 

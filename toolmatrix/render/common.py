@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from toolmatrix.errors import RenderError
 from toolmatrix.lock import lock_file
@@ -14,8 +15,8 @@ AGAIN = "toolmatrix render --lock toolmatrix.lock --output ."
 """The command that writes the files again, from the directory that they lie in; the lock there has its options."""
 
 # What the names of packages, projects and objects elsewhere cannot hold.
-_NO_WORD = re.compile(r"[^a-z0-9]+")
-# So many digits of the lock's digest stand in a tag.
+_NO_LABEL = re.compile(r"[^a-z0-9]+")
+# The number of digits of the lock's digest in a tag.
 _SHORT = 12
 # What the name of a target in a bake file cannot hold (docs.docker.com, Bake file reference).
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
@@ -37,15 +38,28 @@ def requirement(text: str) -> str:
         Requirement(plain)
     except InvalidRequirement as error:
         raise RenderError(
-            "a requirement cannot be read", expected="one that pip takes", found=f"`{plain}`"
+            "a requirement cannot be read", expected="one that pip accepts", found=f"`{plain}`"
         ) from error
     return plain
 
 
+def requirements(image: ImagePlan) -> list[str]:
+    """The Python packages of an image as requirements, builds of other indexes among them."""
+    builds = chain.from_iterable(build.requirements for build in image.locked.variants.values())
+    return [requirement(text) for text in dict.fromkeys((*builds, *image.pip))]
+
+
+def pip_options(image: ImagePlan) -> list[str]:
+    """The options of pip for builds of other indexes, once each."""
+    builds = [build for build in image.locked.variants.values() if build.options]
+    lines = (" ".join(quote.plain("word", word) for word in build.options) for build in builds)
+    return [*dict.fromkeys(lines)]
+
+
 def label(image: ImagePlan) -> str:
     """The recipe and the image as a name in small letters, digits and dashes, which every other tool takes."""
-    plain = (quote.plain("release", one) for one in (image.recipe.name, image.name))
-    return _NO_WORD.sub("-", "-".join(plain).lower()).strip("-")
+    plain = (quote.plain("release", word) for word in (image.recipe.name, image.name))
+    return _NO_LABEL.sub("-", "-".join(plain).lower()).strip("-")
 
 
 def bake_name(name: str) -> str:
@@ -56,7 +70,7 @@ def bake_name(name: str) -> str:
 def tag(image: ImagePlan, job: Job | None = None) -> str:
     """The name and tag of an image in the bake file; with a job the tag names its lock as well.
 
-    It is called after its recipe, or after what was requested first where the recipe installs whatever that is.
+    The name is that of the recipe, or of the first requested component where the recipe installs any.
     """
     name, release = image.recipe.name, ""
     if image.recipe.runs and image.wanted:
@@ -69,37 +83,37 @@ def tag(image: ImagePlan, job: Job | None = None) -> str:
 
 def targets(job: Job) -> dict[str, ImagePlan]:
     """The images by the name of their target in the bake file; raises RenderError where two would have one name."""
-    found: dict[str, ImagePlan] = {}
+    images: dict[str, ImagePlan] = {}
     for image in job.images:
         name = bake_name(image.name)
-        if name in found:
+        if name in images:
             raise RenderError(
-                "two images would have one name in the bake file",
+                "two images would have the same name in the bake file",
                 expected="environments whose names differ in letters and digits",
-                found=f"`{found[name].name}` and `{image.name}`",
+                found=f"`{images[name].name}` and `{image.name}`",
             )
-        found[name] = image
-    return found
+        images[name] = image
+    return images
 
 
 def lines(job: Job) -> tuple[str, ...]:
-    """The lines that say who wrote a file, how to write it again, and the lock that it came from."""
+    """The lines that say what wrote a file, how to write it again, and from which lock."""
     return (
-        f"Written by toolmatrix {job.version}; what is edited by hand is kept. To write it again:",
+        f"Written by toolmatrix {job.version}; it does not overwrite edited files. To regenerate:",
         f"  {AGAIN}",
         f"lock    {job.digest}",
         f"matrix  {job.lock.matrix_date} {job.lock.matrix_digest}",
-        # By the word `file` its digest finds its place.
+        # The digest of the file is written after the word `file`.
         f"file    {marker.BLANK}",
     )
 
 
 def absent(image: ImagePlan) -> tuple[str, ...]:
     """A line for each component that only an image has, or a build with its tools, and no list of packages."""
-    held = image.locked.components
+    components = image.locked.components
     return tuple(
-        f"{name} {held[name].version} is built from source and not in this file"
-        for name in (*image.recipe.built(held), *image.left_out)
+        f"{name} {components[name].version} is built from source and not in this file"
+        for name in (*image.recipe.built(components), *image.left_out)
     )
 
 
@@ -122,30 +136,30 @@ def as_yaml(texts: Iterable[str], data: Mapping[str, object]) -> str:
 
 
 def as_toml(texts: Iterable[str], data: Mapping[str, object]) -> str:
-    """A TOML document below comment lines; tables stand behind values, and what is inside of values on their line."""
+    """A TOML document below comment lines; tables come after values, and values are on one line."""
     return comment(texts) + "\n" + "\n".join(_tables((), data))
 
 
 def _tables(keys: tuple[str, ...], data: Mapping[str, object]) -> Iterator[str]:
-    plain = {name: part for name, part in data.items() if not _is_table(part)}
+    plain = {name: value for name, value in data.items() if not _is_table(value)}
     if plain:
         head = lock_file.header(keys) if keys else ""
-        yield head + "".join(f"{lock_file.key(one)} = {_toml(plain[one])}\n" for one in plain)
-    for name, part in data.items():
-        if isinstance(part, dict) and name not in plain:
-            yield from _tables((*keys, name), part)
-        elif isinstance(part, list) and name not in plain:
+        yield head + "".join(f"{lock_file.key(key)} = {_toml(plain[key])}\n" for key in plain)
+    for name, value in data.items():
+        if isinstance(value, dict) and name not in plain:
+            yield from _tables((*keys, name), value)
+        elif isinstance(value, list) and name not in plain:
             # One table of several has its name in two pairs of brackets.
             head = lock_file.header((*keys, name)).strip()
-            for one in part:
-                lines = "".join(f"{lock_file.key(word)} = {_toml(one[word])}\n" for word in one)
+            for row in value:
+                lines = "".join(f"{lock_file.key(key)} = {_toml(row[key])}\n" for key in row)
                 yield f"[{head}]\n{lines}"
 
 
-def _is_table(part: object) -> bool:
-    if isinstance(part, Inline):
+def _is_table(value: object) -> bool:
+    if isinstance(value, Inline):
         return False
-    return isinstance(part, dict) or (isinstance(part, list) and any(map(_is_table, part)))
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(_is_table, value)))
 
 
 class Inline(dict[str, object]):
@@ -156,9 +170,9 @@ def _toml(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{lock_file.key(one)} = {_toml(value[one])}' for one in value)} }}"
+        return f"{{ {', '.join(f'{lock_file.key(key)} = {_toml(value[key])}' for key in value)} }}"
     if isinstance(value, list):
-        several = "".join(f"    {_toml(one)},\n" for one in value)
+        several = "".join(f"    {_toml(element)},\n" for element in value)
         return f"[\n{several}]" if len(value) > 1 else f"[{', '.join(map(_toml, value))}]"
     return lock_file.string(str(value))
 
@@ -173,7 +187,7 @@ def _dumper() -> type:
             super().increase_indent(flow, indentless=False)
 
         def ignore_aliases(self, data: object) -> bool:
-            # A list that stands in two places is written twice: people do not look up `*id001`.
+            # A list that occurs twice is written twice: people do not look up `*id001`.
             del data
             return True
 

@@ -19,18 +19,18 @@ from toolmatrix.render.model import ImagePlan, Job
 
 DIALECTS = ("modern", "classic")
 SYNTAX = "docker/dockerfile:1"
-"""What `# syntax=` names where nothing else is said (docs.docker.com, Dockerfile reference)."""
+"""The default of `# syntax=` (docs.docker.com, Dockerfile reference)."""
 
 EMPTY = "scratch"
-"""What `FROM` calls no image at all (docs.docker.com, Dockerfile reference)."""
+"""The name of no image in `FROM` (docs.docker.com, Dockerfile reference)."""
 
 FOLDER = "/usr/share/toolmatrix"
-"""Where the lock and the check lie inside an image."""
+"""The folder of the lock and the check inside an image."""
 
 # More than one empty line, as parts that wrote nothing leave them.
 _BLANKS = re.compile(r"\n{3,}")
 
-# Certificates and pip's settings of a company, if the build is given any; they leave no trace in the image.
+# A company's certificates and pip settings, if the build gets any; they leave no trace in the image.
 _SECRETS = {
     name: f"type=secret,id={name},target={target},mode=0444"
     for name, target in (
@@ -57,28 +57,31 @@ def text(job: Job, image: ImagePlan) -> str:
 
 def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: object) -> str:
     """The text of a template that builds an image."""
+    fetched, snapshot = job.choices.fetched, job.choices.snapshot
+    fetching = _FETCHING if image.all_downloads and not (modern or fetched) else ()
     rendered = render(
         template,
         job=job,
         image=image,
         modern=modern,
-        packages=_packages(image, job.choices.fetched, modern=modern),
+        packages=tuple(dict.fromkeys((*image.packages, *fetching))),
         manager=image.distro.manager,
         components=_columns(image),
-        caches="-".join(quote.plain("release", image.variables[one]) for one in _PER_CACHE),
+        caches="-".join(quote.plain("release", image.variables[name]) for name in _PER_CACHE),
         debian_arch=image.variables["debian_arch"],
         secrets=_SECRETS,
         check=check_name(image),
         requirements=python_packages.requirements_name(image),
-        installers=python_packages.first(image),
+        installers=python_packages.installer_requirements(image),
         seeds=python_packages.seeds(image.wheels, image.closure),
         folder=FOLDER,
-        fetched=job.choices.fetched,
-        place=mirrors.place,
-        archives=mirrors.has_archives(image) and f"{job.choices.fetched}/{mirrors.ARCHIVES}",
+        fetched=fetched,
+        local_path=mirrors.place,
+        archives=mirrors.has_archives(image) and f"{fetched}/{mirrors.ARCHIVES}",
         distdir=mirrors.DISTDIR,
-        wheels=f"{job.choices.fetched}/{mirrors.wheel_folder(image)}",
-        epoch=_epoch(job.choices.snapshot),
+        wheels=f"{fetched}/{mirrors.wheel_folder(image)}",
+        # Files of a build get the time of its packages, unless another is set.
+        epoch=f"{_EPOCH}={pinning.epoch(snapshot)}" if snapshot else _EPOCH,
         again=common.AGAIN,
         blank=marker.BLANK,
         **more,
@@ -86,24 +89,19 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
     return _BLANKS.sub("\n\n", rendered)
 
 
-def _epoch(snapshot: str) -> str:
-    # Files of a build have the time of its packages, unless it is told another.
-    return f"{_EPOCH}={pinning.epoch(snapshot)}" if snapshot else _EPOCH
-
-
 def _columns(image: ImagePlan) -> list[str]:
-    held = image.locked.components
-    versions = {name: (">=" if part.floor else "") + part.version for name, part in held.items()}
-    names, widest = max(map(len, versions)), max(map(len, versions.values()))
-    return [
-        f"{name:{names}}  {versions[name]:{widest}}  {held[name].evidence}" for name in sorted(held)
+    rows = [
+        (name, (">=" if component.floor else "") + component.version, component.evidence)
+        for name, component in sorted(image.locked.components.items())
     ]
+    names, versions = (max(len(row[column]) for row in rows) for column in (0, 1))
+    return [f"{name:{names}}  {version:{versions}}  {evidence}" for name, version, evidence in rows]
 
 
 def check(job: Job, image: ImagePlan) -> str:
     """The text of the check."""
     names = ["machine", *(name for name, _ in (*image.probes, *image.built))]
-    names += [name for one in image.wheels for name in (one.package, "operation")]
+    names += [name for package in image.wheels for name in (package.package, "operation")]
     floor = image.locked.components.get("driver")
     return render(
         "check.sh.j2",
@@ -111,27 +109,25 @@ def check(job: Job, image: ImagePlan) -> str:
         image=image,
         blank=marker.BLANK,
         drivers=tuple(_drivers(image)),
-        wheels=tuple(python_packages.check_words(image.wheels)),
+        wheels=tuple(python_packages.check_arguments(image.wheels)),
         floor=floor.version if floor else "",
         width=str(min(max(map(len, names)), _LONGEST)),
     )
 
 
 def _drivers(image: ImagePlan) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    # The check asks by these words where the image does not set the flags, and sorts what it finds.
-    held = image.locked
+    # The check runs these words where the image does not set the flags, and sorts the result.
+    locked, flags = image.locked, image.locked.flags
     if image.stages:
-        driver, flags = (
-            ("hipcc", held.flags.hipcc) if held.accelerator == "rocm" else ("nvcc", held.flags.nvcc)
-        )
-        yield "stages", image.stages, (driver, *flags)
-    for kind, driver, flags in (
-        ("sm", "nvcc", held.flags.nvcc),
-        ("gfx", "hipcc", held.flags.hipcc),
-    ):
-        if flags:
-            archs = (arch for arch in held.archs if arch.startswith("gfx") is (kind == "gfx"))
-            yield kind, ",".join(sorted(archs)), (driver, *flags)
+        rocm = locked.accelerator == "rocm"
+        words = ("hipcc", *flags.hipcc) if rocm else ("nvcc", *flags.nvcc)
+        yield "stages", image.stages, words
+    if flags.nvcc:
+        archs = sorted(arch for arch in locked.archs if not arch.startswith("gfx"))
+        yield "sm", ",".join(archs), ("nvcc", *flags.nvcc)
+    if flags.hipcc:
+        archs = sorted(arch for arch in locked.archs if arch.startswith("gfx"))
+        yield "gfx", ",".join(archs), ("hipcc", *flags.hipcc)
 
 
 def name(image: ImagePlan) -> str:
@@ -144,17 +140,12 @@ def check_name(image: ImagePlan) -> str:
     return common.file_name(image, ".check.sh")
 
 
-def _packages(image: ImagePlan, fetched: str, *, modern: bool) -> tuple[str, ...]:
-    more = _FETCHING if image.all_downloads and not (modern or fetched) else ()
-    return (*image.packages, *(word for word in more if word not in image.packages))
-
-
 # Jinja calls this with every value that a template writes, and not with the template's own text.
 def _quoted(value: object) -> object:
     if isinstance(value, quote.Quoted):
         return value
     raise RenderError(
-        "a template writes a value that was not quoted for its place",
+        "a template writes an unquoted value",
         expected="a quoting filter, such as `| sh`",
         found=f"`{value!a}`",
     )
@@ -163,7 +154,7 @@ def _quoted(value: object) -> object:
 @lru_cache(maxsize=1)
 def environment(root: str) -> SandboxedEnvironment:
     """The templates below `root`. Autoescape makes what macros give count as quoted."""
-    made = SandboxedEnvironment(
+    templates = SandboxedEnvironment(
         loader=FileSystemLoader(root),
         autoescape=True,
         undefined=StrictUndefined,
@@ -173,9 +164,9 @@ def environment(root: str) -> SandboxedEnvironment:
         keep_trailing_newline=True,
     )
     # None of Jinja's own but what may be done with values before they are quoted: `safe` would mark any as quoted.
-    plain = {name: made.filters[name] for name in ("dictsort", "join")}
-    made.filters = {**plain, **quote.filters()}
-    return made
+    plain = {name: templates.filters[name] for name in ("dictsort", "join")}
+    templates.filters = {**plain, **quote.filters()}
+    return templates
 
 
 def render(name: str, **values: object) -> str:

@@ -1,7 +1,6 @@
-"""Whose a file is: every rendered file names the SHA-256 of itself, taken with zeros in the place of the digest.
+"""Marks rendered files: each contains its own SHA-256, computed with zeros in the place of the digest.
 
-So a file tells by itself whether it was written here and whether it is as it was written, wherever it lies, in formats
-that have no comments as well.
+So any file can be recognized as rendered, and as unchanged since, in formats without comments as well.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import re
 
 BLANK = "sha256:" + 64 * "0"
-"""What a template writes behind the word `file`, for the digest."""
+"""The placeholder of the digest, which templates write after the word `file`."""
 
 _NAMED = re.compile(r"\bfile\W+(sha256:[0-9a-f]{64})\b")
 
@@ -34,5 +33,5 @@ def is_unchanged(text: str) -> bool:
 
 
 def _with(text: str, digest: str) -> str:
-    # The first is the file's own, in its head; what follows may be a recipe's.
-    return _NAMED.sub(lambda found: found[0].replace(found[1], digest), text, count=1)
+    # Only the first, in the head of the file: others may come from a recipe.
+    return _NAMED.sub(lambda match: match[0].replace(match[1], digest), text, count=1)

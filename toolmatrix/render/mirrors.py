@@ -1,8 +1,8 @@
-"""Where an image takes what it would fetch: the mirrors that a user named, and a folder beside the files.
+"""Replacements for the network: the mirrors that a user named, and a folder beside the files.
 
-A mirror stands in for every address that begins with another, and the longest beginning wins. Of what tools look up by
-themselves, such as submodules of git and what Bazel downloads, no rendered file knows an address: settings of these
-tools say the mirrors (provisions, `mirrors`).
+A mirror replaces the beginning of addresses, and the longest beginning wins. Rendered files do not contain the
+addresses that tools look up by themselves, such as git submodules and downloads of Bazel: mirrors get into the settings
+of these tools (provisions, `mirrors`).
 
 In the folder a download lies below the name of its host and by its path there; wheels lie in a folder for each image.
 """
@@ -20,8 +20,7 @@ from toolmatrix.render import quote
 from toolmatrix.render.model import ImagePlan
 
 if TYPE_CHECKING:
-    from toolmatrix.lock.model import LockedClosure
-    from toolmatrix.recipes.model import BuildStep, Download, MirrorSetting, Repository
+    from toolmatrix.recipes.model import Download, MirrorSetting, Repository
     from toolmatrix.render.model import Choices
 
     Rewrite = Callable[[str], str]
@@ -40,7 +39,7 @@ def check_folder(folder: str) -> str:
     first = folder.partition("/")[0]
     if folder and (first in ("", ".", "..") or posixpath.normpath(folder) != folder):
         raise RenderError(
-            "files are taken out of a folder beside the Dockerfiles alone",
+            "the folder of fetched files must lie beside the Dockerfiles",
             expected="a plain path below their directory, such as `fetched`",
             found=f"`{ascii(folder)[1:-1]}`",
         )
@@ -55,7 +54,7 @@ def place(url: str) -> str:
 
 
 def has_archives(image: ImagePlan) -> bool:
-    """True if a tool of an image is told to look for archives in the folder."""
+    """True if a tool of an image is set up to look for archives in the folder."""
     return any(DISTDIR in line for _, line in image.mirrored)
 
 
@@ -65,7 +64,7 @@ def wheel_folder(image: ImagePlan) -> str:
 
 
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:-]+(?:/[A-Za-z0-9._~+%@=&?,-]*)*")
-# Signs of an address that mean something in a pattern of Java; in brackets they stand for themselves.
+# Characters of an address that are special in a Java pattern; brackets make them literal.
 _SIGN = re.compile(r"([.+?])")
 
 
@@ -74,7 +73,7 @@ def parsed(texts: Iterable[str]) -> dict[str, str]:
 
     Raises UsageError for a text of another form, and RenderError for what is no address.
     """
-    found = {}
+    mirrors = {}
     for text in texts:
         old, equals, new = text.partition("=")
         if not (old and equals and new):
@@ -83,118 +82,101 @@ def parsed(texts: Iterable[str]) -> dict[str, str]:
                 expected="`--mirror OLD=NEW`, both addresses",
                 found=f"`{text}`",
             )
-        found[_folder(old)] = _folder(new)
-    return found
+        mirrors[_folder(old)] = _folder(new)
+    return mirrors
 
 
 def _folder(text: str) -> str:
     return str(quote.plain("url", text)).rstrip("/") + "/"
 
 
-def at(url: str, mirrors: Mapping[str, str]) -> str:
+def mirrored(url: str, mirrors: Mapping[str, str]) -> str:
     """The address at the mirror of its longest known beginning, or as it is."""
     known = max((old for old in mirrors if (url + "/").startswith(old)), key=len, default="")
     return mirrors[known] + url[len(known) :] if known else url
 
 
-def applied(image: ImagePlan, choices: Choices, settings: Sequence[MirrorSetting]) -> ImagePlan:
+def with_mirrors(
+    image: ImagePlan, choices: Choices, settings: Sequence[MirrorSetting]
+) -> ImagePlan:
     """An image whose addresses are at their mirrors; `settings` are those of tools that it holds."""
-    mirrors = choices.mirrors
-    mine = [one for one in settings if one.package in ("", *image.packages)]
-    # What only holds tools builds nothing that they fetch for.
-    taken = tuple(_from_folder(mine)) if choices.fetched and image.steps else ()
-    if not mirrors:
-        return image.replace(mirrored=taken)
+    mine = [setting for setting in settings if setting.package in ("", *image.packages)]
+    # An image without steps runs no tool that fetches.
+    local = [setting for setting in mine if choices.fetched and image.steps and setting.folder]
+    folders = tuple((each.to, each.folder.replace("<folder>", DISTDIR)) for each in local)
+    image = image.replace(mirrored=folders)
+    if not choices.mirrors:
+        return image
+    moved = _with_addresses(image, lambda url: mirrored(url, choices.mirrors))
+    return moved.replace(mirrored=(*_lines(choices.mirrors, mine), *folders))
 
+
+def addresses(image: ImagePlan) -> list[str]:
+    """Every address that the files of an image name."""
+    urls: list[str] = []
+
+    def collect(url: str) -> str:
+        urls.append(url)
+        return url
+
+    _with_addresses(image, collect)
+    return urls
+
+
+def _with_addresses(image: ImagePlan, replace: Rewrite) -> ImagePlan:
     def text(line: str) -> str:
-        return _ADDRESS.sub(lambda found: at(found[0], mirrors), line)
+        return _ADDRESS.sub(lambda match: replace(match[0]), line)
 
     def each(lines: Iterable[str]) -> tuple[str, ...]:
         return tuple(map(text, lines))
 
-    runtime = image.runtime
+    def downloads(files: Iterable[Download]) -> tuple[Download, ...]:
+        return tuple(file.replace(url=text(file.url)) for file in files)
+
+    def repository(known: Repository) -> Repository:
+        uri = text(known.uri)
+        # apt identifies a preferred repository by its host.
+        moved = known.origin == urlsplit(known.uri).hostname
+        origin = (urlsplit(uri).hostname or "") if moved else known.origin
+        return known.replace(uri=uri, key_url=text(known.key_url), origin=origin)
+
+    runtime, closure = image.runtime, image.closure
+    if closure:
+        question = closure.asked.replace(options=each(closure.asked.options))
+        packages = {
+            name: package.replace(url=text(package.url))
+            for name, package in closure.packages.items()
+        }
+        closure = closure.replace(asked=question, packages=packages)
     return image.replace(
-        downloads=_downloads(image.downloads, text),
-        steps=tuple(_step(one, text) for one in image.steps),
-        repositories=_repositories(image.repositories, text),
-        runtime=runtime.replace(repositories=_repositories(runtime.repositories, text)),
+        downloads=downloads(image.downloads),
+        steps=tuple(
+            step.replace(run=each(step.run), downloads=downloads(step.downloads))
+            for step in image.steps
+        ),
+        repositories=tuple(map(repository, image.repositories)),
+        runtime=runtime.replace(repositories=tuple(map(repository, runtime.repositories))),
         run=each(image.run),
         pip=each(image.pip),
         builds=tuple(map(each, image.builds)),
-        closure=image.closure and _closure(image.closure, text),
+        closure=closure,
         snapshot=image.snapshot and image.snapshot.replace(lines=each(image.snapshot.lines)),
-        mirrored=(*_lines(mirrors, mine), *taken),
-    )
-
-
-def addresses(image: ImagePlan) -> Iterator[str]:
-    """Every address that the files of an image name."""
-    for file in image.all_downloads:
-        yield file.url
-    for one in (*image.repositories, *image.runtime.repositories):
-        yield from (one.key_url, one.uri)
-    closure = image.closure
-    texts = [*(image.snapshot.lines if image.snapshot else ())]
-    texts += [
-        *image.run,
-        *image.pip,
-        *(line for step in image.steps for line in step.run),
-    ]
-    texts += [word for words in image.builds for word in words]
-    texts += (
-        [*closure.asked.options, *(one.url for one in closure.packages.values())] if closure else []
-    )
-    for text in texts:
-        yield from _ADDRESS.findall(text)
-
-
-def _downloads(files: Iterable[Download], text: Rewrite) -> tuple[Download, ...]:
-    return tuple(file.replace(url=text(file.url)) for file in files)
-
-
-def _step(step: BuildStep, text: Rewrite) -> BuildStep:
-    return step.replace(run=tuple(map(text, step.run)), downloads=_downloads(step.downloads, text))
-
-
-def _repositories(found: Iterable[Repository], text: Rewrite) -> tuple[Repository, ...]:
-    return tuple(_repository(one, text) for one in found)
-
-
-def _repository(one: Repository, text: Rewrite) -> Repository:
-    uri = text(one.uri)
-    # What apt prefers it knows by the host that it comes from.
-    moved = one.origin == urlsplit(one.uri).hostname
-    origin = (urlsplit(uri).hostname or "") if moved else one.origin
-    return one.replace(uri=uri, key_url=text(one.key_url), origin=origin)
-
-
-def _closure(closure: LockedClosure, text: Rewrite) -> LockedClosure:
-    asked = closure.asked
-    packages = {name: one.replace(url=text(one.url)) for name, one in closure.packages.items()}
-    return closure.replace(
-        asked=asked.replace(options=tuple(map(text, asked.options))), packages=packages
     )
 
 
 def _lines(
     mirrors: Mapping[str, str], settings: Iterable[MirrorSetting]
 ) -> Iterator[tuple[str, str]]:
-    # Where a tool takes the first that fits, the longest has to stand first.
+    # Some tools take the first match, so the longest comes first.
     ordered = sorted(mirrors, key=lambda old: (-len(old), old))
     for setting in settings:
         if setting.head:
             yield setting.to, setting.head
         for old in ordered if setting.each else ():
-            yield setting.to, _put(setting.each, old, mirrors[old])
+            yield setting.to, _fill(setting.each, old, mirrors[old])
 
 
-def _from_folder(settings: Iterable[MirrorSetting]) -> Iterator[tuple[str, str]]:
-    for setting in settings:
-        if setting.folder:
-            yield setting.to, setting.folder.replace("<folder>", DISTDIR)
-
-
-def _put(text: str, old: str, new: str) -> str:
+def _fill(text: str, old: str, new: str) -> str:
     # Bazel keeps the scheme of an address where the mirror names none.
     scheme, _, bare = new.partition("://")
     values = {

@@ -34,7 +34,7 @@ class Choices(Value):
 
     `dialect` is modern or classic; `syntax_line` is empty (none) or the reference to name; `stand_ins` are base images
     by the name that they replace; `options` are switched-on options of the recipe; `mirrors` are addresses by the
-    beginnings that they stand in for, all ending with a slash; `fetched` is the folder beside the files out of which
+    beginnings that they replace, all ending with a slash; `fetched` is the folder beside the files out of which
     they take what they would fetch, empty where they fetch it; `snapshot` is the time at which the packages of the
     distribution were, as 20261120T000000Z, empty for the newest.
     """
@@ -62,7 +62,7 @@ class UsedPackage(Value):
     """A package that pip installs for a component, and the release that is wanted of it, any where it is empty.
 
     `build` is the one that was chosen among several of the release, empty where one is for every accelerator.
-    `archs` are the codegen archs that its files must hold code for, comma between; of one that is not built here none.
+    `archs` are the codegen archs that its files must hold code for, comma-separated; empty if it is not built here.
     """
 
     component: str
@@ -127,34 +127,34 @@ class ImagePlan(Value):
 
     @property
     def stage_env(self) -> dict[str, str]:
-        """What stages set of `device_env`: where a step builds, which says its archs, what is for the host alone."""
+        """`device_env` of stages: with build steps, which set archs themselves, only the flags for the host."""
         if not self.steps:
             return dict(self.device_env)
-        said = {
+        by_name = {
             name: " ".join(flag for flag in text.split() if flag.startswith(TO_HOST))
             for name, text in self.device_env.items()
         }
-        return {name: flags for name, flags in said.items() if flags}
+        return {name: flags for name, flags in by_name.items() if flags}
 
     @property
     def building(self) -> tuple[BuildStep, ...]:
         """The steps that run where it is built."""
-        return tuple(one for one in self.steps if one not in self.packaging)
+        return tuple(step for step in self.steps if step not in self.packaging)
 
     @property
     def packaging(self) -> tuple[BuildStep, ...]:
-        """The steps that run in a stage of their own, apart from the tools that only the build takes."""
-        return tuple(one for one in self.steps if self.carries and one.stage in APART)
+        """The steps that run in a stage of their own, without the tools that only the build needs."""
+        return tuple(step for step in self.steps if self.carries and step.stage in APART)
 
     @property
     def links_libraries(self) -> bool:
-        """Whether the runtime image takes over folders that its loader has to be told of."""
+        """Whether the runtime image takes over folders that its loader has to be configured for."""
         return any(path.startswith("/etc/ld.so.conf.d/") for path in self.artifacts)
 
     @property
     def all_downloads(self) -> tuple[Download, ...]:
         """Those of the tools and those of the steps."""
-        return (*self.downloads, *(one for step in self.steps for one in step.downloads))
+        return (*self.downloads, *(download for step in self.steps for download in step.downloads))
 
 
 class Job(Value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +12,8 @@ from toolmatrix.resources import outside_path
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
+    from toolmatrix.lock.model import LockedTarget
+
     _Kind = TypeVar("_Kind", "Conda", "Spack")
 
 
@@ -50,7 +52,7 @@ class Conda(Value):
 class Spack(Value):
     """How a component is packaged by Spack; `at` is where, below the folder that the source names.
 
-    `gpu` are the accelerators that it has a variant for; what is `compiled` takes the compiler of the answer.
+    `gpu` are the accelerators that it has a variant for; a `compiled` package takes the compiler of the answer.
     """
 
     component: str
@@ -65,15 +67,17 @@ class Spack(Value):
 
 
 def runner(service: str, platform: str) -> str:
-    """What a service calls machines that run a platform natively; raises RenderError for another platform."""
+    """The name that a service has for machines of a platform; raises RenderError for an unknown platform."""
     known = _read()["runners"]
     if platform not in known:
         raise RenderError(
-            f"{service} has no known machine for this platform",
+            f"no known {service} runner for this platform",
             expected=" or ".join(known),
             found=f"`{ascii(platform)[1:-1]}`",
         )
-    return next(str(one["label"]) for one in known[platform] if one["service"] == service)
+    return next(
+        str(machine["label"]) for machine in known[platform] if machine["service"] == service
+    )
 
 
 def action(name: str) -> Action:
@@ -93,14 +97,19 @@ def engine() -> tuple[str, str]:
     return entry["cli"], entry["service"]
 
 
-def conda(component: str, version: str) -> Conda | None:
-    """How a release is packaged, if conda-forge has anything of its kind."""
-    return _packaged(Conda, "conda", component, version)
+def conda(locked: LockedTarget) -> Iterator[tuple[str, str, Conda]]:
+    """The components and releases of an answer that conda-forge has anything for, each with its packaging."""
+    return _packaged(Conda, "conda", locked)
 
 
-def spack(component: str, version: str) -> Spack | None:
-    """How a release is packaged, if Spack has anything of its kind."""
-    return _packaged(Spack, "spack", component, version)
+def spack(locked: LockedTarget) -> Iterator[tuple[str, str, Spack]]:
+    """The components and releases of an answer that Spack has anything for, each with its packaging."""
+    return _packaged(Spack, "spack", locked)
+
+
+def notes(packaged: Iterable[tuple[str, str, Conda | Spack]]) -> Iterator[str]:
+    """A line for each component that a channel lacks, wholly or in part."""
+    return (f"{name} {version}: {entry.note}" for name, version, entry in packaged if entry.note)
 
 
 def bazel(option: str, version: str) -> bool:
@@ -112,13 +121,15 @@ def bazel(option: str, version: str) -> bool:
     )
 
 
-def _packaged(kind: type[_Kind], channel: str, component: str, version: str) -> _Kind | None:
-    for entry in _read()[channel]:
-        if entry["component"] == component:
-            found = kind(**entry)
-            if Scale(found.scheme, (version,)).select(found.when):
-                return found
-    return None
+def _packaged(
+    kind: type[_Kind], channel: str, locked: LockedTarget
+) -> Iterator[tuple[str, str, _Kind]]:
+    entries = [kind(**entry) for entry in _read()[channel]]
+    for name, component in sorted(locked.components.items()):
+        for entry in (entry for entry in entries if entry.component == name):
+            if Scale(entry.scheme, (component.version,)).select(entry.when):
+                yield name, component.version, entry
+                break
 
 
 @lru_cache(maxsize=1)
@@ -126,5 +137,5 @@ def _read() -> Mapping[str, Any]:
     import yaml
 
     with open(outside_path(), encoding="utf-8") as file:
-        found: Mapping[str, Any] = yaml.safe_load(file)
-    return found
+        tables: Mapping[str, Any] = yaml.safe_load(file)
+    return tables

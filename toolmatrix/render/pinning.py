@@ -1,8 +1,7 @@
-"""What pins the contents of an image: times of snapshots of a distribution; and what is taken as it comes, unpinned.
+"""Pinning of the contents of an image: snapshots of a distribution, and a list of everything that is not pinned.
 
 The services of Debian and Ubuntu have a folder for each time, in UTC: https://snapshot.debian.org/archive/debian and
-https://snapshot.ubuntu.com. What build systems fetch by themselves once a step runs them, such as Bazel and CMake, is
-not looked at.
+https://snapshot.ubuntu.com. Downloads of build systems such as Bazel and CMake are not examined.
 """
 
 from __future__ import annotations
@@ -10,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
+from itertools import chain
 
 from toolmatrix.errors import UsageError
-from toolmatrix.recipes.model import APT, BuildStep
+from toolmatrix.recipes.model import APT
 from toolmatrix.render.model import Choices, ImagePlan
 from toolmatrix.value import Value
 
@@ -30,15 +30,15 @@ def epoch(text: str) -> int:
 
 
 def parsed_time(text: str) -> datetime:
-    """The time that a text says. Raises UsageError."""
+    """The time in a text. Raises UsageError."""
     for form in (_DAY, _STAMP):
         try:
-            found = datetime.strptime(text, form).replace(tzinfo=timezone.utc)
+            time = datetime.strptime(text, form).replace(tzinfo=timezone.utc)
         except ValueError:
             continue
-        # It would take 2026-1-2 as well, which no service knows.
-        if found.strftime(form) == text:
-            return found
+        # strptime accepts 2026-1-2 as well, which no service knows.
+        if time.strftime(form) == text:
+            return time
     raise UsageError(
         f"`--snapshot {text}` is not a time",
         expected="a day such as 2026-11-20, or a time of a snapshot such as 20261120T030400Z",
@@ -50,20 +50,20 @@ PINNED_BY = {
     "image": "`--base IMAGE=IMAGE@sha256:...` pins an image",
     "frontend": "`--syntax-line IMAGE@sha256:...` pins the frontend of BuildKit, `--syntax-line off` uses none",
     "package": "`--snapshot DATE` uses the packages of Debian and Ubuntu as of a day",
-    "unkept": "packages that no snapshot has may lie in a base image with a digest, named by `--base`",
+    "unkept": "for packages outside a snapshot, name a base image that has them, with its digest, by `--base`",
     "python": "`toolmatrix lock --packages` pins the Python packages of an answer",
     "file": "a recipe may name checksums",
-    "step": "steps of a recipe of your own may give pip hashes (`--require-hashes`) or no index (`--no-index`)",
-    "git": "steps of a recipe of your own may check out a commit in the place of a branch or tag",
+    "step": "in a recipe of your own, run pip with `--require-hashes` or `--no-index`",
+    "git": "in a recipe of your own, check out a commit instead of a branch or tag",
 }
-"""What pins something, by kind."""
+"""How to pin something, by kind."""
 
-# What fetches packages in a line of shell, and what makes it take files with hashes alone, or those that are there.
+# pip fetching packages in a line of shell, and the options that make it take only files with hashes, or local ones.
 _PIP, _CHECKED = (
     re.compile(r"\bpip3? (?:install|wheel|download) .*"),
     ("--require-hashes", "--no-index"),
 )
-# What is built out of a folder without packages of its own.
+# Options of a build from a folder that fetches nothing.
 _ALONE = ("--no-build-isolation", "--no-deps")
 _FOLDER = re.compile(r" [./]\S*$")
 _GIT = re.compile(r"\bgit (?:\S+ )*?(?:clone|fetch|pull)\b.*")
@@ -74,69 +74,66 @@ _MANAGER = re.compile(r"\b(?:apt|apt-get|dnf|yum) (?:-\S+ )*install\b.*")
 
 
 class Loose(Value):
-    """Something that is taken as it comes, and by which of `WAYS` it can be pinned."""
+    """Something that is not pinned; `PINNED_BY` has for its kind how it can be."""
 
     kind: str
     what: str
 
 
 def unpinned(image: ImagePlan, choices: Choices) -> tuple[Loose, ...]:
-    """Everything that an image takes as it comes, once each."""
-    found = [Loose(kind="image", what=one) for one in _tags(image.from_, image.runtime.from_)]
-    found += [Loose(kind="frontend", what=one) for one in _tags(choices.syntax_line)]
-    found += _packages(image)
-    found += [Loose(kind="file", what=one.url) for one in image.all_downloads if not one.checksum]
-    commands = () if image.closure else (*image.builds, image.pip)
-    lines = (" ".join(("pip install", *words)) for words in commands if words)
-    found += [Loose(kind="python", what=line) for line in lines]
-    found += [one for step in image.steps for one in _fetched(step, image)]
-    return tuple(dict.fromkeys(found))
+    """Everything that is not pinned in an image, once each."""
+    return tuple(
+        Loose(kind=kind, what=what) for kind, what in dict.fromkeys(_loose(image, choices))
+    )
+
+
+def _loose(image: ImagePlan, choices: Choices) -> Iterator[tuple[str, str]]:
+    yield from (("image", name) for name in _tags(image.from_, image.runtime.from_))
+    yield from (("frontend", name) for name in _tags(choices.syntax_line))
+    yield from _packages(image)
+    yield from (("file", file.url) for file in image.all_downloads if not file.checksum)
+    for words in () if image.closure else (*image.builds, image.pip):
+        if words:
+            yield "python", " ".join(("pip install", *words))
+    for step in image.steps:
+        for kind, match in chain.from_iterable(_fetching(line, step.run) for line in step.run):
+            # A snapshot applies to every call of apt.
+            if match and not (kind == "package" and image.snapshot):
+                yield kind, match[0]
 
 
 def _tags(*images: str) -> list[str]:
     return [image for image in images if image and "@sha256:" not in image]
 
 
-def _packages(image: ImagePlan) -> Iterator[Loose]:
+def _packages(image: ImagePlan) -> Iterator[tuple[str, str]]:
     by_apt = image.distro.manager == APT
     # dnf has no sign between name and version.
     names = dict.fromkeys(
-        one for one in (*image.packages, *image.runtime.packages) if not (by_apt and "=" in one)
+        package
+        for package in (*image.packages, *image.runtime.packages)
+        if not (by_apt and "=" in package)
     )
     if names and image.snapshot is None:
         command = "apt-get install" if by_apt else "dnf install"
-        yield Loose(kind="package" if by_apt else "unkept", what=" ".join((command, *names)))
-    for one in (*image.repositories, *image.runtime.repositories):
-        yield Loose(kind="unkept", what=f"{one.uri} {one.suite}")
-
-
-def _fetched(step: BuildStep, image: ImagePlan) -> Iterator[Loose]:
-    for line in step.run:
-        for kind, found in _fetching(line, step.run):
-            # A snapshot holds for whoever calls apt.
-            if found and not (kind == "package" and image.snapshot):
-                yield Loose(kind=kind, what=found[0])
+        yield "package" if by_apt else "unkept", " ".join((command, *names))
+    for repository in (*image.repositories, *image.runtime.repositories):
+        yield "unkept", f"{repository.uri} {repository.suite}"
 
 
 def _fetching(line: str, lines: Sequence[str]) -> Iterator[tuple[str, re.Match[str] | None]]:
-    if not any(word in line for word in _CHECKED) and not _is_alone(line):
+    alone = all(word in line for word in _ALONE) and _FOLDER.search(line)
+    if not any(word in line for word in _CHECKED) and not alone:
         yield "step", _PIP.search(line)
-    if not _COMMIT.search(line) and not any(_checks_out(one) for one in lines):
+    checked_out = any("checkout" in other and _COMMIT.search(other) for other in lines)
+    if not _COMMIT.search(line) and not checked_out:
         yield "git", _GIT.search(line)
-    if not any(_SUM.search(one) for one in lines):
+    if not any(_SUM.search(other) for other in lines):
         yield "file", _FILE.search(line)
     yield "package", _MANAGER.search(line)
 
 
-def _is_alone(line: str) -> bool:
-    return all(word in line for word in _ALONE) and bool(_FOLDER.search(line))
-
-
-def _checks_out(line: str) -> bool:
-    return "checkout" in line and bool(_COMMIT.search(line))
-
-
-def pinning_advice(found: Iterable[Loose]) -> str:
-    """What pins each kind of them."""
-    kinds = {one.kind for one in found}
+def pinning_advice(loose: Iterable[Loose]) -> str:
+    """How to pin each kind of them."""
+    kinds = {item.kind for item in loose}
     return "; ".join(text for kind, text in PINNED_BY.items() if kind in kinds)

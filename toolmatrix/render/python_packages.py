@@ -1,8 +1,8 @@
 """The Python packages of an image: as requirements of pip with the SHA-256 of their files, and as its check uses them.
 
-A file names no lock and no matrix: it is part of what a build is cached by, and packages that are the same shall not be
-installed again because something else in a lock moved. What the check runs of packages is that of `operations.yaml`,
-which `toolmatrix audit --import` runs as well.
+A file names no lock and no matrix: it is part of the cache key of a build, and unchanged packages must not be installed
+again because something else in a lock moved. The check runs the operations of `operations.yaml`, as does
+`toolmatrix audit --import`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from toolmatrix.recipes.model import Provision, Recipe
 from toolmatrix.render import common, marker, mirrors, quote
 from toolmatrix.render.model import ImagePlan, UsedPackage
 
-# In a file of requirements the index of a maker stands beside the user's own: hashes say which of their files is meant.
-_BESIDE = {"--index-url": "--extra-index-url", "-i": "--extra-index-url"}
+# A requirements file adds the index of a vendor to the user's own: hashes select the files.
+_EXTRA_INDEX = {"--index-url": "--extra-index-url", "-i": "--extra-index-url"}
 
 
 def requirements_files(image: ImagePlan, fetched: str = "") -> dict[str, str]:
@@ -37,109 +37,113 @@ def requirements_name(image: ImagePlan) -> str:
 
 
 def _text(image: ImagePlan, closure: LockedClosure, fetched: str) -> str:
-    taken = f"--no-index --find-links {fetched}/{mirrors.wheel_folder(image)} " if fetched else ""
+    local = f"--no-index --find-links {fetched}/{mirrors.wheel_folder(image)} " if fetched else ""
     about = (
         f"Python packages for Python {closure.asked.python} on {closure.asked.platform}.",
-        "Written by toolmatrix; what is edited by hand is kept. To write it again:",
+        "Written by toolmatrix; it does not overwrite edited files. To regenerate:",
         f"  {common.AGAIN}",
         f"file    {marker.BLANK}",
         "",
-        f"pip install {taken}--require-hashes --no-deps --requirement {requirements_name(image)}",
+        f"pip install {local}--require-hashes --no-deps --requirement {requirements_name(image)}",
     )
     lines = [*_options(() if fetched else closure.asked.options), "--only-binary :all:"]
     if closure.sources:
         lines.append(f"--no-binary {','.join(closure.sources)}")
     packages = closure.packages
     lines += [
-        _line(one, packages[one].replace(url="") if fetched else packages[one])
-        for one in sorted(packages)
+        _line(name, packages[name].replace(url="") if fetched else packages[name])
+        for name in sorted(packages)
     ]
     return common.comment(about) + "".join(f"{line}\n" for line in lines)
 
 
-def first(image: ImagePlan) -> tuple[str, ...]:
-    """Requirements of what installs the others: each a line with its hashes."""
-    return tuple(_line(one, part, " ") for one, part in sorted(image.installers.items()))
+def installer_requirements(image: ImagePlan) -> tuple[str, ...]:
+    """Requirements of the packages that install the others: each a line with its hashes."""
+    return tuple(_line(name, package, " ") for name, package in sorted(image.installers.items()))
 
 
 def _options(words: tuple[str, ...]) -> Iterator[str]:
     # An option and its value; more of them stand on lines of their own.
-    said = ""
+    options = ""
     for word in words:
-        if word.startswith("-") and said:
-            yield said
-            said = ""
-        said = f"{said} {quote.plain('word', _BESIDE.get(word, word))}".strip()
-    if said:
-        yield said
+        if word.startswith("-") and options:
+            yield options
+            options = ""
+        options = f"{options} {quote.plain('word', _EXTRA_INDEX.get(word, word))}".strip()
+    if options:
+        yield options
 
 
 def _line(name: str, package: LockedPackage, between: str = " \\\n    ") -> str:
     wanted = common.requirement(
         f"{name}@{package.url}" if package.url else f"{name}=={package.version}"
     )
-    digests = sorted({quote.plain("sha256", one) for one in package.files.values()})
-    return between.join((wanted, *(f"--hash=sha256:{one}" for one in digests)))
+    digests = sorted({quote.plain("sha256", digest) for digest in package.files.values()})
+    return between.join((wanted, *(f"--hash=sha256:{digest}" for digest in digests)))
 
 
-# What the module venv puts into an environment before anything else (Python documentation, ensurepip and venv).
+# Packages that the module venv installs in a new environment (Python documentation, ensurepip and venv).
 _SEEDS = ("setuptools", "wheel")
 
 # The name in `NAME[extras]==RELEASE` or `NAME@ADDRESS`.
 _NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9]")
 
 
-def used(
-    held: LockedTarget, recipe: Recipe, provisions: Iterable[Provision]
+def used_packages(
+    locked: LockedTarget, recipe: Recipe, provisions: Iterable[Provision]
 ) -> Iterator[UsedPackage]:
     """The packages that the check of a recipe uses: those that it installs, and those that it builds."""
     if recipe.runs or recipe.imports:
-        yield from installed(held, provisions)
-        archs = ",".join(one for one in held.archs if not one.startswith("gfx"))
-        for name in recipe.built(held.components):
-            version = held.components[name].version
+        yield from installed(locked, provisions)
+        archs = ",".join(arch for arch in locked.archs if not arch.startswith("gfx"))
+        for name in recipe.built(locked.components):
+            version = locked.components[name].version
             yield UsedPackage(component=name, package=name, version=version, archs=archs)
 
 
-def installed(held: LockedTarget, provisions: Iterable[Provision]) -> Iterator[UsedPackage]:
+def installed(locked: LockedTarget, provisions: Iterable[Provision]) -> Iterator[UsedPackage]:
     """The packages that pip installs for provisions; of a build that is published as others these."""
-    for part in provisions:
-        if part.pip:
-            build = held.variants.get(part.component)
-            version = held.components[part.component].version
-            for text in (build.requirements if build else ()) or part.pip:
+    for provision in provisions:
+        if provision.pip:
+            build = locked.variants.get(provision.component)
+            version = locked.components[provision.component].version
+            for text in (build.requirements if build else ()) or provision.pip:
                 named, pinned, release = text.partition("==")
-                found = _NAME.match(named)
+                match = _NAME.match(named)
                 # An address is of one release. A nightly build, asked for by name alone, has one of its own.
                 known = release if pinned else version if "@" in named else ""
                 yield UsedPackage(
-                    component=part.component,
-                    package=found[0] if found else named,
+                    component=provision.component,
+                    package=match[0] if match else named,
                     version=known,
                     build=build.build if build else "",
                 )
 
 
-def check_words(packages: Iterable[UsedPackage]) -> Iterator[str]:
-    """The words that tell the check of packages: of each name, release, build, two programs and archs, or nothing."""
+def check_arguments(packages: Iterable[UsedPackage]) -> Iterator[str]:
+    """The arguments of the check of packages: for each name, release, build, two programs and archs, or nothing."""
     known = _operations()
-    # A package may be what was asked for and a component of its own: tensorflow-rocm is both.
-    for one in {(part.package, part.version): part for part in packages}.values():
-        operation = known.get(one.component, {})
-        if one.version and Version(one.version) < Version(operation.get("since", "0")):
+    # A package may be requested and a component of its own: tensorflow-rocm is both.
+    for package in {(package.package, package.version): package for package in packages}.values():
+        operation = known.get(package.component, {})
+        if package.version and Version(package.version) < Version(operation.get("since", "0")):
             operation = {}
-        yield from (one.package, one.version, one.build)
-        yield from (operation.get("program", ""), operation.get("device", ""), one.archs)
+        yield from (package.package, package.version, package.build)
+        yield from (operation.get("program", ""), operation.get("device", ""), package.archs)
 
 
 def seeds(packages: Iterable[UsedPackage], closure: LockedClosure | None = None) -> tuple[str, ...]:
-    """What the environment had before, and neither an answer nor its packages name."""
-    named = {*(one.package for one in packages), *(closure.packages if closure else ())}
-    held = dict.fromkeys((*_SEEDS, *sorted(closure.builders if closure else ())))
-    return tuple(name for name in held if name not in named)
+    """Packages that a fresh environment has, and neither an answer nor its packages name."""
+    named = {*(package.package for package in packages), *(closure.packages if closure else ())}
+    names = dict.fromkeys((*_SEEDS, *sorted(closure.builders if closure else ())))
+    return tuple(name for name in names if name not in named)
 
 
 @lru_cache(maxsize=1)
 def _operations() -> Mapping[str, Mapping[str, str]]:
-    held = resources.load_yaml(resources.operations_path())["operations"]
-    return {name: one for first, one in held.items() for name in (first, *one.get("also", ()))}
+    operations = resources.load_yaml(resources.operations_path())["operations"]
+    return {
+        name: operation
+        for first, operation in operations.items()
+        for name in (first, *operation.get("also", ()))
+    }

@@ -21,7 +21,7 @@ from toolmatrix.recipes import fields
 Quoted = Markup
 """Text that is ready for its place."""
 
-PLACES: Mapping[str, tuple[re.Pattern[str], str]] = {
+PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
     name: (re.compile(pattern, re.ASCII), expected)
     for name, pattern, expected in (
         ("release", r"[A-Za-z0-9][A-Za-z0-9._+-]*", "a release"),
@@ -45,33 +45,33 @@ PLACES: Mapping[str, tuple[re.Pattern[str], str]] = {
         ("requirement", fields.TEXTS["requirement"][0].pattern, "a requirement of pip"),
     )
 }
-"""Places where a value stands without quotes: what it may look like there."""
+"""Patterns of values that are written without quotes, by kind."""
 
 
-def plain(place: str, text: str) -> Quoted:
-    """A value that needs no quotes because it looks as its place wants it."""
-    pattern, expected = PLACES[place]
+def plain(kind: str, text: str) -> Quoted:
+    """A value that needs no quotes because it matches the pattern of its kind."""
+    pattern, expected = PATTERNS[kind]
     if not pattern.fullmatch(_text(text)):
-        raise _refused(text, expected)
+        raise _refusal(text, expected)
     return Quoted(text)
 
 
 def sh(text: str) -> Quoted:
     """One word of shell, inside a script or a RUN instruction."""
-    _one_line(text, "a word of shell")
+    _check_line(text, "a word of shell")
     # Docker joins a line that ends with a backslash with the next one, whatever quotes a shell would see.
     if "<<" in text or text.endswith("\\"):
-        raise _refused(text, "a word of shell without `<<` that does not end with a backslash")
+        raise _refusal(text, "a word of shell without `<<` that does not end with a backslash")
     return Quoted(shlex.quote(text))
 
 
 def programs(texts: Iterable[str]) -> Quoted:
-    """Words of shell in a script, each of which may have several lines."""
-    found = [*texts]
-    for text in found:
-        for one in _text(text).split("\n"):
-            _one_line(one, "a line of a program")
-    return Quoted(" ".join(shlex.quote(text) for text in found))
+    """Words of shell in a script; each may have several lines."""
+    lines = [*texts]
+    for text in lines:
+        for line in _text(text).split("\n"):
+            _check_line(line, "a line of a program")
+    return Quoted(" ".join(shlex.quote(text) for text in lines))
 
 
 def words(texts: Iterable[str]) -> Quoted:
@@ -80,10 +80,10 @@ def words(texts: Iterable[str]) -> Quoted:
 
 
 def value(text: str) -> Quoted:
-    """The value of an ENV, ARG or LABEL: in double quotes, nothing put in by Docker."""
-    _one_line(text, "a value of an instruction")
+    """The value of an ENV, ARG or LABEL: in double quotes, without expansion by Docker."""
+    _check_line(text, "a value of an instruction")
     if "\\" in text:
-        raise _refused(text, "a value without a backslash")
+        raise _refusal(text, "a value without a backslash")
     # Docker puts variables in between double quotes as well.
     escaped = text.replace('"', '\\"').replace("$", "\\$")
     return Quoted(f'"{escaped}"')
@@ -91,40 +91,40 @@ def value(text: str) -> Quoted:
 
 def comment(text: str) -> Quoted:
     """The rest of a comment line; a backslash at its end would take the next line into it in files of Bazel."""
-    _one_line(text, "one line")
+    _check_line(text, "one line")
     if text.endswith("\\"):
-        raise _refused(text, "a comment that does not end with a backslash")
+        raise _refusal(text, "a comment that does not end with a backslash")
     return Quoted(text)
 
 
 def line(text: str) -> Quoted:
-    """A line of shell out of a recipe; what `recipes.shell` refuses is refused here as well."""
-    found = fields.shell_fault(text)
-    if found:
-        raise _refused(text, f"one command on one line: {found}")
+    """A line of shell out of a recipe; refuses the same as `recipes.fields.shell_fault`."""
+    fault = fields.shell_fault(text)
+    if fault:
+        raise _refusal(text, f"one command on one line: {fault}")
     return Quoted(text)
 
 
 def in_double(text: str) -> Quoted:
     """Text between double quotes of shell."""
-    _one_line(text, "text between quotes")
+    _check_line(text, "text between quotes")
     if set(text) & set('"\\$`'):
-        raise _refused(text, 'text without `"`, `$`, backslash and backtick')
+        raise _refusal(text, 'text without `"`, `$`, backslash and backtick')
     return Quoted(text)
 
 
 def sed_argument(text: str) -> Quoted:
     """A word of shell that a pattern of sed between slashes takes as it is."""
     if set(text) & set("'\\/*[]^$.&"):
-        raise _refused(text, "text without letters that mean something in a pattern")
+        raise _refusal(text, "text without special characters of a sed pattern")
     return sh(text)
 
 
-def layout(text: str, shown: object = True) -> Quoted:
-    """Punctuation that a template writes itself where it is `shown`, such as the backslash of a line that goes on."""
+def layout(text: str, condition: object = True) -> Quoted:
+    """Punctuation that a template writes itself if `condition` holds, such as the backslash of a continued line."""
     if text.strip(" ;\\\n") not in ("", "<<EOF", "set -eux"):
-        raise _refused(text, "blanks, semicolons, backslashes and line breaks")
-    return Quoted(text if shown else "")
+        raise _refusal(text, "blanks, semicolons, backslashes and line breaks")
+    return Quoted(text if condition else "")
 
 
 def as_json(data: object) -> Quoted:
@@ -133,23 +133,23 @@ def as_json(data: object) -> Quoted:
     return Quoted(json.dumps(data, ensure_ascii=True))
 
 
-def _one_line(text: str, place: str) -> None:
+def _check_line(text: str, what: str) -> None:
     # Line breaks of every kind are not printable, nor are letters that turn the direction of a line, nor half of a pair
     # of UTF-16, which no file can hold.
     if not _text(text).isprintable():
-        raise _refused(text, f"{place}: printable, on one line")
+        raise _refusal(text, f"{what}: printable, on one line")
 
 
 def _text(value: object) -> str:
     # What a template misspells arrives here as jinja2's Undefined.
     if not isinstance(value, str):
-        raise _refused(type(value).__name__, "a text")
+        raise _refusal(type(value).__name__, "a text")
     return value
 
 
-def _refused(text: str, expected: str) -> RenderError:
+def _refusal(text: str, expected: str) -> RenderError:
     return RenderError(
-        "a value cannot be put where a template wants it",
+        "a template cannot use this value",
         expected=expected,
         found=f"`{ascii(text)[1:-1]}`",
         help="correct the lock, the recipe or the option that it comes from",
@@ -158,6 +158,6 @@ def _refused(text: str, expected: str) -> RenderError:
 
 def filters() -> dict[str, Callable[..., Quoted]]:
     """The filters of the templates, by name."""
-    places = {place: partial(plain, place) for place in PLACES}
-    ways = (sh, words, programs, value, comment, line, in_double, sed_argument, layout)
-    return {**places, **{way.__name__: way for way in ways}, "json": as_json}
+    by_kind = {kind: partial(plain, kind) for kind in PATTERNS}
+    quoting = (sh, words, programs, value, comment, line, in_double, sed_argument, layout)
+    return {**by_kind, **{function.__name__: function for function in quoting}, "json": as_json}

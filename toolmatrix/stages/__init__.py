@@ -23,5 +23,5 @@ def parse(text: str) -> Plan:
         raise TypeError(f"the text of a log is str, not {type(text).__name__}")
     log = parse_log(text.split("\n"))
     if len(log.plans) != 1:
-        raise ValueError(f"the text holds {len(log.plans)} invocations, not one; use parse_log")
+        raise ValueError(f"the text contains {len(log.plans)} invocations, not one; use parse_log")
     return log.plans[0]

@@ -1,7 +1,7 @@
-"""Two plans held side by side: stages that only one has, their order, what they hand on, and their words.
+"""Comparison of two plans: stages that only one has, their order, the files they pass on, and their words.
 
-Words are compared without what changes from run to run: temp names, pids, where tools lie, their versions, archs. What
-is left differs because the drivers differ.
+Words are compared without anything that changes from run to run: temp names, pids, paths and versions of tools, archs.
+Remaining differences are those of the drivers.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _PATH = re.compile(r"""[^\s=,:"'<>]*[/\\][^\s=,"'<>]*""")
 _ROOTS = ("TOP", "CUDA_ROOT", "_HERE_", "_THERE_")
 
 
-class Folder:
-    """Folds the words of one plan."""
+class _WordNormalizer:
+    """The words of one plan without what changes from run to run."""
 
     def __init__(self, plan: Plan) -> None:
         self.roots = tuple(_roots(plan.env))
@@ -57,23 +57,23 @@ class Folder:
         self.known = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     def words(self, stage: Stage) -> tuple[str, ...]:
-        """The words of a stage after its program, folded."""
+        """The words of a stage after its program, normalized."""
         return tuple(self.word(word) for word in stage.argv[1:])
 
     def word(self, word: str) -> str:
-        """One word, folded."""
+        """One word, normalized."""
         word = _VERSION_DEFINE.sub(r"\1*", _COMPILER_VERSION.sub(r"\1*", word))
         word = _UNIT_ID.sub(r"\1*", word)
-        word = _ARCH_DEFINE.sub(lambda found: (found[1] or found[2]) + "*", word)
-        word = self.known.sub(lambda found: self.names[found[0]], word)
-        word = _TEMP_NAME.sub(lambda found: role(found[0]), word)
-        word = _PATH.sub(lambda found: self.path(found[0]), word)
+        word = _ARCH_DEFINE.sub(lambda match: (match[1] or match[2]) + "*", word)
+        word = self.known.sub(lambda match: self.names[match[0]], word)
+        word = _TEMP_NAME.sub(lambda match: role(match[0]), word)
+        word = _PATH.sub(lambda match: self.path(match[0]), word)
         return _ARCH.sub(
-            lambda found: (found[1] + "_*") if found[1] else (found[2] or "gfx") + "*", word
+            lambda match: (match[1] + "_*") if match[1] else (match[2] or "gfx") + "*", word
         )
 
     def path(self, path: str) -> str:
-        """A path that the plan does not pass on, folded."""
+        """A path that the plan does not pass on, normalized."""
         # Names of temp files change from run to run.
         if path.startswith("/tmp/"):  # noqa: S108 - a name in a log
             return role(path)
@@ -100,30 +100,30 @@ def own_name(path: str) -> str:
 
 
 def _roots(env: Mapping[str, str]) -> Iterator[str]:
-    # Of directories inside each other the innermost stands for the toolkit.
-    found = set()
+    # Of nested directories the innermost is taken for the toolkit.
+    roots = set()
     for name in _ROOTS:
         path = env.get(name, "").strip().replace("\\", "/")
         if path:
             plain = posixpath.normpath(path)
             # nvcc prints the directory that it lies in itself, which is not the root of the toolkit.
-            found.add(posixpath.dirname(plain) if posixpath.basename(plain) == "bin" else plain)
-    yield from sorted(found - {"", "/", "."}, key=len, reverse=True)
+            roots.add(posixpath.dirname(plain) if posixpath.basename(plain) == "bin" else plain)
+    yield from sorted(roots - {"", "/", "."}, key=len, reverse=True)
 
 
 def host_compiler(plan: Plan) -> str:
-    """The host compiler that the front end was told, such as `gnu 120200`; empty where the plan does not say."""
+    """The host compiler that the front end was set to, such as `gnu 120200`; empty if the plan does not say."""
     for stage in plan.stages:
         for word in stage.argv:
-            found = _COMPILER_VERSION.fullmatch(word)
-            if found:
-                return found[1].strip("-").partition("_")[0] + " " + found[2]
+            match = _COMPILER_VERSION.fullmatch(word)
+            if match:
+                return match[1].strip("-").partition("_")[0] + " " + match[2]
     return ""
 
 
-# The name of the change that tells the codegen archs of two plans.
+# The name of the change of codegen archs.
 ARCHS = "archs"
-# Variables of nvcc that hold words for its programs; the others are places.
+# Variables of nvcc that hold words for its programs; the others are paths.
 _FLAG_VARIABLES = ("_FLAGS", "INCLUDES", "LIBRARIES")
 
 
@@ -149,7 +149,7 @@ class WordDifference(Value):
 
 
 class Move(Document):
-    """A step that comes at another place; places count from 1 among the steps that both plans have."""
+    """A step at another position; positions count from 1 among the steps that both plans have."""
 
     step: StageKey
     old: Ordinal
@@ -212,13 +212,13 @@ def origins(plan: Plan) -> list[tuple[str, ...]]:
     """For each stage the names of the files from which, in the end, it is made."""
     waits = model.predecessors(plan.edges)
     written = {path for stage in plan.stages for path in stage.outputs}
-    found: list[tuple[str, ...]] = []
+    origins_of: list[tuple[str, ...]] = []
     for stage in plan.stages:
         names = {role(path) for path in stage.inputs if path not in written}
         for before in waits[stage.id]:
-            names.update(found[before])
-        found.append(tuple(sorted(names)))
-    return found
+            names.update(origins_of[before])
+        origins_of.append(tuple(sorted(names)))
+    return origins_of
 
 
 def steps(plan: Plan) -> list[StageKey]:
@@ -236,7 +236,7 @@ def _difference(old: Log, new: Log, pair: Pair) -> PlanDifference:
     pairs, gone, come = _match(
         (_exact(before, left), _exact(after, right)),
         (left, right),
-        ([(one.kind, one.side) for one in left], [(one.kind, one.side) for one in right]),
+        ([(step.kind, step.side) for step in left], [(step.kind, step.side) for step in right]),
     )
     return PlanDifference(
         old=pair[0],
@@ -251,30 +251,30 @@ def _difference(old: Log, new: Log, pair: Pair) -> PlanDifference:
 
 
 def _exact(plan: Plan, done: Sequence[StageKey]) -> list[Key]:
-    return [(one, stage.arch) for one, stage in zip(done, plan.stages, strict=True)]
+    return [(step, stage.arch) for step, stage in zip(done, plan.stages, strict=True)]
 
 
 def _match(
     *keys: tuple[Sequence[object], Sequence[object]],
 ) -> tuple[list[Pair], tuple[int, ...], tuple[int, ...]]:
-    """Pair places by the first key that they share, the n-th of a key with the n-th; return what is left over too.
+    """Pair indexes by the first key that they share, the n-th of a key with the n-th; return the unpaired ones too.
 
-    A key is what each place has of it on the left and on the right.
+    A key is a pair of sequences: its values by index on the left and on the right.
     """
     left, right = (list(range(len(side))) for side in keys[0])
     pairs: list[Pair] = []
     for old, new in keys:
         waiting: dict[object, list[int]] = {}
-        for one in right:
-            waiting.setdefault(new[one], []).append(one)
+        for index in right:
+            waiting.setdefault(new[index], []).append(index)
         rest = []
-        for one in left:
-            same = waiting.get(old[one])
+        for index in left:
+            same = waiting.get(old[index])
             if same:
-                pairs.append((one, same.pop(0)))
+                pairs.append((index, same.pop(0)))
             else:
-                rest.append(one)
-        left, right = rest, sorted(one for ones in waiting.values() for one in ones)
+                rest.append(index)
+        left, right = rest, sorted(index for indexes in waiting.values() for index in indexes)
     return sorted(pairs), tuple(left), tuple(right)
 
 
@@ -289,12 +289,12 @@ def _changes(before: Plan, after: Plan) -> Iterator[PlanChange]:
         old, new = read(before), read(after)
         if old != new:
             yield PlanChange(name=name, old=old, new=new)
-    folders = Folder(before), Folder(after)
+    normalizers = _WordNormalizer(before), _WordNormalizer(after)
     names = sorted({*before.env, *after.env})
     for name in (name for name in names if name.endswith(_FLAG_VARIABLES)):
         values = [
-            " ".join(map(folder.word, plan.env.get(name, "").replace('"', "").split()))
-            for folder, plan in zip(folders, (before, after), strict=True)
+            " ".join(map(normalizer.word, plan.env.get(name, "").replace('"', "").split()))
+            for normalizer, plan in zip(normalizers, (before, after), strict=True)
         ]
         if values[0] != values[1]:
             yield PlanChange(name=name, old=values[0], new=values[1])
@@ -310,35 +310,35 @@ def _joined(names: Iterable[str]) -> str:
 
 
 def _moves(pairs: Sequence[Pair], left: Sequence[StageKey]) -> Iterator[Move]:
-    # The fewest stages that, put elsewhere, give the new order are those outside of a longest run that keeps it.
-    stay = set(_rising([new for _, new in pairs]))
-    new_place = {new: place for place, new in enumerate(sorted(new for _, new in pairs), 1)}
-    told = set()
-    for place, (old, new) in enumerate(pairs, 1):
-        # One that is outside of the run may still have its old place, where others have changed sides around it.
-        elsewhere = place - 1 not in stay and place != new_place[new]
-        if elsewhere and left[old] not in told:
-            told.add(left[old])
-            yield Move(step=left[old], old=place, new=new_place[new])
+    # The fewest moves that give the new order are those of the stages outside of a longest run that keeps it.
+    stay = set(_longest_rising([new for _, new in pairs]))
+    target = {new: position for position, new in enumerate(sorted(new for _, new in pairs), 1)}
+    yielded = set()
+    for position, (old, new) in enumerate(pairs, 1):
+        # A step outside of the run may still have its old position, if others moved past it.
+        elsewhere = position - 1 not in stay and position != target[new]
+        if elsewhere and left[old] not in yielded:
+            yielded.add(left[old])
+            yield Move(step=left[old], old=position, new=target[new])
 
 
-def _rising(values: Sequence[int]) -> list[int]:
-    """The places of a longest rising subsequence."""
-    # Patience sorting: of each length the pile keeps the place whose value leaves most room for what follows.
+def _longest_rising(values: Sequence[int]) -> list[int]:
+    """The indexes of a longest rising subsequence."""
+    # Patience sorting: for each length the pile keeps the index of the smallest last value.
     tops: list[int] = []
-    places: list[int] = []
+    pile_tops: list[int] = []
     back: list[int] = []
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         pile = bisect_left(tops, value)
         tops[pile : pile + 1] = [value]
-        places[pile : pile + 1] = [place]
-        back.append(places[pile - 1] if pile else -1)
-    found: list[int] = []
-    at = places[-1] if places else -1
+        pile_tops[pile : pile + 1] = [index]
+        back.append(pile_tops[pile - 1] if pile else -1)
+    rising: list[int] = []
+    at = pile_tops[-1] if pile_tops else -1
     while at >= 0:
-        found.append(at)
+        rising.append(at)
         at = back[at]
-    return found[::-1]
+    return rising[::-1]
 
 
 def _handovers(before: Plan, after: Plan) -> Iterator[Handover]:
@@ -361,25 +361,28 @@ def _passed_on(plan: Plan) -> Mapping[str, Ends]:
                 known = merged.setdefault(role(path), (set(), set()))
                 known[0].update(writers[path])
                 known[1].add(stage.kind)
-    return {name: (tuple(sorted(one)), tuple(sorted(two))) for name, (one, two) in merged.items()}
+    return {
+        name: (tuple(sorted(writing)), tuple(sorted(reading)))
+        for name, (writing, reading) in merged.items()
+    }
 
 
 def _words(
     before: Plan, after: Plan, pairs: Sequence[Pair], left: Sequence[StageKey]
 ) -> Iterator[WordDifference]:
     """Words that matched stages do not share; stages of one kind and side with the same words make one difference."""
-    folders = Folder(before), Folder(after)
+    normalizers = _WordNormalizer(before), _WordNormalizer(after)
     matched = Counter((left[old].kind, left[old].side) for old, _ in pairs)
-    found: dict[tuple[str, str, str, tuple[str, ...]], list[tuple[int, StageKey]]] = {}
+    grouped: dict[tuple[str, str, str, tuple[str, ...]], list[tuple[int, StageKey]]] = {}
     for old, new in pairs:
-        words = folders[0].words(before.stages[old]), folders[1].words(after.stages[new])
+        words = normalizers[0].words(before.stages[old]), normalizers[1].words(after.stages[new])
         lost, won = Counter(words[0]), Counter(words[1])
         for only, own, other, at in (("old", 0, won, old), ("new", 1, lost, new)):
-            alone = _alone(words[own], other)
+            alone = _unshared(words[own], other)
             if alone:
                 key = (only, left[old].kind, left[old].side, alone)
-                found.setdefault(key, []).append((at, left[old]))
-    for (only, kind, side, alone), where in found.items():
+                grouped.setdefault(key, []).append((at, left[old]))
+    for (only, kind, side, alone), where in grouped.items():
         yield WordDifference(
             step=where[0][1],
             only=only,
@@ -389,10 +392,10 @@ def _words(
         )
 
 
-def _alone(words: Sequence[str], other: Counter[str]) -> tuple[str, ...]:
-    # A value says nothing without the flag before it, so the two stay together where the value is alone.
+def _unshared(words: Sequence[str], other: Counter[str]) -> tuple[str, ...]:
+    # A value means nothing without its flag, so a value that differs is reported with it.
     left = Counter(other)
-    found: list[str] = []
+    phrases: list[str] = []
     flag = ""
     flag_is_alone = False
     for word in words:
@@ -400,10 +403,10 @@ def _alone(words: Sequence[str], other: Counter[str]) -> tuple[str, ...]:
         left[word] -= 1
         if alone and flag and not word.startswith("-"):
             if flag_is_alone:
-                found.pop()
-            found.append(f"{flag} {word}")
+                phrases.pop()
+            phrases.append(f"{flag} {word}")
         elif alone:
-            found.append(word)
+            phrases.append(word)
         takes_value = word.startswith("-") and "=" not in word
         flag, flag_is_alone = (word, alone) if takes_value else ("", False)
-    return tuple(found)
+    return tuple(phrases)

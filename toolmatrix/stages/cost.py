@@ -29,7 +29,7 @@ HEADER = ("source file name", "phase name", "phase input files", "phase output f
 _LARGEST = 64 << 20
 _UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
-# What a phase is called whose program alone does not say the kind of its stage.
+# Phases whose program alone does not determine the kind of the stage.
 _KINDS = (
     (re.compile(r".*\(preprocessing"), "preprocess"),
     (re.compile(r"cudafe"), "cudafe"),
@@ -58,7 +58,7 @@ def seconds_of(
 ) -> tuple[Mapping[int, float], Mapping[int, int], str]:
     """Seconds and bytes per stage id, and what the seconds are, from the CSV of nvcc or the JSON of a run.
 
-    `note` hears of rows that no step stands for. Raises LogError, UsageError.
+    `note` is called for rows that match no step. Raises LogError, UsageError.
     """
     try:
         with opened(path) as file:
@@ -72,42 +72,42 @@ def seconds_of(
         phases = read_times(text.splitlines(), path)
         seconds, unknown = match_times(phases, steps)
         for phase in unknown:
-            note(f"no stage of the plan is `{phase.name}` of {path}:{phase.line}")
+            note(f"no stage of the plan matches `{phase.name}` of {path}:{phase.line}")
         return seconds, {}, "wall"
     try:
-        (held,) = (plan["run"]["timings"] for plan in json.loads(text)["plans"])
+        (timings,) = (plan["run"]["timings"] for plan in json.loads(text)["plans"])
         return (
-            {int(one["stage"]): float(one["cpu"]) for one in held},
-            {int(one["stage"]): int(one["peak"]) for one in held},
+            {int(timing["stage"]): float(timing["cpu"]) for timing in timings},
+            {int(timing["stage"]): int(timing["peak"]) for timing in timings},
             "cpu",
         )
     except (ValueError, KeyError, TypeError):
         raise LogError(
             "this is not a run of one plan",
             where=Position(path),
-            expected="what `toolmatrix stages ... --run --json` printed",
+            expected="the output of `toolmatrix stages ... --run --json`",
             help="`nvcc -time FILE ...` writes times as well",
         ) from None
 
 
 def read_times(lines: Iterable[str], name: str) -> tuple[Phase, ...]:
-    """The rows of a table; other lines around it, as where it shares a stream, are passed over.
+    """The rows of a table; other lines of the same stream are skipped.
 
-    `name` is the file as errors call it. Raises UsageError where there is no such table or a row of it is damaged.
+    `name` is the file in errors. Raises UsageError where there is no such table or a row of it is damaged.
     """
     # The csv module refuses NUL, which a cut log may hold, and a quote in a path is no quoting.
     plain = (line.replace("\0", "").replace('"', "") for line in lines)
     phases: list[Phase] = []
     header_at = 0
-    for number, row in enumerate(csv.reader(plain, skipinitialspace=True), 1):
+    for line_number, row in enumerate(csv.reader(plain, skipinitialspace=True), 1):
         cells = [cell.strip() for cell in row]
         if tuple(cells[: len(HEADER)]) == HEADER:
-            header_at = number
+            header_at = line_number
         elif header_at and len(cells) >= len(HEADER) + 3:
-            phases.append(_phase(cells, Position(name, number)))
+            phases.append(_phase(cells, Position(name, line_number)))
     if not header_at:
         raise UsageError(
-            "this is not a table of nvcc's times",
+            "this is not a table of `nvcc -time`",
             where=Position(name),
             expected=f"a line `{', '.join(HEADER)}, ...`",
             help="`nvcc -time FILE ...` writes one",
@@ -134,7 +134,7 @@ def _phase(cells: Sequence[str], where: Position) -> Phase:
 def match_times(
     phases: Sequence[Phase], steps: Sequence[ReplayStep]
 ) -> tuple[Mapping[int, float], tuple[Phase, ...]]:
-    """Seconds per stage id, and the phases that no step stands for.
+    """Seconds per stage id, and the phases that match no step.
 
     A phase is the first free step that writes its output, else the first free one of its kind and arch.
     """
@@ -148,8 +148,8 @@ def match_times(
             for step in free
             if step.kind == phase.kind and (step.arch or "") in ("", phase.arch)
         ]
-        if found := by_output or by_kind:
-            seconds[found[0].id] = phase.seconds
+        if candidates := by_output or by_kind:
+            seconds[candidates[0].id] = phase.seconds
         else:
             unknown.append(phase)
     return seconds, tuple(unknown)
@@ -157,7 +157,7 @@ def match_times(
 
 def _written(step: ReplayStep) -> set[str]:
     names = {own_name(path) for path in step.outputs}
-    # nvcc's table calls the byte array of a fatbinary by the binary that it holds.
+    # nvcc's table names the byte array of a fatbinary after the binary inside.
     return names | {name.removesuffix(".c") for name in names if name.endswith(".fatbin.c")}
 
 
@@ -218,7 +218,7 @@ class Cost(Value):
             "critical_path": list(self.critical),
             "critical_seconds": sum(self.seconds.get(stage, 0.0) for stage in self.critical),
             "archs": [arch.to_json() for arch in self.archs],
-            "schedules": [one.to_json() for one in self.schedules],
+            "schedules": [planned.to_json() for planned in self.schedules],
         }
 
 
@@ -241,7 +241,7 @@ def cost(
     basis: str = "wall",
     cores: Iterable[int] = CORES,
 ) -> Cost:
-    """The cost of steps by seconds, and bytes of peak memory, per id; what is not given counts nothing."""
+    """The cost of steps by seconds, and bytes of peak memory, per id; a missing one counts as zero."""
     total = sum(seconds.get(step.id, 0.0) for step in steps)
     return Cost(
         basis=basis,
@@ -262,7 +262,7 @@ def urgency(
     followers = _followers(steps)
     for step in reversed(steps):
         own = 1 if seconds is None else seconds.get(step.id, 0.0)
-        left[step.id] = own + max((left[one] for one in followers[step.id]), default=0.0)
+        left[step.id] = own + max((left[follower] for follower in followers[step.id]), default=0.0)
     return left
 
 
@@ -282,22 +282,22 @@ def schedule(
     left = urgency(steps, seconds)
     waits = {step.id: len(step.after) for step in steps}
     followers = _followers(steps)
-    ready = [(-left[one], one) for one, count in waits.items() if not count]
+    ready = [(-left[stage], stage) for stage, count in waits.items() if not count]
     heapq.heapify(ready)
     running: list[tuple[float, int]] = []
     now, memory, most = 0.0, 0, 0
     while ready or running:
         while ready and len(running) < cores:
-            _, one = heapq.heappop(ready)
-            heapq.heappush(running, (now + seconds.get(one, 0.0), one))
-            memory += peaks.get(one, 0)
+            _, stage = heapq.heappop(ready)
+            heapq.heappush(running, (now + seconds.get(stage, 0.0), stage))
+            memory += peaks.get(stage, 0)
             most = max(most, memory)
         now, ended = heapq.heappop(running)
         memory -= peaks.get(ended, 0)
-        for one in followers[ended]:
-            waits[one] -= 1
-            if not waits[one]:
-                heapq.heappush(ready, (-left[one], one))
+        for stage in followers[ended]:
+            waits[stage] -= 1
+            if not waits[stage]:
+                heapq.heappush(ready, (-left[stage], stage))
     return Schedule(cores=cores, seconds=now, memory=most)
 
 
@@ -305,7 +305,7 @@ def _families(steps: Sequence[ReplayStep]) -> set[tuple[str, ...]]:
     by_id = {step.id: step for step in steps}
     families = {step.arch: {step.arch} for step in steps if step.arch}
     for step in steps:
-        for before in (by_id[one] for one in step.after):
+        for before in (by_id[stage] for stage in step.after):
             # Two stages of one kind share a file, such as the id of the module, and no code.
             if step.arch and before.arch and step.kind != before.kind:
                 joined = families[step.arch] | families[before.arch]
@@ -314,7 +314,7 @@ def _families(steps: Sequence[ReplayStep]) -> set[tuple[str, ...]]:
 
 
 def arch_costs(steps: Sequence[ReplayStep], seconds: Mapping[int, float]) -> tuple[ArchCost, ...]:
-    """The cost of each family of archs, dearest first: those of which one stage reads what another wrote."""
+    """The cost of each family of archs (one stage reads what another wrote), dearest first."""
     total = sum(seconds.get(step.id, 0.0) for step in steps)
     costs = []
     for archs in _families(steps):
@@ -328,4 +328,4 @@ def arch_costs(steps: Sequence[ReplayStep], seconds: Mapping[int, float]) -> tup
                 share=spent / total if total else 0.0,
             )
         )
-    return tuple(sorted(costs, key=lambda one: (-one.seconds, one.archs)))
+    return tuple(sorted(costs, key=lambda arch_cost: (-arch_cost.seconds, arch_cost.archs)))

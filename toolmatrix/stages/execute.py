@@ -1,4 +1,4 @@
-"""Runs a replay: as many steps at once as asked, in an order that keeps every file right, each one measured."""
+"""Runs a replay: steps in parallel, in an order that keeps every file correct, each one measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolmatrix.documents import Amount, Count, Ordinal
 from toolmatrix.errors import ToolMissing
 from toolmatrix.process import processors
 from toolmatrix.stages.cost import urgency
-from toolmatrix.stages.drivers.dry_run import SHOWN, end_group
+from toolmatrix.stages.drivers.dry_run import LAST_LINES, end_group, start_group
 from toolmatrix.stages.replay import Replay, ReplayStep
 from toolmatrix.value import Document
 
@@ -54,22 +54,22 @@ class Run(Document):
 def run(replay: Replay, *, jobs: int = 0, cwd: Path | None = None) -> Run:
     """Run all steps in `cwd`, at most `jobs` at once, 0 for one on each core; those that most others wait for go first.
 
-    Raises ToolMissing, naming the stage and what it said, at the first that fails; whatever ends the run, no process
-    that it started is left.
+    Raises ToolMissing with the stage and its output at the first that fails; however the run ends, no process that it
+    started is left.
     """
-    place = cwd or Path.cwd()
+    folder = cwd or Path.cwd()
     for path in replay.needed:
-        if not (place / path).exists():
+        if not (folder / path).exists():
             raise ToolMissing(
                 f"{path} is needed, but does not exist",
                 help="run the whole plan once in this directory before you run a part of it",
             )
     for directory in replay.directories:
-        (place / directory).mkdir(parents=True, exist_ok=True)
+        (folder / directory).mkdir(parents=True, exist_ok=True)
     load = os.getloadavg()[0]
     started = time.perf_counter()
     cores = processors()
-    timings = _Runner(replay, place, jobs or cores).run()
+    timings = _Runner(replay, folder, jobs or cores).run()
     return Run(
         timings=tuple(sorted(timings, key=lambda timing: timing.stage)),
         wall=time.perf_counter() - started,
@@ -82,8 +82,8 @@ def run(replay: Replay, *, jobs: int = 0, cwd: Path | None = None) -> Run:
 
 
 class _Runner:
-    def __init__(self, replay: Replay, place: Path, jobs: int) -> None:
-        self.place = place
+    def __init__(self, replay: Replay, folder: Path, jobs: int) -> None:
+        self.folder = folder
         self.jobs = max(1, jobs)
         self.env = {**os.environ, **replay.env}
         self.steps = {step.id: step for step in replay.steps}
@@ -98,17 +98,17 @@ class _Runner:
         done: list[Timing] = []
         with ThreadPoolExecutor(self.jobs) as pool:
             try:
-                under_way = self._start_ready(pool, 0)
-                while under_way:
-                    ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                futures = self._start_ready(pool, 0)
+                while futures:
+                    ended, futures = wait(futures, return_when=FIRST_COMPLETED)
                     for future in ended:
                         timing = future.result()
                         done.append(timing)
                         for waiting in self.waits.values():
                             waiting.discard(timing.stage)
-                    under_way |= self._start_ready(pool, len(under_way))
+                    futures |= self._start_ready(pool, len(futures))
             finally:
-                # A thread may be about to start a step, so it asks under the same lock whether it still may.
+                # A thread may be about to start a step, so it checks `stopped` under the same lock.
                 with self.lock:
                     self.stopped = True
                     for child in self.running:
@@ -117,12 +117,12 @@ class _Runner:
 
     def _start_ready(self, pool: ThreadPoolExecutor, busy: int) -> set[Future[Timing]]:
         ready = sorted(
-            (one for one, waiting in self.waits.items() if not waiting),
-            key=lambda one: (-self.urgency[one], one),
+            (stage for stage, waiting in self.waits.items() if not waiting),
+            key=lambda stage: (-self.urgency[stage], stage),
         )[: self.jobs - busy]
-        for one in ready:
-            del self.waits[one]
-        return {pool.submit(self._measure, self.steps[one]) for one in ready}
+        for stage in ready:
+            del self.waits[stage]
+        return {pool.submit(self._measure, self.steps[stage]) for stage in ready}
 
     def _measure(self, step: ReplayStep) -> Timing:
         with tempfile.TemporaryFile() as output:
@@ -130,29 +130,21 @@ class _Runner:
             with self.lock:
                 if self.stopped:
                     raise ToolMissing(f"{step.name} was not started: the run was stopped")
-                child = subprocess.Popen(  # noqa: S603 - what the user asked to run
-                    [SHELL, "-e", "-c", "\n".join(step.commands)],
-                    cwd=self.place,
-                    env=self.env,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    # The shell's own children have to be ended with it.
-                    start_new_session=True,
-                )
+                command = [SHELL, "-e", "-c", "\n".join(step.commands)]
+                child = start_group(command, self.env, self.folder, output)
                 self.running.add(child)
-            # Popen.wait() tells nothing of the memory and the CPU time of this one child.
+            # Popen.wait() does not report the memory and the CPU time of a child.
             _, status, used = os.wait4(child.pid, 0)
             wall = time.perf_counter() - start
             with self.lock:
                 child.returncode = os.waitstatus_to_exitcode(status)
                 self.running.discard(child)
             output.seek(0)
-            said = output.read().decode("utf-8", "replace")
+            printed = output.read().decode("utf-8", "replace")
         if child.returncode:
-            raise _failure(step, child.returncode, said)
+            raise _failure(step, child.returncode, printed)
         # A stage may name more than it writes.
-        written = filter(Path.is_file, (self.place / path for path in step.outputs))
+        written = filter(Path.is_file, (self.folder / path for path in step.outputs))
         return Timing(
             stage=step.id,
             start=start - self.started,
@@ -160,14 +152,14 @@ class _Runner:
             cpu=used.ru_utime + used.ru_stime,
             peak=used.ru_maxrss * 1024,
             size=sum(path.stat().st_size for path in written),
-            said=said,
+            said=printed,
         )
 
 
-def _failure(step: ReplayStep, code: int, said: str) -> ToolMissing:
-    how = f"was ended by signal {-code}" if code < 0 else f"failed with exit code {code}"
+def _failure(step: ReplayStep, code: int, printed: str) -> ToolMissing:
+    how = f"was killed by signal {-code}" if code < 0 else f"failed with exit code {code}"
     return ToolMissing(
         f"{step.name} {how}",
-        found="\n".join(said.splitlines()[-SHOWN:]),
+        found="\n".join(printed.splitlines()[-LAST_LINES:]),
         help="the stages before it have run; correct the reported error and run again",
     )

@@ -1,4 +1,4 @@
-"""What a lock says about a compile: the release of the driver, codegen archs, the host compiler and its words."""
+"""The compile that a lock expects: the release of the driver, codegen archs, the host compiler and its options."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from toolmatrix.stages.drivers.dry_run import FAMILIES, names_archs
 from toolmatrix.value import Value
 
-# What an option is about, apart from what it says of it: `-march` of `-march=armv8-a`, `-fchar` of `-funsigned-char`.
+# The value of an option: without it `-march=armv8-a` is `-march`, and `-funsigned-char` is `-fchar`.
 _VALUE = re.compile(r"=.*|(?<=^-f)no-|(?<=^-f)(?:un)?signed-")
 # GCC counts its series by the first number from 5 on, by two before.
 _SINGLE = 5
 
 
 class Expected(Value):
-    """What one target of a lock says about a compile.
+    """The compile that one target of a lock expects.
 
-    `words` are those of the driver, `host_words` those of the host compiler. Of a target without an accelerator
-    `component`, `release` and `family` are empty.
+    `words` are options of the driver, `host_words` those of the host compiler. Without an accelerator `component`,
+    `release` and `family` are empty.
     """
 
     target: str
@@ -35,15 +35,15 @@ class Expected(Value):
 
 
 def added(wanted: Expected, typed: Sequence[str], *, here: bool) -> list[str]:
-    """The words of a lock that go to its driver beside those that were typed, which win where they differ.
+    """The words of a lock that its driver gets in addition to the typed ones, which win where they differ.
 
     Words for the host compiler are left out where `here` is not the machine that they are for.
     """
     words = [] if names_archs(typed) else [word for word in wanted.words if names_archs([word])]
-    kept = [word for word in wanted.words if not names_archs([word])]
+    others = [word for word in wanted.words if not names_archs([word])]
     passes = wanted.family == FAMILIES["nvcc"].name
     topics = set(map(topic, typed))
-    words += [word for word in kept if topic(word) not in topics]
+    words += [word for word in others if topic(word) not in topics]
     for word in wanted.host_words if here else ():
         if topic(word) not in topics:
             words += ["-Xcompiler", word] if passes else [word]
@@ -61,12 +61,12 @@ def contradicted(wanted: Expected, typed: Iterable[str]) -> list[tuple[str, str]
 
 
 def topic(word: str) -> str:
-    """What an option is about, whatever it says of it."""
+    """An option without its value."""
     return _VALUE.sub("", word)
 
 
-def same_series(compiler: str, one: str, other: str) -> bool:
+def same_series(compiler: str, version: str, other: str) -> bool:
     """Whether two versions of a compiler are of one series: of GCC from 5 on, and of Clang, the first number."""
-    first, second = one.split("."), other.split(".")
+    first, second = version.split("."), other.split(".")
     whole = compiler != "gcc" or not first[0].isdecimal() or int(first[0]) >= _SINGLE
     return first[: 1 if whole else 2] == second[: 1 if whole else 2]

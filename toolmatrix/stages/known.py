@@ -1,8 +1,8 @@
-"""The plan of a driver that is not at hand, from the order of stages that captures of its releases show.
+"""The plan of a driver that is not installed, from the order of stages that captures of its releases show.
 
 The order is a fact: words such as `cudafe++! each(preprocess cicc ptxas) fatbinary`, see the tables nvcc-stages and
-hipcc-stages. What each stage reads and writes is the same in every release that has it, see steps.yaml. Commands hold
-the words that decide a stage, and not all that a driver would print.
+hipcc-stages. Inputs and outputs of a stage are the same in every release that has it, see steps.yaml. Commands have
+only the words that decide a stage, not all that a driver would print.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from toolmatrix.value import Value
 
 _STEP = re.compile(r"(each|last|others)\(([^)]*)\)|(\S+)")
 _GENCODE = re.compile(r"arch=(?P<virtual>\w+),code=\[?(?P<codes>[\w,]+)\]?")
-# Words that change no stage, whatever they say; those that end in a blank take the next word.
+# Words that change no stage; those that end in a blank take the next word.
 _HARMLESS = (
     *("-D", "-I", "-O", "-g", "-W", "-w", "-m", "-f", "-std=", "--std=", "-isystem ", "-include "),
     *("-Xcompiler", "-Xptxas", "-use_fast_math", "-lineinfo", "--expt-", "--extended-"),
     *("-allow-unsupported-compiler", "-l", "-L", "-G", "-v", "-maxrregcount"),
 )
 _VALUED = ("-Xcompiler", "-Xptxas", "-isystem", "-include", "-D", "-I", "-L", "-l")
-# What a driver takes for a source of device code.
+# File endings that a driver takes for sources of device code.
 _SOURCES = {"nvcc": (".cu",), "hipcc": (".hip", ".cu", ".cpp")}
-# These begin like harmless words and make another plan.
+# These begin like harmless words, but change the plan.
 _OTHERWISE = ("-fatbin", "-fgpu-rdc", "-gpu", "-lib", "-ltoir", "-flto")
 _TARGET = re.compile(r"gfx[0-9a-f]+(:[a-z+-]+)*")
 
@@ -44,7 +44,7 @@ class Code(Value):
 
 
 class CommandWords(Value):
-    """What the words of a command line ask for: codegen archs, the file to make, and whether it is an object."""
+    """The request of a command line: codegen archs, the output file, and whether that is an object."""
 
     codes: tuple[Code, ...]
     output: str = ""
@@ -54,30 +54,24 @@ class CommandWords(Value):
 
 
 class _Step(Value):
-    # Whose arch the stage has: `virtual`, `real`, `checked` (PTX that is assembled for none), or nothing.
+    # The kind of arch of the stage: `virtual`, `real`, `checked` (PTX that is not assembled), or none.
     kind: str
     tool: str
     arch: str = ""
-    words: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
+    words: Sequence[str] = ()
+    reads: Sequence[str] = ()
+    writes: Sequence[str] = ()
 
 
 @cache
 def _steps() -> Mapping[str, _Step]:
-    return {name: _step(**step) for name, step in load_yaml(stage_steps_path()).items()}
-
-
-def _step(kind: str, tool: str, arch: str = "", **lists: list[str]) -> _Step:
-    return _Step(
-        kind=kind, tool=tool, arch=arch, **{name: tuple(words) for name, words in lists.items()}
-    )
+    return {name: _Step(**step) for name, step in load_yaml(stage_steps_path()).items()}
 
 
 # Stages that read the module id, once it is written.
 _NAMED_BY_MODULE = ("cudafe", "cudafe-2", "cudafe++", "cicc")
 _MODULE = "{stem}.module_id"
-# What a stage is called after that checks the PTX of a code that is assembled for no real arch.
+# The arch of a stage that checks the PTX of code without a real arch.
 _OF = {"checked": "virtual"}
 
 
@@ -90,9 +84,9 @@ class Order(Value):
 
 
 def parse_command_words(words: Sequence[str], archs: Sequence[str] = ()) -> CommandWords:
-    """What the words of a command line ask for, with `archs` where they name none.
+    """The request of a command line, with `archs` as the default.
 
-    Raises ToolMissing for a word whose effect on the stages is known of a driver alone.
+    Raises ToolMissing for a word whose effect on the stages only a driver knows.
     """
     codes: dict[str, Code] = {}
     output, ccbin, compiles, rest = "", "", False, list(words)
@@ -114,9 +108,9 @@ def parse_command_words(words: Sequence[str], archs: Sequence[str] = ()) -> Comm
             output = value
         elif name == "-ccbin":
             ccbin = PurePath(value).name
-        elif name in ("-gencode", "--generate-code") and (found := _GENCODE.fullmatch(value)):
-            for one in found["codes"].split(","):
-                _add(codes, found["virtual"], one)
+        elif name in ("-gencode", "--generate-code") and (gencode := _GENCODE.fullmatch(value)):
+            for arch_name in gencode["codes"].split(","):
+                _add(codes, gencode["virtual"], arch_name)
         elif name in ("-arch", "--gpu-architecture") and value.startswith("sm_"):
             virtual = value.replace("sm_", "compute_")
             _add(codes, virtual, value)
@@ -128,8 +122,8 @@ def parse_command_words(words: Sequence[str], archs: Sequence[str] = ()) -> Comm
                 rest.pop(0)
         else:
             raise ToolMissing(
-                f"what `{word}` makes of the stages is known only to a driver",
-                expected="words that leave the stages as they are, `-c`, `-o FILE` and archs",
+                f"only a driver knows how `{word}` changes the stages",
+                expected="options that leave the stages as they are, `-c`, `-o FILE` and archs",
             )
     for arch in archs if not codes else ():
         virtual = arch.replace("sm_", "compute_")
@@ -140,16 +134,16 @@ def parse_command_words(words: Sequence[str], archs: Sequence[str] = ()) -> Comm
     ordered = (
         sorted(codes.items()) if all(name.startswith("gfx") for name in codes) else codes.items()
     )
-    made = tuple(code for _, code in ordered)
-    return CommandWords(codes=made, output=output, compiles=compiles, ccbin=ccbin)
+    sorted_codes = tuple(code for _, code in ordered)
+    return CommandWords(codes=sorted_codes, output=output, compiles=compiles, ccbin=ccbin)
 
 
-def _add(codes: dict[str, Code], virtual: str, one: str) -> None:
+def _add(codes: dict[str, Code], virtual: str, arch: str) -> None:
     code = codes.get(virtual, Code(virtual=virtual, real=()))
-    ptx = code.ptx or (one == virtual and one.startswith("compute_"))
+    ptx = code.ptx or (arch == virtual and arch.startswith("compute_"))
     # nvcc assembles code of a family for that family.
-    one += "f" if virtual.endswith("f") and one[-1:].isdecimal() else ""
-    real = code.real if one.startswith("compute_") else tuple(dict.fromkeys((*code.real, one)))
+    arch += "f" if virtual.endswith("f") and arch[-1:].isdecimal() else ""
+    real = code.real if arch.startswith("compute_") else tuple(dict.fromkeys((*code.real, arch)))
     codes[virtual] = code.replace(real=real, ptx=ptx)
 
 
@@ -157,33 +151,35 @@ def plan(
     tool: str,
     version: str,
     order: Order,
-    asked: CommandWords,
+    request: CommandWords,
     sources: Sequence[str],
     host: tuple[str, str] = ("", ""),
     *,
     hip: str = "",
 ) -> Plan:
     """The stages in their order; `host` is the host compiler and its version. Raises UsageError, ToolMissing."""
-    if not asked.codes:
+    if not request.codes:
         raise UsageError("no arch is named", expected="an arch to make code for")
     other = next((source for source in sources if not source.endswith(_SOURCES[tool])), "")
     if other:
         raise ToolMissing(
-            f"what {tool} does with `{other}` is known only to a driver",
+            f"only a driver knows what {tool} does with `{other}`",
             expected=f"sources that end in {' or '.join(_SOURCES[tool])}",
         )
     stages: list[Stage] = []
     stems = [PurePath(source).stem for source in sources]
-    objects = [asked.output if asked.compiles and asked.output else f"{stem}.o" for stem in stems]
-    whole = _scope(asked, host) | {"objects": tuple(objects)}
-    for source, stem, made in zip(sources, stems, objects, strict=True):
-        own = whole | {"source": source, "stem": stem, "object": made}
-        _lay(stages, order.compile, own, asked.codes, order.images)
-    if not asked.compiles:
-        product = asked.output or "a.out"
+    objects = [
+        request.output if request.compiles and request.output else f"{stem}.o" for stem in stems
+    ]
+    whole = _scope(request, host) | {"objects": tuple(objects)}
+    for source, stem, target_object in zip(sources, stems, objects, strict=True):
+        own = whole | {"source": source, "stem": stem, "object": target_object}
+        _add_stages(stages, order.compile, own, request.codes, order.images)
+    if not request.compiles:
+        product = request.output or "a.out"
         link = f"{PurePath(product).stem}_dlink"
         own = whole | {"product": product, "link": link, "stem": link}
-        _lay(stages, order.link, own, asked.codes, order.images)
+        _add_stages(stages, order.link, own, request.codes, order.images)
     return Plan(
         tool=tool,
         version=version,
@@ -198,22 +194,22 @@ def plan(
 _Scope = dict[str, "str | tuple[str, ...]"]
 
 
-def _scope(asked: CommandWords, host: tuple[str, str]) -> _Scope:
+def _scope(request: CommandWords, host: tuple[str, str]) -> _Scope:
     compiler, version = host
     numbers = [int(part) for part in version.split(".") if part.isdecimal()]
     major, minor, patch = (*numbers, 0, 0, 0)[:3]
     name = {"gcc": "gnu", "clang": "clang"}.get(compiler, "")
     clang = compiler == "clang"
-    targets = (f"hipv4-amdgcn-amd-amdhsa--{code.virtual}" for code in asked.codes)
+    targets = (f"hipv4-amdgcn-amd-amdhsa--{code.virtual}" for code in request.codes)
     return {
-        "cc": asked.ccbin or ("clang" if clang else "gcc"),
-        "ld": asked.ccbin or ("clang++" if clang else "g++"),
+        "cc": request.ccbin or ("clang" if clang else "gcc"),
+        "ld": request.ccbin or ("clang++" if clang else "g++"),
         "host": (f"--{name}_version={major}{minor:02}{patch:02}",) if name and numbers else (),
         "targets": ",".join(("host-x86_64-unknown-linux", *targets)),
     }
 
 
-def _lay(
+def _add_stages(
     stages: list[Stage], order: str, scope: _Scope, codes: Sequence[Code], images: str
 ) -> None:
     """Add the stages of one source, or of a link."""
@@ -249,7 +245,7 @@ def _each(order: str, codes: Sequence[Code]) -> Iterator[tuple[str, Code, str, b
 
 
 def _joined(stem: str, codes: Sequence[Code], at: Mapping[str, str], images: str) -> _Scope:
-    # What stages read that join the codes of all archs.
+    # The inputs of stages that join the codes of all archs.
     inside = [
         image
         for code in codes
@@ -261,7 +257,7 @@ def _joined(stem: str, codes: Sequence[Code], at: Mapping[str, str], images: str
     linked = [(real, code.virtual, f"{stem}.{real}.cubin") for code in codes for real in code.real]
     return {
         "first": at[codes[0].virtual],
-        "hashed": tuple(f"{one}.cpp3.i" for one in at.values()),
+        "hashed": tuple(f"{prefix}.cpp3.i" for prefix in at.values()),
         "images": tuple(path for *_, path in inside),
         "bundled": tuple(_image(images, *image) for image in inside),
         "linked": tuple(path for *_, path in linked),
@@ -285,7 +281,7 @@ def _image(images: str, arch: str, virtual: str, path: str) -> str:
 def _stage(stages: Sequence[Stage], name: str, scope: _Scope) -> Stage:
     step = _steps()[name.rstrip("!")]
     reads, writes, words = (
-        tuple(word for text in texts for word in _filled(text, scope))
+        tuple(word for text in texts for word in _expand(text, scope))
         for texts in (step.reads, step.writes, step.words)
     )
     module = _MODULE.format(**scope)
@@ -293,7 +289,7 @@ def _stage(stages: Sequence[Stage], name: str, scope: _Scope) -> Stage:
         writes = (*writes, module)
     elif name in _NAMED_BY_MODULE and any(module in stage.outputs for stage in stages):
         reads = (*reads, module)
-    argv = (*_filled(step.tool, scope), *words, *reads, *(f"-o{path}" for path in writes[:1]))
+    argv = (*_expand(step.tool, scope), *words, *reads, *(f"-o{path}" for path in writes[:1]))
     return Stage(
         id=len(stages),
         line=len(stages) + 1,
@@ -307,7 +303,7 @@ def _stage(stages: Sequence[Stage], name: str, scope: _Scope) -> Stage:
     )
 
 
-def _filled(text: str, scope: _Scope) -> tuple[str, ...]:
-    # A name of many is alone in its braces.
+def _expand(text: str, scope: _Scope) -> tuple[str, ...]:
+    # A name with several values is alone in its braces.
     many = scope.get(text[1:-1]) if text.startswith("{") else None
     return many if isinstance(many, tuple) else (text.format(**scope),)

@@ -1,8 +1,8 @@
 """From a log, as text or as a saved file, to plans: one reader for each driver, one plan for each invocation.
 
 CMake shows what a compiler printed in its own ways: in its log with every backslash twice, in an error wrapped like
-prose. Both are undone before a reader sees a line. A file is opened in whatever encoding it was saved, and refused with
-what it is where no driver speaks; a path `-` is stdin, which whoever runs the program hands over.
+prose. Both are undone before a reader sees a line. A file may have any encoding; one without output of a driver is
+refused with a description of its contents. The path `-` is stdin, which the caller passes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolmatrix.stages.drivers.clang import ClangReader
     from toolmatrix.stages.drivers.nvcc import NvccReader
 
-    # Drivers say lines; `read` takes those that are its own, `message` hears of the others while it spoke last.
+    # `read` takes the lines of its own driver; other lines after them go to its `message`.
     Reader: TypeAlias = "ClangReader | NvccReader"
 
 
@@ -35,12 +35,12 @@ LONGEST = 4 << 20
 
 _LINES = 'give it the open file, `open(NAME, errors="surrogateescape")`, or `text.split("\\n")`'
 _BLOCK = 1 << 20
-# So many lines before the first that a reader takes are kept, as they may say why a driver gave up.
+# The number of lines kept from before the first of a driver, as they may say why it gave up.
 _EARLY = 20
-# What a text without a plan is, each worse than the one before.
+# The reasons why a text has no plan, each worse than the one before.
 _NO_PLAN = (
     "the text is empty",
-    "no line is one of a dry run of nvcc, hipcc or clang",
+    "no line comes from a dry run of nvcc, hipcc or clang",
     "this is binary data, not the log of a driver",
 )
 
@@ -55,7 +55,7 @@ _DOUBLED = re.compile(r'"\\\\"[^"]*\\\\""')
 
 
 def lines_of(stream: TextIO) -> Iterator[str]:
-    """The lines of a text file without their ends, each cut where it is too long to be read; holds little at once."""
+    """The lines of a text file without their ends, each cut if it is too long; needs little memory."""
     rest = ""
     dropping = False
     while block := stream.read(_BLOCK):
@@ -74,7 +74,7 @@ def lines_of(stream: TextIO) -> Iterator[str]:
 
 
 def parse_log(lines: Iterable[str]) -> Log:
-    """Every invocation that the lines of a log tell of, whatever they are; raises TypeError for what is no lines."""
+    """Every invocation in the lines of a log; raises TypeError unless they are lines."""
     if isinstance(lines, (str, bytes)):
         raise TypeError(
             f"parse_log takes the lines of a log, not a {type(lines).__name__}: {_LINES}"
@@ -99,8 +99,8 @@ def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
         # Patterns on a line take time that grows with it, and a hostile one may fill the memory.
         if len(raw) > LONGEST:
             doubt = max(doubt, 1)
-            said = f"a line of more than {LONGEST} characters is not a command; it is left out"
-            diagnostics.append(Diagnostic(line=number, severity="warning", text=said))
+            too_long = f"a line of more than {LONGEST} characters is not a command and was skipped"
+            diagnostics.append(Diagnostic(line=number, severity="warning", text=too_long))
             continue
         line = clean(raw)
         for reader in readers:
@@ -124,7 +124,7 @@ def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
         diagnostics.append(Diagnostic(line=last.line, severity="error", text=last.unread))
         plans = []
     elif unread:
-        plans = [_doubted(plan) if plan.unread else plan for plan in plans]
+        plans = [_with_warning(plan) if plan.unread else plan for plan in plans]
     elif not plans:
         diagnostics.append(Diagnostic(line=0, severity="error", text=_NO_PLAN[doubt]))
     return Log(
@@ -132,9 +132,9 @@ def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
     )
 
 
-def _doubted(plan: Plan) -> Plan:
-    said = Diagnostic(line=plan.line, severity="warning", text=plan.unread)
-    return plan.replace(diagnostics=(said,))
+def _with_warning(plan: Plan) -> Plan:
+    warning = Diagnostic(line=plan.line, severity="warning", text=plan.unread)
+    return plan.replace(diagnostics=(warning,))
 
 
 def _without_cmake(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -151,39 +151,39 @@ def _without_cmake(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 def _unwrapped(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Each marked line joined with those that follow in its paragraph, where they are as CMake wraps words."""
-    held = ""
+    paragraph = ""
     begin = 0
     last = ""
     indent = ""
     after_blank = False
     for number, line in enumerate(lines, 1):
-        if held:
+        if paragraph:
             content = line.strip()
             if content[:2] != _MARK and line.startswith(indent) and _goes_on(last, content):
-                held += f" {content}"
+                paragraph += f" {content}"
                 last = content
                 continue
-            yield begin, held
-            held = ""
+            yield begin, paragraph
+            paragraph = ""
         if after_blank and line[:1] == " " and line.lstrip()[:2] == _MARK:
-            held, begin, last = line.rstrip(), number, line.strip()
+            paragraph, begin, last = line.rstrip(), number, line.strip()
             indent = line[: line.index(_MARK)]
         else:
             yield number, line
         after_blank = line[:1] in "\r\n " and not line.strip()
-    if held:
-        yield begin, held
+    if paragraph:
+        yield begin, paragraph
 
 
 def _goes_on(last: str, content: str) -> bool:
-    # CMake breaks a line where the next word does not fit, so a line with room for it was not wrapped; nor was one that
-    # is too long although it could have been broken.
+    # CMake breaks a line where the next word does not fit, so a line with room for it was not wrapped; neither was a
+    # longer line that could have been broken.
     if not content or (len(last) > _WIDTH and " " in last.removeprefix(_MARK).strip()):
         return False
     return len(last) + 1 + len(content.partition(" ")[0]) > _WIDTH
 
 
-# How a text may begin, and what it is then written in; PowerShell saves what it redirects in UTF-16.
+# Byte order marks and their encodings; PowerShell redirects to files in UTF-16.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig", "surrogateescape"),
     (codecs.BOM_UTF16_LE, "utf-16", "replace"),
@@ -192,7 +192,7 @@ _MARKS = (
 # How a packed log begins, and the module that unpacks it.
 _PACKED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "lzma", b"BZh": "bz2"}
 _ZSTD = b"\x28\xb5\x2f\xfd"
-# Bytes of zstd that are unpacked at once: three of them may stand for 128 KiB.
+# Bytes of zstd that are unpacked at once: three of them may expand to 128 KiB.
 _PIECE = 128
 
 _EXPECTED = (
@@ -206,7 +206,7 @@ _HELP = (
 
 
 def read(path: str, stdin: TextIO | None = None) -> Log:
-    """The plans of a log. Raises LogError for one that cannot be read or in which no driver speaks."""
+    """The plans of a log. Raises LogError for one that cannot be read or has no output of a driver."""
     stream = unpacked(path, stdin)
     encoding, errors = _encoding(stream)
     with (
@@ -217,22 +217,22 @@ def read(path: str, stdin: TextIO | None = None) -> Log:
 
 
 def parse(lines: Iterable[str], path: str = "") -> Log:
-    """The plans of the lines of a log; `path` names it. Raises LogError where no driver speaks in it."""
+    """The plans of the lines of a log; `path` names it. Raises LogError if it has no output of a driver."""
     count, first = 0, ""
 
-    def heard() -> Iterator[str]:
+    def counted() -> Iterator[str]:
         nonlocal count, first
         for line in lines:
             count += 1
             first = first or line.strip()
             yield line
 
-    log = parse_log(heard())
+    log = parse_log(counted())
     if not log.plans:
-        silent = [said for said in log.diagnostics if said.line and said.severity == "error"]
+        errors = [entry for entry in log.diagnostics if entry.line and entry.severity == "error"]
         raise LogError(
-            silent[0].text if silent else "no output of a driver in this log",
-            where=Position(called(path), silent[0].line if silent else 0) if path else None,
+            errors[0].text if errors else "no output of a driver in this log",
+            where=Position(called(path), errors[0].line if errors else 0) if path else None,
             expected=_EXPECTED,
             found=_description(count, first),
             help=_HELP,
@@ -256,11 +256,11 @@ def _description(count: int, first: str) -> str:
 
 
 def unpacked(path: str, stdin: TextIO | None = None, help: str = _STDIN) -> io.BufferedReader:
-    """The bytes of a log without the compression that its first bytes tell. Raises LogError."""
+    """The bytes of a log, decompressed according to its first bytes. Raises LogError."""
     with readable(path, help):
         if path != "-" or stdin is None:
             stream = opened(path)
-        # A stream that stands in for stdin, as one of text, has no bytes of its own.
+        # A replacement of stdin, such as a text stream, has no bytes of its own.
         elif isinstance(piped := getattr(stdin, "buffer", None), io.BufferedReader):
             stream = piped
         else:
@@ -275,7 +275,7 @@ def unpacked(path: str, stdin: TextIO | None = None, help: str = _STDIN) -> io.B
     return stream
 
 
-# Unpackers leave what they were handed open.
+# Decompressors do not close the underlying stream.
 class _Unpacking(io.BufferedReader):
     def __init__(self, unpacked: io.RawIOBase, packed: io.BufferedReader) -> None:
         super().__init__(unpacked)
@@ -286,7 +286,7 @@ class _Unpacking(io.BufferedReader):
         self._packed.close()
 
 
-# Its readers take a frame that is cut off for a whole one.
+# The readers of the package accept a truncated frame.
 class _Zstandard(io.RawIOBase):
     def __init__(self, packed: io.BufferedReader) -> None:
         import zstandard
@@ -294,7 +294,7 @@ class _Zstandard(io.RawIOBase):
         from toolmatrix.images.streams import ZSTD_WINDOW
 
         self._packed = packed
-        self._made = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
+        self._decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
         self._frame: Any = None
         self._rest = b""
         self._data = memoryview(b"")
@@ -310,7 +310,7 @@ class _Zstandard(io.RawIOBase):
                     raise EOFError("the packed data ends too early")
                 return 0
             # zstd appends frames, as gzip does members.
-            self._frame = self._frame or self._made.decompressobj()
+            self._frame = self._frame or self._decompressor.decompressobj()
             self._data = memoryview(self._frame.decompress(piece))
             self._rest = b""
             if self._frame.eof:
@@ -339,7 +339,7 @@ def _encoding(stream: io.BufferedReader) -> tuple[str, str]:
 
 @contextmanager
 def readable(path: str, help: str = _STDIN) -> Iterator[None]:
-    """Say what is wrong with a log that cannot be read to its end; raises LogError."""
+    """Turn errors of reading a log into LogError."""
     from toolmatrix.images import streams
 
     try:

@@ -1,4 +1,4 @@
-"""Plans of dry runs: their stages, which of them reads what another wrote, and what a log held of them."""
+"""Plans of dry runs: their stages, the edges between these, and diagnostics of the log."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Stage(Document):
 
 
 class Diagnostic(Document):
-    """Something in a log that a reader should know: what the driver said, or what could not be understood.
+    """A remark on a log: a message of the driver, or a line that could not be understood.
 
     `severity` is error, warning or note; `line` counts from 1, 0 for the log as a whole.
     """
@@ -90,7 +90,7 @@ class Depfile(Value):
 class Plan(Value):
     """Stages that one invocation of a driver would run.
 
-    `tool` is nvcc, hipcc or clang; `version` its release as far as the log tells, else empty. `env` are the variables
+    `tool` is nvcc, hipcc or clang; `version` its release, empty if the log does not show it. `env` are the variables
     that the driver printed, the last of a name. `edges` are pairs of stage ids: the second reads a file that the
     first, earlier, wrote. `removed` are the files that the driver deletes at the end. `hip` is the release of HIP, for
     its compilers' own version says nothing of it. `depfiles` are what the driver writes itself, by no stage.
@@ -109,7 +109,7 @@ class Plan(Value):
 
     @property
     def unread(self) -> str:
-        """What is missing where a driver showed itself alone: no command, nothing that it removes, no message."""
+        """The reason why a plan is empty: without a command, a removed file or a message; else empty."""
         if self.stages or self.diagnostics or self.removed or self.depfiles:
             return ""
         return f"the log names {self.tool}, but none of the commands that it runs"
@@ -131,7 +131,7 @@ class Plan(Value):
             "env": dict(self.env),
             "stages": [stage.to_json() for stage in self.stages],
             "edges": [list(edge) for edge in self.edges],
-            "diagnostics": [one.to_json() for one in self.diagnostics],
+            "diagnostics": [diagnostic.to_json() for diagnostic in self.diagnostics],
         }
 
 
@@ -143,23 +143,23 @@ class Log(Value):
 
 
 def stage_edges(stages: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
-    """Pairs of stage ids: the second reads a file that the first, earlier, wrote; all who wrote it count."""
+    """Pairs of stage ids: the second reads a file that the first, earlier, wrote; every writer counts."""
     writers: dict[str, list[int]] = {}
-    found: list[tuple[int, int]] = []
+    edges: list[tuple[int, int]] = []
     for stage in stages:
         before = {writer for path in stage.inputs for writer in writers.get(path, ())}
-        found += [(writer, stage.id) for writer in sorted(before)]
+        edges += [(writer, stage.id) for writer in sorted(before)]
         for path in stage.outputs:
             writers.setdefault(path, []).append(stage.id)
-    return tuple(found)
+    return tuple(edges)
 
 
 def neighbours(pairs: Edges) -> Mapping[int, Sequence[int]]:
     """For each id the ids that pairs lead to from it, in order; none for an id that no pair leads from."""
-    found: defaultdict[int, list[int]] = defaultdict(list)
-    for one, other in pairs:
-        found[one].append(other)
-    return found
+    by_id: defaultdict[int, list[int]] = defaultdict(list)
+    for start, end in pairs:
+        by_id[start].append(end)
+    return by_id
 
 
 def predecessors(pairs: Edges) -> Mapping[int, Sequence[int]]:
@@ -168,16 +168,16 @@ def predecessors(pairs: Edges) -> Mapping[int, Sequence[int]]:
 
 
 def reachable_ids(start: Iterable[int], pairs: Edges) -> frozenset[int]:
-    """Everything reached from some ids along pairs, these included."""
+    """All ids reachable from some ids along pairs, these included."""
     onward = neighbours(pairs)
-    found: set[int] = set()
+    reachable: set[int] = set()
     waiting = list(start)
     while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting += onward[one]
-    return frozenset(found)
+        stage = waiting.pop()
+        if stage not in reachable:
+            reachable.add(stage)
+            waiting += onward[stage]
+    return frozenset(reachable)
 
 
 def critical_path(
@@ -191,7 +191,7 @@ def critical_path(
     chosen: dict[int, int | None] = {}
     for stage, before in waits.items():
         # Lower ids first: which of two equal chains is shown must not depend on the order of the edges.
-        best = max(before, key=lambda one: (total[one], -one), default=None)
+        best = max(before, key=lambda predecessor: (total[predecessor], -predecessor), default=None)
         own: float = 1 if cost is None else cost.get(stage, 0.0)
         total[stage] = own + (0.0 if best is None else total[best])
         chosen[stage] = best

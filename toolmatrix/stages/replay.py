@@ -1,8 +1,8 @@
-"""A plan made ready to be run again, in an order that keeps every file right: as a shell script, as a Ninja file.
+"""A plan prepared to run again, in an order that keeps every file correct: as a shell script, as a Ninja file.
 
 nvcc hands each line that it prints to `sh -c`, so the line itself is what a faithful replay runs: a `$` or a
 backquote in it expands exactly as it does under nvcc. clang starts its programs without a shell, so its words are
-quoted one by one. Temp files that the log puts elsewhere are moved into one directory.
+quoted one by one. Temp files are moved into one directory.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.resources import load_yaml, replay_facts_path
@@ -22,7 +23,7 @@ from toolmatrix.stages.model import Depfile, Plan, Stage
 from toolmatrix.value import Value
 
 _RUN_BY_A_SHELL = ("nvcc",)
-# Words for nvcc itself; the commands that it printed have them already.
+# Options for nvcc itself; the commands that it printed have them already.
 _NOT_EXPORTED = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _WINDOWS = re.compile(r"(?i)[a-z]:[\\/].*|.*\.exe|cl")
@@ -84,23 +85,22 @@ def replay(
 ) -> Replay:
     """Make a plan, or a part of it that can run, ready; see `select` for the parts.
 
-    `asked` are the words of the driver's command line where they are known. Raises UsageError for a plan made on
-    Windows or a `work` that a shell would not take literally, NothingMatched for a stage or an arch that the plan has
-    not.
+    `asked` is the driver's command line, if known. Raises UsageError for a plan made on Windows or a `work` that a
+    shell would not take literally, NothingMatched for a stage or an arch that the plan does not have.
     """
     _check(plan, work)
     moves = _moves(plan, work)
-    plan, listings = plan_with_depfiles(_asking(plan), asked)
+    plan, listings = plan_with_depfiles(_with_host_objects(plan), asked)
     chosen = select(plan, only=only, until=until, since=since)
     waits = model.predecessors(order(plan.stages))
     moved = _mover(moves)
 
     def step(stage: Stage) -> ReplayStep:
-        by_driver = _made_by_the_driver(plan, stage)
-        shown = without_messages(stage.text).strip()
+        by_driver = _mcin_files(plan, stage)
+        line = without_messages(stage.text).strip()
         commands = [
             *(_script_of_objects(plan, stage, path) for path in by_driver),
-            shown if plan.tool in _RUN_BY_A_SHELL else shlex.join(stage.argv),
+            line if plan.tool in _RUN_BY_A_SHELL else shlex.join(stage.argv),
             *filter(None, (listings.get(stage.id),)),
         ]
         depfile = posixpath.join(work, f"stage-{stage.id + 1}.d")
@@ -135,7 +135,7 @@ def replay(
 
 
 def _check(plan: Plan, work: str) -> None:
-    # The directory is put into the lines of the log, where nobody knows whether a place is quoted.
+    # The directory is inserted into lines of the log, quoted or not.
     if not _SHELL_WORK.fullmatch(work):
         raise UsageError(
             "the directory for temp files needs quoting in a shell",
@@ -158,12 +158,12 @@ def order(stages: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
     readers: dict[str, list[int]] = {}
     pairs: set[tuple[int, int]] = set()
     for stage in stages:
-        # A program of which no output is known may write any file that it names.
+        # A program without known outputs may write any file that it names.
         perhaps = stage.inputs if stage.kind == "other" and not stage.outputs else ()
         writes = (*stage.outputs, *perhaps)
         before = [writers.get(path, ()) for path in (*stage.inputs, *writes)]
         before += [readers.get(path, ()) for path in writes]
-        pairs |= {(one, stage.id) for ids in before for one in ids}
+        pairs |= {(earlier, stage.id) for ids in before for earlier in ids}
         for path in stage.inputs:
             readers.setdefault(path, []).append(stage.id)
         for path in writes:
@@ -176,18 +176,18 @@ def select(
 ) -> frozenset[int]:
     """Ids of the stages of a part of the plan that can run.
 
-    `only` are archs: what serves only others is left out, and what joins them with these. `until` is a stage: it and
-    what it needs. `since` is a stage: it and what depends on it; what it needs must be there already. A stage is a
-    number, counted from 1, a kind, a tool, or one of these with an arch behind a colon. Raises NothingMatched.
+    `only` are archs: stages that serve only others are left out, and those that join others with these. `until` is a
+    stage: it and its predecessors. `since` is a stage: it and its successors; its inputs must exist already. A stage is
+    a number, counted from 1, a kind, a tool, or one of these with an arch after a colon. Raises NothingMatched.
     """
     pairs = order(plan.stages)
     backward = [(after, before) for before, after in pairs]
     chosen = everything = frozenset(range(len(plan.stages)))
     if only:
-        own = frozenset(one for arch in only for one in _made_for(plan, arch))
+        own = frozenset(stage for arch in only for stage in _stages_for(plan, arch))
         core = model.reachable_ids(own, backward)
         others = frozenset(stage.id for stage in plan.stages if stage.arch) - core
-        # What belongs to no arch at all, such as the host compile, serves these as well.
+        # Stages without an arch, such as the host compile, serve these as well.
         chosen &= everything - model.reachable_ids(others, pairs)
     if until is not None:
         chosen &= model.reachable_ids(find(plan, until), backward)
@@ -199,34 +199,34 @@ def select(
 def find(plan: Plan, words: str) -> frozenset[int]:
     """Ids of the stages that words such as `5`, `cicc` or `ptxas:sm_NN` mean; raises NothingMatched."""
     what, _, arch = words.partition(":")
-    found = frozenset(
+    matches = frozenset(
         stage.id
         for stage in plan.stages
         if what in (str(stage.id + 1), stage.kind, stage.tool) and arch in ("", stage.arch)
     )
-    if not found:
+    if not matches:
         kinds = dict.fromkeys(stage.kind for stage in plan.stages)
         raise NothingMatched(
             f"the plan has no stage {words}",
             expected=f"a number from 1 to {len(plan.stages)}, or one of: {', '.join(kinds)}",
-            help="`cicc:ARCH` means that stage for one arch",
+            help="`cicc:ARCH` selects that stage for one arch",
         )
-    return found
+    return matches
 
 
-def _made_for(plan: Plan, arch: str) -> list[int]:
-    found = [
+def _stages_for(plan: Plan, arch: str) -> list[int]:
+    stages = [
         stage.id
         for stage in plan.stages
         if stage.arch is not None and arch in (stage.arch, stage.arch.partition(":")[0])
     ]
-    if not found:
+    if not stages:
         archs = dict.fromkeys(stage.arch for stage in plan.stages if stage.arch)
         raise NothingMatched(
             f"the plan makes no code for {arch}",
             expected=f"one of: {', '.join(archs)}" if archs else "a plan with device stages",
         )
-    return found
+    return stages
 
 
 def _needed(plan: Plan, chosen: frozenset[int]) -> tuple[str, ...]:
@@ -247,7 +247,7 @@ def _moves(plan: Plan, work: str) -> dict[str, str]:
     temps = [
         path
         for stage in plan.stages
-        for path in (*_temps(stage, read), *_made_by_the_driver(plan, stage))
+        for path in (*_temps(stage, read), *_mcin_files(plan, stage))
         if path.startswith("/")
     ]
     if not temps:
@@ -258,7 +258,7 @@ def _moves(plan: Plan, work: str) -> dict[str, str]:
 
 
 def _temps(stage: Stage, read: Container[str]) -> list[str]:
-    # clang's temp files have no name of their own: what a later stage reads at an absolute place is one.
+    # clang's temp files have no special names: outputs with absolute paths that a later stage reads are taken for them.
     passed_on = any(path in read and path.startswith("/") for path in stage.outputs)
     return [path for path in stage.outputs if passed_on or TEMP in posixpath.basename(path)]
 
@@ -266,9 +266,9 @@ def _temps(stage: Stage, read: Container[str]) -> list[str]:
 def _mover(moves: Mapping[str, str]) -> Callable[[str], str]:
     if not moves:
         return lambda text: text
-    # No path is taken for the beginning of a longer one; where one ends at another character, both move alike.
+    # A path must not match the beginning of a longer one.
     pattern = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, moves))})(?![\w./+-])")
-    return lambda text: pattern.sub(lambda found: moves[found[0]], text)
+    return lambda text: pattern.sub(lambda match: moves[match[0]], text)
 
 
 def _directories(work: str, steps: Iterable[ReplayStep]) -> tuple[str, ...]:
@@ -297,27 +297,27 @@ def _exported(env: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _made_by_the_driver(plan: Plan, stage: Stage) -> list[str]:
+def _mcin_files(plan: Plan, stage: Stage) -> list[str]:
     """The .mcin files of a stage, which clang writes by itself."""
-    written = {path for one in plan.stages for path in one.outputs}
+    written = {path for other in plan.stages for path in other.outputs}
     return [word for word in stage.argv if word.endswith(".mcin") and word not in written]
 
 
-def _asking(plan: Plan) -> Plan:
+def _with_host_objects(plan: Plan) -> Plan:
     """The plan in which a stage with an .mcin file also reads the objects of the host that it serves."""
     stages = tuple(
-        stage.replace(inputs=tuple(dict.fromkeys((*stage.inputs, *_served(plan, stage)))))
-        if _made_by_the_driver(plan, stage)
+        stage.replace(inputs=tuple(dict.fromkeys((*stage.inputs, *_host_objects(plan, stage)))))
+        if _mcin_files(plan, stage)
         else stage
         for stage in plan.stages
     )
     return plan.replace(stages=stages)
 
 
-def _served(plan: Plan, stage: Stage) -> list[str]:
+def _host_objects(plan: Plan, stage: Stage) -> list[str]:
     """The objects of earlier stages that are linked with the one that a stage makes of an .mcin file."""
-    written = {path for one in plan.stages[: stage.id] for path in one.outputs}
-    linked = [one.inputs for one in plan.stages if {*one.inputs} & {*stage.outputs}]
+    written = {path for earlier in plan.stages[: stage.id] for path in earlier.outputs}
+    linked = [linking.inputs for linking in plan.stages if {*linking.inputs} & {*stage.outputs}]
     return [path for inputs in linked for path in inputs if path in written]
 
 
@@ -326,14 +326,14 @@ def _script_of_objects(plan: Plan, stage: Stage, path: str) -> str:
     # Older clang calls the code `__hip_fatbin` in every object; newer adds a hash of the id of the compilation unit,
     # and has a handle of such a name as well. Which of them this clang is, its objects show. The shape is what
     # -fhip-dump-offload-linker-script prints (clang, lib/Driver/ToolChains/HIPUtility.cpp).
-    bundle = next((one for one in stage.inputs if one.endswith(".hipfb")), "")
-    ids = {word for one in plan.stages for word in one.argv if word.startswith("-cuid=")}
+    bundle = next((file for file in stage.inputs if file.endswith(".hipfb")), "")
+    ids = {word for other in plan.stages for word in other.argv if word.startswith("-cuid=")}
     units = sorted(_unit_hash(word.removeprefix("-cuid=")) for word in ids)
     major = plan.version.partition(".")[0]
     since = load_yaml(replay_facts_path())["no-executable-stack"]["since"]
     marked = not major.isdecimal() or int(major) >= since
     older = _assembly([], ["__hip_fatbin"], bundle, marked)
-    objects = _served(plan, stage)
+    objects = _host_objects(plan, stage)
     if not (units and objects):
         return f"{older} > {shlex.quote(path)}"
     newer = _assembly(
@@ -342,8 +342,8 @@ def _script_of_objects(plan: Plan, stage: Stage, path: str) -> str:
         bundle,
         marked=True,
     )
-    asked = f"grep -q __hip_fatbin_{units[0]} {shlex.join(objects)}"
-    return f"if {asked}; then {newer}; else {older}; fi > {shlex.quote(path)}"
+    has_hash = f"grep -q __hip_fatbin_{units[0]} {shlex.join(objects)}"
+    return f"if {has_hash}; then {newer}; else {older}; fi > {shlex.quote(path)}"
 
 
 def _assembly(handles: Sequence[str], codes: Sequence[str], bundle: str, marked: bool) -> str:
@@ -383,7 +383,7 @@ def _notes(plan: Plan, chosen: frozenset[int]) -> list[str]:
         notes.append(
             f"the shell expands words of stage {', '.join(expanded)}, as it does under {plan.tool} itself"
         )
-    if any(_made_by_the_driver(plan, stage) for stage in plan.stages if stage.id in chosen):
+    if any(_mcin_files(plan, stage) for stage in plan.stages if stage.id in chosen):
         notes.append(
             "the driver writes the .mcin file by itself; its text here is derived from the plan"
         )
@@ -418,72 +418,70 @@ _LISTING = (
 )
 
 
-def plan_with_depfiles(plan: Plan, asked: Sequence[str]) -> tuple[Plan, dict[int, str]]:
+def plan_with_depfiles(plan: Plan, words: Sequence[str]) -> tuple[Plan, dict[int, str]]:
     """The plan with each file of dependencies as an output of the last stage it is made from, and the commands for it.
 
-    nvcc writes such a file itself. `asked` are the words of its command line, none where nobody knows them.
+    nvcc writes such a file itself. `words` are those of its command line, empty if unknown.
     """
     stages = list(plan.stages)
     commands: dict[int, str] = {}
     for depfile in plan.depfiles:
         last = stages[depfile.stages[-1]]
-        texts = [path for number in depfile.stages for path in stages[number].outputs]
+        texts = [path for stage in depfile.stages for path in stages[stage].outputs]
         others = [path for path in texts if path not in last.outputs]
-        commands[last.id] = _command(depfile, texts, _target(plan, depfile, asked), asked)
+        commands[last.id] = _command(depfile, texts, _target(plan, depfile, words), words)
         stages[last.id] = last.replace(
             inputs=(*last.inputs, *others), outputs=(*last.outputs, *filter(None, (depfile.path,)))
         )
     return plan.replace(stages=tuple(stages)), commands
 
 
-def depfile_notes(plan: Plan, asked: Sequence[str]) -> Iterator[str]:
+def depfile_notes(plan: Plan, words: Sequence[str]) -> Iterator[str]:
     """Notes on the files of dependencies for a reader of the replay."""
-    for depfile in () if asked else plan.depfiles:
-        target = _target(plan, depfile, asked)
+    for depfile in () if words else plan.depfiles:
+        target = _target(plan, depfile, words)
         yield (
-            f"the log does not show -MT, -MMD and -MP: {depfile.path or 'what is printed'}"
-            f" names all headers, for {target}"
+            f"the log does not show -MT, -MMD and -MP: {depfile.path or 'the output'}"
+            f" lists all headers, for {target}"
         )
 
 
-def _command(depfile: Depfile, texts: Iterable[str], target: str, asked: Sequence[str]) -> str:
-    own = any(word in ("-MMD", "-MM") or word.endswith("-nonsystem-dependencies") for word in asked)
-    phony = any(word in ("-MP", "--generate-dependency-targets") for word in asked)
+def _command(depfile: Depfile, texts: Iterable[str], target: str, words: Sequence[str]) -> str:
+    own = any(word in ("-MMD", "-MM") or word.endswith("-nonsystem-dependencies") for word in words)
+    phony = any(word in ("-MP", "--generate-dependency-targets") for word in words)
     options = " -v own=1" * own + " -v phony=1" * phony
-    words = shlex.join([_LISTING, *texts])
+    arguments = shlex.join([_LISTING, *texts])
     to = f" > {shlex.quote(depfile.path)}" if depfile.path else ""
-    return f"target={shlex.quote(target)} awk{options} {words}{to}"
+    return f"target={shlex.quote(target)} awk{options} {arguments}{to}"
 
 
-def _target(plan: Plan, depfile: Depfile, asked: Sequence[str]) -> str:
-    given = _value(asked, "-MT", "--dependency-target-name") or _value(asked, "-o", "--output-file")
-    if given:
-        return given
-    # A log does not show -o; what the stages make of the source tells it.
-    if not asked:
-        made = _made_from(plan, depfile)
-        if made:
-            return made
+def _target(plan: Plan, depfile: Depfile, words: Sequence[str]) -> str:
+    named = _value(words, "-MT", "--dependency-target-name") or _value(words, "-o", "--output-file")
+    # A log does not show -o; the outputs of the stages do.
+    target = named or ("" if words else _product_of(plan, depfile))
+    if target:
+        return target
     source = plan.stages[depfile.stages[0]].inputs[:1]
     stem = posixpath.splitext(posixpath.basename("".join(source)))[0]
-    return posixpath.join(_value(asked, "-odir", "--output-directory"), f"{stem}.o")
+    return posixpath.join(_value(words, "-odir", "--output-directory"), f"{stem}.o")
 
 
 def _value(words: Sequence[str], *options: str) -> str:
-    found = ""
+    latest = ""
     for word, following in zip(words, [*words[1:], ""], strict=False):
         name, joined, value = word.partition("=")
         if name in options:
-            found = value if joined else following
-    return found
+            latest = value if joined else following
+    return latest
 
 
-def _made_from(plan: Plan, depfile: Depfile) -> str:
+def _product_of(plan: Plan, depfile: Depfile) -> str:
     # One command may name several sources: the stages of each come before the next file of dependencies.
-    end = min((one.stages[0] for one in plan.depfiles if one.stages > depfile.stages), default=None)
+    later = [other.stages[0] for other in plan.depfiles if other.stages > depfile.stages]
+    following = plan.stages[depfile.stages[-1] + 1 : min(later, default=None)]
     read = {path for stage in plan.stages for path in stage.inputs}
-    made = [path for stage in plan.stages[depfile.stages[-1] + 1 : end] for path in stage.outputs]
-    return next((path for path in reversed(made) if path not in read and TEMP not in path), "")
+    outputs = [path for stage in following for path in stage.outputs]
+    return next((path for path in reversed(outputs) if path not in read and TEMP not in path), "")
 
 
 def stage_reads_headers(stage: Stage) -> bool:
@@ -499,19 +497,19 @@ def stage_reads_headers(stage: Stage) -> bool:
 
 
 def with_depfile(stage: Stage, commands: Sequence[str], depfile: str) -> tuple[str, ...]:
-    """The commands of a stage, so that its compiler tells a file of which headers it read; none where it cannot.
+    """The commands of a stage with the compiler writing its headers to a depfile; none if it cannot.
 
     The first is the compiler's own.
     """
     own = _value(stage.argv, "-MF", "-dependency-file")
     to = shlex.quote(depfile)
-    # Ninja takes the file away, so it gets a copy of one that the plan writes itself.
+    # Ninja deletes the depfile, so it gets a copy of one that the plan writes itself.
     if own:
         return (*commands, f"cp {shlex.quote(own)} {to}")
-    # It tells of dependencies in another way, which has to stay.
+    # Other options for dependencies have to stay as they are.
     if any(word.startswith("-M") for word in stage.argv):
         return ()
-    # -MD and -MF are the driver's own; what it calls has other words for them.
+    # -MD and -MF are options of the driver; cc1 has others.
     if stage.argv[1:2] == ("-cc1",):
         target = shlex.quote("".join(stage.outputs[:1]) or depfile)
         more = f"-sys-header-deps -MT {target} -dependency-file {to}"
@@ -522,7 +520,7 @@ def with_depfile(stage: Stage, commands: Sequence[str], depfile: str) -> tuple[s
     return (f"{commands[0]} {more}", *commands[1:])
 
 
-# A command around which outputs keep their time where their content is what it was, for Ninja to see.
+# Restores the time of outputs whose contents did not change, for Ninja to see.
 _KEEP = (
     '(for f in $made; do test ! -e "$$f" || cp -p "$$f" "$$f.was"; done) && $run && (for f in $made; do'
     ' if cmp -s "$$f.was" "$$f"; then mv "$$f.was" "$$f"; else rm -f "$$f.was"; fi; done)'
@@ -530,6 +528,9 @@ _KEEP = (
 
 # Kinds of stages whose memory decides how many may run at once.
 HEAVY = ("cicc", "device-compile")
+
+# The files by which Ninja knows each step.
+Targets: TypeAlias = Mapping[int, tuple[str, ...]]
 
 
 def script(replay: Replay) -> str:
@@ -553,22 +554,22 @@ def _heading(replay: Replay) -> Iterator[str]:
     yield f"{replay.title}: {len(replay.steps)} stages replayed; made by `toolmatrix stages`."
     yield f"Temp files stay in {replay.work}."
     if replay.left_out:
-        numbers = ", ".join(str(number + 1) for number in replay.left_out)
-        yield f"Left out: stage {numbers}."
+        stages = ", ".join(str(stage + 1) for stage in replay.left_out)
+        yield f"Left out: stage {stages}."
     for path in replay.needed:
         yield f"Must exist already: {path}."
     yield from (f"{note[0].upper()}{note[1:]}." for note in replay.notes)
 
 
 def ninja(replay: Replay, *, depth: int = 0) -> str:
-    """A Ninja file with the true edges of the steps, in which a header that changed builds anew what reads it.
+    """A Ninja file with the true edges of the steps; a changed header rebuilds the stages that read it.
 
-    What comes out as it was before builds nothing that reads it. `depth` is how many stages that need much memory may
-    run at once, 0 for no limit. Of several steps that write one file the last is the one that Ninja knows it from, and
-    they keep their order. Raises UsageError for a name that no Ninja file can hold.
+    Unchanged outputs rebuild nothing. `depth` is the maximum number of parallel stages that need much memory, 0 for no
+    limit. If several steps write one file, it belongs to the last, and they keep their order. Raises UsageError for a
+    name that a Ninja file cannot contain.
     """
     lines = [f"# {line}" for line in _heading(replay)]
-    untracked = [str(one.id + 1) for one in replay.steps if one.depfile and not one.tracked]
+    untracked = [str(step.id + 1) for step in replay.steps if step.depfile and not step.tracked]
     if untracked:
         lines.append(f"# The headers of stage {', '.join(untracked)} are not tracked.")
     exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in replay.env.items())
@@ -587,16 +588,16 @@ def ninja(replay: Replay, *, depth: int = 0) -> str:
         "  description = $what",
         "  restat = 1",
     ]
-    made = _made(replay)
-    # A rule with `restat` asks Ninja to look at the outputs again: what kept its time starts nothing that reads it.
+    targets = _ninja_targets(replay)
+    # With `restat` Ninja checks the outputs again: an unchanged time does not rebuild the readers.
     for step in replay.steps:
-        lines += ["", *_statement(step, made, replay.work)]
+        lines += ["", *_statement(step, targets, replay.work)]
     return "\n".join(lines) + "\n"
 
 
-def _made(replay: Replay) -> dict[int, tuple[str, ...]]:
-    """For each step the files that Ninja knows it from: what it writes last and somebody wants, or else a stamp."""
-    # What nobody wants is not always written, and Ninja would build it again each time.
+def _ninja_targets(replay: Replay) -> Targets:
+    """For each step its targets in Ninja: wanted files that no later step writes, or else a stamp."""
+    # Other files are not always written, and Ninja would rebuild them each time.
     last = {path: step.id for step in replay.steps for path in step.outputs}
     wanted = {path for step in replay.steps for path in step.inputs} | set(replay.results)
     return {
@@ -608,40 +609,38 @@ def _made(replay: Replay) -> dict[int, tuple[str, ...]]:
     }
 
 
-def _kept(step: ReplayStep, made: Mapping[int, tuple[str, ...]], work: str) -> list[str]:
-    """The temp files that a step leaves as they were where it makes them anew with what they held."""
-    own = made[step.id]
-    # It has written over the file of another step, which has to run again even where its own came out as they were.
-    others = {path for number, paths in made.items() if number != step.id for path in paths}
+def _restat_files(step: ReplayStep, targets: Targets, work: str) -> list[str]:
+    """The temp files of a step that keep their time if their contents stay the same."""
+    own = targets[step.id]
+    # It overwrites a file of another step, which has to run again even if this one changes nothing.
+    others = {path for stage, paths in targets.items() if stage != step.id for path in paths}
     if not others.isdisjoint(step.outputs):
         return []
     return [path for path in own if path in step.outputs and path.startswith(work + "/")]
 
 
-def _before(
-    step: ReplayStep, made: Mapping[int, tuple[str, ...]]
-) -> tuple[Sequence[str], Sequence[str]]:
-    """The files that a step reads, and one more of each other step that has to end before."""
-    written = {path for paths in made.values() for path in paths}
-    before = [path for one in step.after for path in made[one]]
+def _inputs(step: ReplayStep, targets: Targets) -> tuple[Sequence[str], Sequence[str]]:
+    """The files that a step reads, and a target of each other step that has to end before."""
+    written = {path for paths in targets.values() for path in paths}
+    before = [path for stage in step.after for path in targets[stage]]
     read = [path for path in dict.fromkeys(step.inputs) if path in before or path not in written]
     # Ninja needs an edge to each step that has to end before, also where no file of it is read.
-    return read, [made[one][0] for one in step.after if set(made[one]).isdisjoint(read)]
+    return read, [targets[stage][0] for stage in step.after if set(targets[stage]).isdisjoint(read)]
 
 
-def _statement(step: ReplayStep, made: Mapping[int, tuple[str, ...]], work: str) -> Iterator[str]:
-    read, awaited = _before(step, made)
+def _statement(step: ReplayStep, targets: Targets, work: str) -> Iterator[str]:
+    read, awaited = _inputs(step, targets)
     commands = [*(step.tracked or step.commands)]
-    kept = _kept(step, made, work)
-    if made[step.id][0] not in step.outputs:
-        commands.append(f": > {shlex.quote(made[step.id][0])}")
-    rule = "keep" if kept else "stage"
-    line = f"build {_paths(made[step.id])}: {rule} {_paths(read)}".rstrip()
+    restat_files = _restat_files(step, targets, work)
+    if targets[step.id][0] not in step.outputs:
+        commands.append(f": > {shlex.quote(targets[step.id][0])}")
+    rule = "keep" if restat_files else "stage"
+    line = f"build {_paths(targets[step.id])}: {rule} {_paths(read)}".rstrip()
     yield line + (f" | {_paths(awaited)}" if awaited else "")
     yield f"  run = {_ninja_value(' && '.join(commands))}"
     yield f"  what = {_ninja_value(step.name)}"
-    if kept:
-        yield f"  made = {_ninja_value(shlex.join(kept))}"
+    if restat_files:
+        yield f"  made = {_ninja_value(shlex.join(restat_files))}"
     if step.tracked:
         yield f"  depfile = {_ninja_value(step.depfile)}"
         yield "  deps = gcc"

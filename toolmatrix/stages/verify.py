@@ -1,4 +1,4 @@
-"""Results of a replay against those of its driver: byte for byte, or else where the two differ first."""
+"""Compares the results of a replay with those of its driver byte by byte."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tempfile
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from toolmatrix.documents import Count
 from toolmatrix.errors import ToolMissing, UsageError
@@ -51,9 +52,9 @@ def verify(
 ) -> tuple[Reproduction, ...]:
     """Build with the driver itself, its temp files where the replay had them, and compare each result of the replay.
 
-    The replay has run in `cwd`; what it made is put aside, and what the driver makes stays. Where they differ the
-    driver builds with the id of the compilation unit that the replay has, then once more as before: it may differ from
-    itself. Raises UsageError for a part of a plan, ToolMissing where the driver fails.
+    The replay has run in `cwd`; its results are moved aside, and those of the driver stay. Where they differ, the
+    driver builds with the compilation unit id of the replay, then once more without: it may not be reproducible.
+    Raises UsageError for a part of a plan, ToolMissing where the driver fails.
     """
     if replay.left_out:
         raise UsageError(
@@ -64,70 +65,65 @@ def verify(
         return tuple(_Comparison(dry, replay, cwd or Path.cwd(), Path(aside), limit).verdicts())
 
 
-class _Comparison:
-    def __init__(
-        self, dry: dry_run.DryRun, replay: Replay, place: Path, aside: Path, limit: float
-    ) -> None:
-        self.dry = dry
-        self.replay = replay
-        self.place = place
-        self.aside = aside
-        self.limit = limit
+class _Comparison(NamedTuple):
+    dry: dry_run.DryRun
+    replay: Replay
+    folder: Path
+    aside: Path
+    limit: float
 
     def verdicts(self) -> Iterator[Reproduction]:
-        made = [path for path in self.replay.results if (self.place / path).is_file()]
-        ours = self._built_anew(made)
-        differing = [path for path in made if not self._beside(path, ours).identical]
-        alike, given = self._alike(differing, ours)
+        results = [path for path in self.replay.results if (self.folder / path).is_file()]
+        ours = self._rebuild(results)
+        differing = [path for path in results if not self._compare_with(path, ours).identical]
+        alike, unit_option = self._by_unit(differing, ours)
         differing = [path for path in differing if path not in alike]
-        first = self._built_anew(differing) if differing else {}
-        for path in made:
+        first = self._rebuild(differing) if differing else {}
+        for path in results:
             if path in alike:
-                yield Reproduction(path=path, identical=True, given=given)
+                yield Reproduction(path=path, identical=True, given=unit_option)
             elif path in first:
-                steady = self._beside(path, first).identical
-                yield compare(path, ours[path].read_bytes(), first[path].read_bytes()).replace(
-                    steady=steady
-                )
+                verdict = compare(path, ours[path].read_bytes(), first[path].read_bytes())
+                yield verdict.replace(steady=self._compare_with(path, first).identical)
             else:
-                yield self._beside(path, ours)
+                yield self._compare_with(path, ours)
 
-    def _alike(self, differing: Sequence[str], ours: Mapping[str, Path]) -> tuple[set[str], str]:
+    def _by_unit(self, differing: Sequence[str], ours: Mapping[str, Path]) -> tuple[set[str], str]:
         # clang makes the id of its whole command line, to which `-###` belongs in a dry run (lib/Driver, CUIDOptions).
         commands = (command for step in self.replay.steps for command in step.commands)
         ids = set(_UNIT.findall("\n".join(commands)))
         if not differing or len(ids) != 1:
             return set(), ""
-        given = ids.pop()
-        theirs = self._built_anew(differing, given)
-        alike = {path for path in differing if self._beside(path, ours).identical}
-        for path, kept in theirs.items():
-            shutil.move(kept, self.place / path)
-        return alike, given
+        unit_option = ids.pop()
+        theirs = self._rebuild(differing, unit_option)
+        alike = {path for path in differing if self._compare_with(path, ours).identical}
+        for path, built in theirs.items():
+            shutil.move(built, self.folder / path)
+        return alike, unit_option
 
-    def _beside(self, path: str, kept: Mapping[str, Path]) -> Reproduction:
-        made = self.place / path
-        if not made.is_file():
+    def _compare_with(self, path: str, copies: Mapping[str, Path]) -> Reproduction:
+        current = self.folder / path
+        if not current.is_file():
             raise ToolMissing(f"the driver did not write {path}, but its dry run says that it does")
-        return compare(path, kept[path].read_bytes(), made.read_bytes())
+        return compare(path, copies[path].read_bytes(), current.read_bytes())
 
-    def _built_anew(self, paths: Sequence[str], *more: str) -> dict[str, Path]:
+    def _rebuild(self, paths: Sequence[str], *more: str) -> dict[str, Path]:
         folder = Path(tempfile.mkdtemp(dir=self.aside))
-        kept = {path: folder / str(number) for number, path in enumerate(paths)}
-        for path, to in kept.items():
-            shutil.move(self.place / path, to)
+        copies = {path: folder / str(index) for index, path in enumerate(paths)}
+        for path, to in copies.items():
+            shutil.move(self.folder / path, to)
         for temp in {path for step in self.replay.steps for path in step.outputs}:
-            if temp.startswith(f"{self.replay.work}/") and (self.place / temp).is_file():
-                (self.place / temp).unlink()
+            if temp.startswith(f"{self.replay.work}/") and (self.folder / temp).is_file():
+                (self.folder / temp).unlink()
         dry = self.dry.replace(words=(*self.dry.words, *more))
         try:
-            dry_run.build(dry, cwd=self.place, limit=self.limit)
+            dry_run.build(dry, cwd=self.folder, limit=self.limit)
         except BaseException:
-            # What the replay made has to stay, also after Ctrl-C.
-            for path, at in kept.items():
-                shutil.move(at, self.place / path)
+            # The results of the replay have to stay, also after Ctrl-C.
+            for path, at in copies.items():
+                shutil.move(at, self.folder / path)
             raise
-        return kept
+        return copies
 
 
 def compare(path: str, ours: bytes, theirs: bytes) -> Reproduction:
@@ -141,7 +137,7 @@ def compare(path: str, ours: bytes, theirs: bytes) -> Reproduction:
     near = _nearby_text(ours, offset), _nearby_text(theirs, offset)
     why = f"{len(ours)} bytes against {len(theirs)}" if len(ours) != len(theirs) else ""
     if all(map(_TEMP_NAME.search, near)):
-        why = "the names of temp files got into it"
+        why = "it contains names of temp files"
     return Reproduction(
         path=path,
         identical=False,
@@ -162,15 +158,15 @@ def _nearby_text(content: bytes, offset: int) -> str:
 def _differing(ours: bytes, theirs: bytes, offset: int) -> tuple[str, ...]:
     """Names of the ELF sections that differ: the one with the place first, then the others in order."""
     mine, other = _sections(ours), _sections(theirs)
-    found = [
+    names = [
         name
         for name in dict.fromkeys((*mine, *other))
         if name not in mine or name not in other or ours[mine[name]] != theirs[other[name]]
     ]
     first = [
-        name for name in found if name in mine and mine[name].start <= offset < mine[name].stop
+        name for name in names if name in mine and mine[name].start <= offset < mine[name].stop
     ]
-    return tuple(dict.fromkeys((*first, *found)))
+    return tuple(dict.fromkeys((*first, *names)))
 
 
 def _sections(content: bytes) -> dict[str, slice]:
@@ -179,10 +175,10 @@ def _sections(content: bytes) -> dict[str, slice]:
         return {}
     table = struct.unpack_from("<Q", content, 40)[0]
     size, count, names_at = struct.unpack_from("<HHH", content, 58)
-    # What the replay made may be cut off, or be no ELF file in truth.
+    # A result may be truncated, or only look like ELF.
     if size < 64 or table + size * count > len(content) or names_at >= count:
         return {}
-    headers = [struct.unpack_from("<IIQQQQ", content, table + size * one) for one in range(count)]
+    headers = [struct.unpack_from("<IIQQQQ", content, table + size * n) for n in range(count)]
     _, _, _, _, start, length = headers[names_at]
     names = content[start : start + length]
     nobits = 8

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def names() -> tuple[str, ...]:
     """The names of the formats, in alphabetical order: those of the modules."""
-    return tuple(sorted(found.name.replace("_", "-") for found in iter_modules(__path__)))
+    return tuple(sorted(module.name.replace("_", "-") for module in iter_modules(__path__)))
 
 
 @lru_cache(maxsize=1)

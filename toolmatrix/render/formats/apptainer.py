@@ -1,7 +1,7 @@
 """Definitions for Apptainer: the packages, downloads and steps of the Dockerfile as scripts, and the same check.
 
 Apptainer begins a section at every line whose first word begins with `%`, a stage at every line that begins with
-`bootstrap:`, and puts a value where a name stands in double braces (apptainer/apptainer, pkg/build/types/parser and
+`bootstrap:`, and expands names in double braces (apptainer/apptainer, pkg/build/types/parser and
 internal/pkg/build/args). So a definition is refused that holds more of these than its template.
 """
 
@@ -13,15 +13,15 @@ from toolmatrix.errors import RenderError
 from toolmatrix.render import common, dockerfile
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "a definition for Apptainer for each image"
+SUMMARY = "an Apptainer definition for each image"
 
 _SECTIONS = ("%files", "%post", "%environment", "%test", "%labels", "%runscript")
-# What opens a part of a definition with one stage, and with two.
+# The sections of a definition with one stage, and with two.
 _STAGED = ("%post", "%files", *_SECTIONS)
 
 _OPENS = re.compile(r"^(?:\s*(%\S*)|bootstrap:)", re.MULTILINE | re.IGNORECASE)
 HADOLINT = re.compile(r"^# hadolint .*\n", re.MULTILINE)
-"""What the macros of the Dockerfile say to hadolint, and bring along into other scripts."""
+"""Comments for hadolint, which the macros of the Dockerfile write into other scripts too."""
 
 
 def files(job: Job) -> dict[str, str]:
@@ -36,8 +36,8 @@ def _definition(job: Job, image: ImagePlan) -> str:
     for value in image.labels.values():
         if value != value.strip():
             raise RenderError(
-                "a label cannot stand in a definition for Apptainer",
-                expected="a text without blanks around it",
+                "a label cannot be written to an Apptainer definition",
+                expected="a text without leading or trailing blanks",
                 found=f"`{ascii(value)[1:-1]}`",
             )
     text = dockerfile.fill("apptainer.def.j2", job, image, modern=False)
@@ -45,13 +45,13 @@ def _definition(job: Job, image: ImagePlan) -> str:
     wanted = _STAGED if image.artifacts else _SECTIONS
     if image.artifacts and image.closure:
         wanted = ("%files", *wanted)
-    opened = [found[1] for found in _OPENS.finditer(text) if found[1]]
+    opened = [match[1] for match in _OPENS.finditer(text) if match[1]]
     stages = len(_OPENS.findall(text)) - len(opened)
     if tuple(opened) != wanted or stages != (2 if image.artifacts else 1) or "{{" in text:
         raise RenderError(
-            "a line cannot stand in a definition for Apptainer",
+            "a line cannot be written to an Apptainer definition",
             expected="lines that begin neither with `%` nor with `bootstrap:`, and no `{{`",
             found=f"the recipe `{image.recipe.name}`",
-            help="write the line so that it begins with another word",
+            help="begin the line with another word",
         )
     return text

@@ -1,6 +1,6 @@
 """The bake file: one target for each image, with its platform, cache, provenance and the image that it starts from.
 
-What depends on who builds is a variable with a default that works everywhere: no registry, no cache, no attestations
+Site-specific settings are variables with a default that works everywhere: no registry, no cache, no attestations
 (Docker's own driver has none, docs.docker.com, Bake file reference), and the base image that the Dockerfile names.
 A property named `//` is a comment (HCL, JSON syntax specification).
 """
@@ -19,12 +19,12 @@ _BUILD_ARGS = ("CREATED", "REVISION", "SOURCE")
 
 _SWITCH = "ATTEST"
 _VARIABLES = {
-    "PREFIX": "in front of every tag, such as registry.example/team/",
+    "PREFIX": "prefix of every tag, such as registry.example/team/",
     "CACHE": "a repository for caches, such as registry.example/team/cache",
-    "CREATED": "when the image was made, RFC 3339",
-    "REVISION": "the revision that the files come from",
-    "SOURCE": "the address of the repository that they lie in",
-    _SWITCH: "true attaches provenance and a list of parts",
+    "CREATED": "when the image was created (RFC 3339)",
+    "REVISION": "the revision of the files",
+    "SOURCE": "the URL of their repository",
+    _SWITCH: "true attaches provenance and an SBOM",
 }
 
 
@@ -34,7 +34,7 @@ def files(job: Job) -> dict[str, str]:
     variables = {
         **_VARIABLES,
         **{
-            variable: f"in the place of {base}"
+            variable: f"replaces {base}"
             for name, image in images.items()
             for variable, base in _bases(name, image).items()
         },
@@ -42,7 +42,7 @@ def files(job: Job) -> dict[str, str]:
     about = (
         *common.lines(job),
         *common.excluded(job),
-        "Variables of the environment, empty where nothing is said:",
+        "Environment variables, empty by default:",
         *(f"  {name}: {what}" for name, what in variables.items()),
     )
     document = {
@@ -66,7 +66,7 @@ def _target(job: Job, name: str, image: ImagePlan) -> dict[str, object]:
         "dockerfile": dockerfile.name(image),
         "platforms": [str(quote.plain("path", image.locked.platform))],
         "tags": [tag, f"${{PREFIX}}{common.tag(image, job)}"],
-        "args": {word: f"${{{word}}}" for word in _BUILD_ARGS},
+        "args": {argument: f"${{{argument}}}" for argument in _BUILD_ARGS},
         "contexts": _merged(tuple(stand_ins)),
         "cache-from": _where("CACHE", f'["{cache}"]', "[]"),
         "cache-to": _where("CACHE", f'["{cache},mode=max"]', "[]"),
@@ -77,19 +77,23 @@ def _target(job: Job, name: str, image: ImagePlan) -> dict[str, object]:
 
 
 def _where(variable: str, then: str, otherwise: str) -> str:
-    """An expression of HCL: what holds where a variable is set."""
+    """An HCL expression with one value if a variable is set, and another if not."""
     return f'${{{variable} != "" ? {then} : {otherwise}}}'
 
 
 def _merged(maps: tuple[str, ...]) -> str:
     # Inside of `${...}` an expression stands without its own `${` and `}`.
-    return maps[0] if len(maps) == 1 else f"${{merge({', '.join(one[2:-1] for one in maps)})}}"
+    return (
+        maps[0]
+        if len(maps) == 1
+        else f"${{merge({', '.join(expression[2:-1] for expression in maps)})}}"
+    )
 
 
 def _bases(name: str, image: ImagePlan) -> dict[str, str]:
     """The bases of a target, by the variable that names another image for it, as `docker-image://...`."""
-    word = name.upper().replace("-", "_")
-    used = {f"BASE_{word}": image.from_, f"RUNTIME_{word}": image.runtime.from_}
+    suffix = name.upper().replace("-", "_")
+    used = {f"BASE_{suffix}": image.from_, f"RUNTIME_{suffix}": image.runtime.from_}
     return {
         variable: str(quote.plain("reference", base))
         for variable, base in used.items()

@@ -12,20 +12,20 @@ from toolmatrix.errors import RenderError
 from toolmatrix.render import common, outside, quote
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "compiler flags as configurations of Bazel, for images that have any"
+SUMMARY = "compiler flags as Bazel configurations, for images that have any"
 
 _HOST_ENV = "host_action_env"
-# What Bazel takes as it is; its quotes, backslashes and comments are left alone (Bazel, bazelrc files).
+# Characters without a meaning of their own in a bazelrc (Bazel, bazelrc files).
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+=, -]*", re.ASCII)
 
 
 def files(job: Job) -> dict[str, str]:
     """The file `.bazelrc`, if an image has flags; raises RenderError for a value with letters that Bazel reads."""
-    made = [line for image in job.images for line in _lines(image)]
-    if not made:
+    options = [line for image in job.images for line in _lines(image)]
+    if not options:
         return {}
-    use = "bazel build --config=NAME, with the name of an image; `import` it where there is another"
-    return {".bazelrc": common.comment((*common.lines(job), "", use)) + "\n".join(made) + "\n"}
+    use = "bazel build --config=NAME, where NAME is an image; `import` this file from an existing .bazelrc"
+    return {".bazelrc": common.comment((*common.lines(job), "", use)) + "\n".join(options) + "\n"}
 
 
 def _lines(image: ImagePlan) -> Iterator[str]:
@@ -34,7 +34,7 @@ def _lines(image: ImagePlan) -> Iterator[str]:
     named = {"copt": c} if c == cxx else {"conlyopt": c, "cxxopt": cxx}
     for option, flags in named.items():
         for flag in flags:
-            # What the build makes for itself runs on the same machine as what it makes for others.
+            # Tools that the build makes for itself run on the same machine as its products.
             for prefix in ("", "host_"):
                 yield _line(image.name, f"--{prefix}{option}={quote.plain('flag', flag)}")
     bazel = image.locked.components.get("bazel")
@@ -50,10 +50,10 @@ def _lines(image: ImagePlan) -> Iterator[str]:
 def _line(config: str, option: str) -> str:
     if not _PLAIN.fullmatch(option):
         raise RenderError(
-            "a value cannot be put into a file of Bazel",
-            expected="letters that Bazel takes as they are",
+            "a value cannot be written to a .bazelrc",
+            expected="characters that need no quoting in Bazel",
             found=f"`{ascii(option)[1:-1]}`",
             help="correct the lock or the recipe that it comes from",
         )
-    word = f'"{option}"' if " " in option else option
-    return f"build:{quote.plain('release', config)} {word}"
+    quoted = f'"{option}"' if " " in option else option
+    return f"build:{quote.plain('release', config)} {quoted}"

@@ -1,4 +1,4 @@
-"""Environments of conda: what conda-forge packages of the answer, and the Python packages by pip.
+"""conda environments: the components that conda-forge packages, and the Python packages by pip.
 
 Which releases the channel has is not known here: where one is missing, conda says so and installs nothing.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from toolmatrix.render import common, outside, quote
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "an environment of conda for each image with Python"
+SUMMARY = "a conda environment for each image with Python"
 
 _INSTALLER = "pip"
 
@@ -21,7 +21,7 @@ def files(job: Job) -> dict[str, str]:
         common.file_name(image, ".environment.yml"): common.as_yaml(
             (
                 *common.lines(job),
-                *notes(image),
+                *outside.notes(outside.conda(image.locked)),
                 *common.absent(image),
                 "",
                 f"conda env create --file {image.name}.environment.yml",
@@ -34,12 +34,11 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _environment(image: ImagePlan) -> dict[str, object]:
-    wanted: list[object] = ["=".join(filter(None, one)) for one in packages(image)]
+    wanted: list[object] = ["=".join(filter(None, package)) for package in packages(image)]
     # conda hands the list to pip as a requirements file: options are lines of it.
     apart = [build for build in image.locked.variants.values() if build.options]
-    options = (" ".join(quote.plain("word", one) for one in build.options) for build in apart)
-    asked = (*(one for build in apart for one in build.requirements), *image.pip)
-    pip = [*dict.fromkeys(options), *(common.requirement(one) for one in asked)]
+    needed = (*(requirement for build in apart for requirement in build.requirements), *image.pip)
+    pip = [*common.pip_options(image), *(common.requirement(requirement) for requirement in needed)]
     return {
         "name": f"{quote.plain('release', image.recipe.name)}-{quote.plain('release', image.name)}",
         # Without `nodefaults` the channels that conda itself is set up with are asked as well.
@@ -49,19 +48,7 @@ def _environment(image: ImagePlan) -> dict[str, object]:
 
 
 def packages(image: ImagePlan) -> Iterator[tuple[str, str]]:
-    """The packages of conda-forge with their releases, "" for the installer of which no answer holds a release."""
-    for name, part in sorted(image.locked.components.items()):
-        found = outside.conda(name, part.version) if not part.inside else None
-        for package in found.packages if found else ():
-            yield (
-                package,
-                "" if package == _INSTALLER else str(quote.plain("release", part.version)),
-            )
-
-
-def notes(image: ImagePlan) -> Iterator[str]:
-    """What conda-forge lacks of the answer, a line each."""
-    for name, part in sorted(image.locked.components.items()):
-        found = outside.conda(name, part.version)
-        if found is not None and found.note:
-            yield f"{name} {part.version}: {found.note}"
+    """The packages of conda-forge with their releases, "" for the installer, which is in no answer."""
+    for name, version, packaged in outside.conda(image.locked):
+        for package in packaged.packages if not image.locked.components[name].inside else ():
+            yield package, "" if package == _INSTALLER else str(quote.plain("release", version))

@@ -1,17 +1,17 @@
 """Constraints of pip: the Python packages of the answer at their releases, for one environment or another.
 
-pip takes a constraint only where something else asks for the package, so what the recipe builds stands here as well:
-whoever installs what was built gets that release (pip's user guide, constraints files).
+pip uses a constraint only where something else requires the package, so the packages that the recipe builds are listed
+too: an installation of them gets that release (pip's user guide, constraints files).
 """
 
 from __future__ import annotations
 
 import re
 
-from toolmatrix.render import common, quote
+from toolmatrix.render import common
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "constraints of pip for each image with Python packages"
+SUMMARY = "pip constraints for each image with Python packages"
 
 _EXTRAS = re.compile(r"\[.*\]")
 
@@ -22,28 +22,18 @@ def files(job: Job) -> dict[str, str]:
         common.file_name(image, ".constraints.txt"): common.comment(
             (*common.lines(job), "", f"pip install --constraint {image.name}.constraints.txt ...")
         )
-        + "".join(f"{line}\n" for line in (*_channels(image), *pinned))
+        # A constraints file may have options of pip, as a requirements file has.
+        + "".join(f"{line}\n" for line in (*common.pip_options(image), *pinned))
         for image in job.images
         if (pinned := _pinned(image))
     }
 
 
-def _channels(image: ImagePlan) -> list[str]:
-    # A constraints file is a requirements file to pip, and may say in it where packages come from.
-    found = (
-        " ".join(quote.plain("word", word) for word in build.options)
-        for build in image.locked.variants.values()
-    )
-    return [line for line in dict.fromkeys(found) if line]
-
-
 def _pinned(image: ImagePlan) -> list[str]:
     # pip refuses a constraint with extras.
-    builds = image.locked.variants
-    wanted = [*image.pip, *(word for build in builds.values() for word in build.requirements)]
-    found = {_EXTRAS.sub("", common.requirement(one)) for one in wanted}
-    held = image.locked.components
-    for name in image.recipe.built(held) if found else ():
-        if name not in builds:
-            found.add(common.requirement(f"{name}=={held[name].version}"))
-    return sorted(found)
+    pins = {_EXTRAS.sub("", requirement) for requirement in common.requirements(image)}
+    components = image.locked.components
+    for name in image.recipe.built(components) if pins else ():
+        if name not in image.locked.variants:
+            pins.add(common.requirement(f"{name}=={components[name].version}"))
+    return sorted(pins)

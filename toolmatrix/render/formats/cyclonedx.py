@@ -1,9 +1,9 @@
-"""Bills of materials in CycloneDX 1.6: what an image is going to hold, each component with its purl and its evidence.
+"""Bills of materials in CycloneDX 1.6: the future components of an image, each with its purl and its evidence.
 
-What the build of an image takes and its last stage leaves behind, such as a compiler, has the scope `excluded`.
+Components that only the build needs, such as a compiler, have the scope `excluded`.
 
-It is made before anything is built, and says so: releases are those of the lock, and what packages bring of their own
-is not in it. It has no date, and its serial number follows from the lock, so that the same lock makes the same bytes.
+It is made before anything is built, and says so: releases are those of the lock, and dependencies of packages are not
+in it. It has no date, and its serial number follows from the lock, so that the same lock makes the same bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
+
+from packaging.utils import canonicalize_name
 
 from toolmatrix.errors import RenderError
 from toolmatrix.render import common, quote
@@ -48,14 +51,14 @@ def _bill(job: Job, image: ImagePlan) -> Part:
 
     root = f"image:{quote.plain('release', image.name)}"
     lock = quote.plain("digest", job.digest)
-    parts = [*_parts(image)]
+    components = [*_entries(image)]
     return {
         "bomFormat": "CycloneDX",
         "specVersion": SPECIFICATION,
         "serialNumber": f"urn:uuid:{uuid5(NAMESPACE_OID, f'{lock} {image.name}')}",
         "version": 1,
         "metadata": {
-            # So that nobody takes it for what was found in an image.
+            # It does not describe a built image.
             "lifecycles": [{"phase": "pre-build"}],
             "tools": {
                 "components": [
@@ -69,11 +72,14 @@ def _bill(job: Job, image: ImagePlan) -> Part:
             },
             "properties": _properties(_about(job, image)),
         },
-        "components": parts,
+        "components": components,
         "dependencies": [
-            # What the last stage leaves behind was needed to build the image, which does not depend on it any more.
-            {"ref": root, "dependsOn": [one["bom-ref"] for one in parts if "scope" not in one]},
-            *_brought(image),
+            # Components with a scope were needed to build the image, which does not depend on them any more.
+            {
+                "ref": root,
+                "dependsOn": [part["bom-ref"] for part in components if "scope" not in part],
+            },
+            *_brought_by_builds(image),
         ],
     }
 
@@ -84,49 +90,47 @@ def _about(job: Job, image: ImagePlan) -> Iterator[tuple[str, str]]:
     yield "matrix", job.lock.matrix_digest
     yield "platform", image.locked.platform
     yield "evidence", image.locked.evidence
-    there = _there(image)
-    for name, part in sorted(image.locked.components.items()):
-        if part.floor:
+    there = _presence(image)
+    for name, component in sorted(image.locked.components.items()):
+        if component.floor:
             # It belongs to the machine on which the image runs.
-            yield "host", f"{name} >={part.version}"
+            yield "host", f"{name} >={component.version}"
         elif name not in there:
-            yield "not-in-image", f"{name} {part.version}"
+            yield "not-in-image", f"{name} {component.version}"
 
 
-def _there(image: ImagePlan) -> dict[str, bool]:
+def _presence(image: ImagePlan) -> dict[str, bool]:
     """The components that an image or its build holds: true for those that its last stage holds.
 
-    It is what the check of the image asks for, its base, what is built, and what builds bring.
+    They are those that the check of the image looks for, its base, and what is built or comes with a build.
     """
     stay = {name for name, probe in image.probes if probe.runtime or not image.artifacts}
-    held = {"base-image": image.from_ == image.runtime.from_}
-    held |= {name: name in stay for name, _ in image.probes}
-    held |= dict.fromkeys((*(name for name, _ in image.built), *image.locked.variants), True)
+    present = {"base-image": image.from_ == image.runtime.from_}
+    present |= {name: name in stay for name, _ in image.probes}
+    present |= dict.fromkeys((*(name for name, _ in image.built), *image.locked.variants), True)
     return {
-        name: held.get(name, False) or held.get(part.inside, False)
-        for name, part in sorted(image.locked.components.items())
-        if not part.floor and (name in held or part.inside in held)
+        name: present.get(name, False) or present.get(component.inside, False)
+        for name, component in sorted(image.locked.components.items())
+        if not component.floor and (name in present or component.inside in present)
     }
 
 
-def _parts(image: ImagePlan) -> Iterator[Part]:
+def _entries(image: ImagePlan) -> Iterator[Part]:
     locked = image.locked
-    wanted = [
-        *image.pip,
-        *(one for build in locked.variants.values() for one in build.requirements),
-    ]
-    packages = {_plain(one.name): one for one in map(_requirement, wanted)}
-    for name, stays in _there(image).items():
-        part, build = locked.components[name], locked.variants.get(name)
+    builds = chain.from_iterable(build.requirements for build in locked.variants.values())
+    requirements = map(_requirement, (*image.pip, *builds))
+    packages = {canonicalize_name(package.name): package for package in requirements}
+    for name, stays in _presence(image).items():
+        component, build = locked.components[name], locked.variants.get(name)
         own = _requirement(build.requirements[0]) if build and build.requirements else None
-        # Taken out, so that what is left are the packages that no component stands for.
-        package = packages.pop(_plain(own.name if own else name), own)
-        made = {"bom-ref": str(quote.plain("release", name)), **_named(image, name, package)}
+        # Removed, so that the packages without a component are left.
+        package = packages.pop(canonicalize_name(own.name if own else name), own)
+        entry = {"bom-ref": str(quote.plain("release", name)), **_identity(image, name, package)}
         if not stays:
-            made["scope"] = "excluded"
+            entry["scope"] = "excluded"
         if build is not None and (index := _index(build.options)):
-            made["purl"] += f"?repository_url={index}"
-        yield made | {"properties": _properties(_backed(name, part, build))}
+            entry["purl"] += f"?repository_url={index}"
+        yield entry | {"properties": _properties(_evidence(name, component, build))}
     if image.runtime.from_ != image.from_:
         yield {"bom-ref": "runtime-image", **_image(image.runtime.from_), "properties": []}
     # Packages of pip that no component is called after, such as those that hold a library of CUDA.
@@ -138,96 +142,84 @@ def _index(options: Sequence[str]) -> str:
     """The index that a build is taken from instead of the one that pip asks anyway, as a purl has it."""
     from urllib.parse import quote as encoded
 
-    place = options.index(_INDEX) + 1 if _INDEX in options else len(options)
-    return encoded(quote.plain("url", options[place]), ":/") if place < len(options) else ""
+    index = options.index(_INDEX) + 1 if _INDEX in options else len(options)
+    return encoded(quote.plain("url", options[index]), ":/") if index < len(options) else ""
 
 
-def _named(image: ImagePlan, name: str, package: Requirement | None) -> Part:
-    part = image.locked.components[name]
+def _identity(image: ImagePlan, name: str, package: Requirement | None) -> Part:
+    component = image.locked.components[name]
     if name == "base-image":
         return _image(image.from_)
     if name == "distro":
         system = image.distro
-        return _other("operating-system", system.os, system.os_version)
+        return _purl("operating-system", "generic", system.os, system.os_version)
     if package is not None:
-        return _package(package, part.version)
-    if any(one == name and probe.run[:1] == ("python",) for one, probe in image.built):
-        return _python(name, part.version)
-    return _other("application", name, part.version)
+        return _package(package, component.version)
+    probes = [probe for built_name, probe in image.built if built_name == name]
+    if any(probe.run[:1] == ("python",) for probe in probes):
+        return _purl("library", "pypi", canonicalize_name(name), component.version)
+    return _purl("application", "generic", name, component.version)
 
 
 def _package(package: Requirement, version: str = "") -> Part:
     # A requirement that pins nothing else is `==`, or names an address.
-    pinned = [one.version for one in package.specifier if one.operator == "=="]
-    return _python(package.name, pinned[0] if pinned else version)
-
-
-def _python(name: str, version: str) -> Part:
-    return _purl("library", "pypi", _plain(name), version)
+    pinned = [specifier.version for specifier in package.specifier if specifier.operator == "=="]
+    name = canonicalize_name(package.name)
+    return _purl("library", "pypi", name, pinned[0] if pinned else version)
 
 
 def _image(reference: str) -> Part:
     # A purl of type `oci` needs the digest of an image; one of `docker` may have a tag, and the hub is its default.
-    found = _REFERENCE.fullmatch(quote.plain("reference", reference))
-    if found is None:
+    match = _REFERENCE.fullmatch(quote.plain("reference", reference))
+    if match is None:
         raise RenderError("an image reference cannot be read", found=f"`{reference}`")
     # `latest` is what Docker takes where a reference says neither.
-    version = found["digest"] or found["tag"] or "latest"
-    part = _purl("container", "docker", found["path"], version)
-    if found["host"]:
-        part["name"] = f"{found['host']}/{part['name']}"
-        part["purl"] += f"?repository_url={found['host']}"
-    return part
-
-
-def _other(kind: str, name: str, version: str) -> Part:
-    # The type of package URLs for what comes from no registry that has a type of its own.
-    return _purl(kind, "generic", name, version)
+    version = match["digest"] or match["tag"] or "latest"
+    entry = _purl("container", "docker", match["path"], version)
+    if match["host"]:
+        entry["name"] = f"{match['host']}/{entry['name']}"
+        entry["purl"] += f"?repository_url={match['host']}"
+    return entry
 
 
 def _purl(kind: str, scheme: str, name: str, version: str) -> Part:
-    # Each refuses what has no place in a name or a release. Of what they take a plus alone stands for something else.
-    told = version.replace("+", "%2B")
+    # Both refuse characters that are invalid in a name or a release; of the others only a plus has to be encoded.
+    encoded = version.replace("+", "%2B")
     # A digest was read by the pattern of references; its colon has no place in a release.
     if version and not version.startswith("sha256:"):
         quote.plain("release", version)
-    purl = f"pkg:{scheme}/{quote.plain('path', name)}" + (f"@{told}" if told else "")
+    purl = f"pkg:{scheme}/{quote.plain('path', name)}" + (f"@{encoded}" if encoded else "")
     # Nightly builds are asked for by name alone.
     return {"type": kind, "name": name, **({"version": version} if version else {}), "purl": purl}
 
 
-def _backed(
-    name: str, part: LockedComponent, build: LockedVariant | None
+def _evidence(
+    name: str, component: LockedComponent, build: LockedVariant | None
 ) -> Iterator[tuple[str, str]]:
     yield "component", name
-    yield "evidence", part.evidence
+    yield "evidence", component.evidence
     if build is not None:
         yield "build", build.build
         yield "install", " ".join(build.install)
-    if part.inside:
-        yield "inside", part.inside
-    yield from (("fact", fact) for fact in part.facts)
-    yield from (("disputed", fact) for fact in part.disputed)
+    if component.inside:
+        yield "inside", component.inside
+    yield from (("fact", fact) for fact in component.facts)
+    yield from (("disputed", fact) for fact in component.disputed)
 
 
-def _brought(image: ImagePlan) -> Iterator[Part]:
-    """What the builds of an image bring, by the component that is installed."""
-    held: dict[str, list[str]] = {}
-    for name in _there(image):
+def _brought_by_builds(image: ImagePlan) -> Iterator[Part]:
+    """The components that come with the builds of an image, by the installed component."""
+    by_build: dict[str, list[str]] = {}
+    for name in _presence(image):
         inside = image.locked.components[name].inside
         if inside:
-            held.setdefault(inside, []).append(name)
-    return ({"ref": name, "dependsOn": names} for name, names in sorted(held.items()))
+            by_build.setdefault(inside, []).append(name)
+    return ({"ref": name, "dependsOn": names} for name, names in sorted(by_build.items()))
 
 
-def _properties(parts: Iterable[tuple[str, str]]) -> list[Part]:
+def _properties(pairs: Iterable[tuple[str, str]]) -> list[Part]:
     # CycloneDX asks for a namespace of its own in front of the names that a tool gives its properties.
-    return [{"name": f"toolmatrix:{name}", "value": text} for name, text in parts]
-
-
-def _plain(name: str) -> str:
-    # As names of packages are compared (PEP 503).
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return [{"name": f"toolmatrix:{name}", "value": text} for name, text in pairs]
 
 
 def _requirement(text: str) -> Requirement:

@@ -1,7 +1,7 @@
 """Development containers: one configuration for each image, built from its Dockerfile.
 
-The file is plain JSON, so it names its lock under `customizations`. A text with `${` would be read as a variable
-(Development Containers, variables in devcontainer.json), so nothing that can hold one stands in it.
+The file is plain JSON, so it names its lock under `customizations`. `${` begins a variable (Development Containers,
+variables in devcontainer.json), so the file has no value that could contain it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import json
 from toolmatrix.render import dockerfile, marker, quote
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "a development container for each image"
+SUMMARY = "a dev container for each image"
 USER = "builder"
-"""Who the Dockerfiles make; its numbers are fitted to those of whoever opens the container."""
+"""The user that the Dockerfiles create; its ids are changed to those of the user who opens the container."""
 
 # From the folder of a configuration to the Dockerfiles.
 _UP = "../.."
@@ -31,7 +31,7 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _container(job: Job, image: ImagePlan) -> dict[str, object]:
-    made: dict[str, object] = {
+    container: dict[str, object] = {
         "name": f"{quote.plain('release', image.recipe.name)} for {image.name}",
         "build": {
             "dockerfile": f"{_UP}/{dockerfile.name(image)}",
@@ -45,6 +45,6 @@ def _container(job: Job, image: ImagePlan) -> dict[str, object]:
         },
     }
     if image.locked.accelerator != "none":
-        # Whoever has no GPU compiles all the same.
-        made["hostRequirements"] = {"gpu": "optional"}
-    return made
+        # Code compiles without a GPU as well.
+        container["hostRequirements"] = {"gpu": "optional"}
+    return container

@@ -1,4 +1,4 @@
-"""Features of development containers: what an answer installs, for a container of the same distribution.
+"""Dev container features: they install an answer in a container of the same distribution.
 
 A collection has `src/ID/devcontainer-feature.json` with an `install.sh` beside it, which is run as root; `containerEnv`
 is set before (Development Containers, Features). A feature is made where packages come by apt.
@@ -13,7 +13,7 @@ from toolmatrix.render import common, dockerfile, marker, python_packages, quote
 from toolmatrix.render.formats import apptainer
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "a feature of development containers for each image of Debian or Ubuntu"
+SUMMARY = "a dev container feature for each Debian or Ubuntu image"
 
 
 def files(job: Job) -> dict[str, str]:
@@ -41,21 +41,21 @@ def _feature(job: Job, image: ImagePlan) -> dict[str, str]:
 
 def _metadata(job: Job, image: ImagePlan, env: dict[str, str]) -> dict[str, object]:
     # Its values become lines of a Dockerfile, which would put variables in.
-    held = {
+    environment = {
         str(quote.plain("name", name)): str(quote.in_double(text))
         for name, text in sorted(env.items())
     }
     if image.path:
         folders = (quote.plain("path", folder) for folder in image.path)
-        held["PATH"] = ":".join((*folders, "${PATH}"))
+        environment["PATH"] = ":".join((*folders, "${PATH}"))
     # A version it has to have, without zeros in front (Semantic Versioning): the day of the matrix.
     day = quote.plain("numbers", job.lock.matrix_date.replace("-", ".")).split(".")
     return {
         "id": common.label(image),
-        "version": ".".join(str(int(part)) for part in day),
+        "version": ".".join(str(int(number)) for number in day),
         "name": f"{quote.plain('release', image.recipe.name)} for {image.name}",
         "description": f"For {quote.plain('reference', image.from_)} on {quote.plain('path', image.locked.platform)}.",
-        **({"containerEnv": held} if held else {}),
+        **({"containerEnv": environment} if environment else {}),
         "customizations": {
             "toolmatrix": {"lock": str(quote.plain("digest", job.digest)), "file": marker.BLANK}
         },

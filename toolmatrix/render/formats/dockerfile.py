@@ -10,9 +10,9 @@ SUMMARY = "a Dockerfile for each image, and the check inside it"
 
 def files(job: Job) -> dict[str, str]:
     """The Dockerfiles and checks, and the requirements that they install."""
-    made = {}
+    texts = {}
     for image in job.images:
-        made[dockerfile.name(image)] = dockerfile.text(job, image)
-        made[dockerfile.check_name(image)] = dockerfile.check(job, image)
-        made |= python_packages.requirements_files(image, job.choices.fetched)
-    return made
+        texts[dockerfile.name(image)] = dockerfile.text(job, image)
+        texts[dockerfile.check_name(image)] = dockerfile.check(job, image)
+        texts |= python_packages.requirements_files(image, job.choices.fetched)
+    return texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolmatrix.render import common, dockerfile, python_packages, quote
 from toolmatrix.render.model import Job
 
-SUMMARY = "what a build sends to the builder"
+SUMMARY = "the files that a build sends to the builder"
 LOCK = "toolmatrix.lock"
 
 
@@ -15,4 +15,4 @@ def files(job: Job) -> dict[str, str]:
     sent += [python_packages.requirements_name(image) for image in job.images if image.closure]
     sent += [quote.plain("path", job.choices.fetched)] if job.choices.fetched else []
     about = ("Only what the Dockerfiles copy is sent to the builder.", "", *common.lines(job))
-    return {".dockerignore": common.comment(about) + "*\n" + "".join(f"!{one}\n" for one in sent)}
+    return {".dockerignore": common.comment(about) + "*\n" + "".join(f"!{path}\n" for path in sent)}

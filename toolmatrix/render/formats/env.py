@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from toolmatrix.render import common, quote
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "compiler flags as variables of the shell, for each image that has any"
+SUMMARY = "compiler flags as shell variables, for each image that has any"
 
 # Other variables of an image say where things lie inside it.
 _HOST = ("CFLAGS", "CXXFLAGS")
@@ -17,18 +17,18 @@ def files(job: Job) -> dict[str, str]:
     """`NAME.env.sh` for each image with flags; raises RenderError for a value that no word of shell can hold."""
     return {
         common.file_name(image, ".env.sh"): common.comment(
-            (*common.lines(job), "", f"To be read by a shell: . ./{image.name}.env.sh")
+            (*common.lines(job), "", f"Source it in a shell: . ./{image.name}.env.sh")
         )
         + "".join(
             f"export {quote.plain('name', name)}={quote.sh(text)}\n"
-            for name, text in sorted(found.items())
+            for name, text in sorted(flags.items())
         )
         for image in job.images
-        if (found := variables(image))
+        if (flags := variables(image))
     }
 
 
 def variables(image: ImagePlan) -> Mapping[str, str]:
     """The variables by name: those of the image that hold flags, and what the lock sets."""
-    found = {name: image.env[name] for name in _HOST if name in image.env}
-    return {**found, **image.device_env, **image.locked.flags.env}
+    flags = {name: image.env[name] for name in _HOST if name in image.env}
+    return {**flags, **image.device_env, **image.locked.flags.env}

@@ -1,6 +1,6 @@
 """A workflow of GitHub Actions: one job for each image, on a machine of its platform.
 
-Nothing of the lock stands in a script or an expression: jobs read names from their matrix through the environment
+No script or expression contains a value of the lock: jobs read names from their matrix through the environment
 (GitHub, security hardening for GitHub Actions). Actions are named by commit.
 """
 
@@ -9,23 +9,23 @@ from __future__ import annotations
 from toolmatrix.render import common, outside
 from toolmatrix.render.model import Job
 
-SUMMARY = "a workflow of GitHub Actions with a job for each image"
+SUMMARY = "a GitHub Actions workflow with a job for each image"
 PATH = ".github/workflows/toolmatrix.yml"
 
 # The longest that a job of GitHub's own machines may take, in minutes (GitHub, usage limits of Actions).
 _LONGEST = 360
 _PUSHES = "github.event_name != 'pull_request' && vars.TOOLMATRIX_PREFIX != ''"
 _ABOUT = (
-    "GitHub reads workflows at the root of a repository alone; DIRECTORY is where the bake file lies.",
-    "Variables of the repository, all optional:",
-    "  TOOLMATRIX_PREFIX: in front of every tag, such as registry.example/team/; pull requests push nothing",
-    "  TOOLMATRIX_REGISTRY: where to log in, with the secrets TOOLMATRIX_USER and TOOLMATRIX_TOKEN",
-    "  TOOLMATRIX_CACHE: a repository that keeps what was built, such as registry.example/team/cache",
-    "  TOOLMATRIX_MINUTES: how long an image may take; on GitHub's own machines 360 is the most",
-    "  TOOLMATRIX_RUNNER_AMD64, TOOLMATRIX_RUNNER_ARM64: machines of your own, for what takes longer or more disk",
+    "GitHub reads workflows only at the root of a repository; DIRECTORY is the folder of the bake file.",
+    "Repository variables, all optional:",
+    "  TOOLMATRIX_PREFIX: prefix of every tag, such as registry.example/team/; pull requests push nothing",
+    "  TOOLMATRIX_REGISTRY: the registry to log in to, with the secrets TOOLMATRIX_USER and TOOLMATRIX_TOKEN",
+    "  TOOLMATRIX_CACHE: a repository for the build cache, such as registry.example/team/cache",
+    "  TOOLMATRIX_MINUTES: time limit of an image in minutes; GitHub-hosted runners allow at most 360",
+    "  TOOLMATRIX_RUNNER_AMD64, TOOLMATRIX_RUNNER_ARM64: self-hosted runners, for builds that need more time or disk",
 )
 
-# What a build depends on: other changes of a repository start none.
+# The files that a build depends on: only their changes start one.
 _PATHS = ("**.Dockerfile", "**.check.sh", "**docker-bake.json", "**toolmatrix.lock", PATH)
 
 
@@ -46,7 +46,8 @@ def _workflow(job: Job) -> dict[str, object]:
         {
             "image": name,
             "runner": outside.runner("github", image.locked.platform),
-            "own": _own(image.locked.platform),
+            # The machine as Docker calls it: `linux/arm64`.
+            "own": f"TOOLMATRIX_RUNNER_{image.locked.platform.split('/')[1].upper()}",
         }
         for name, image in common.targets(job).items()
     ]
@@ -94,7 +95,7 @@ def _steps() -> list[dict[str, object]]:
                 "REGISTRY_USER": "${{ secrets.TOOLMATRIX_USER }}",
                 "REGISTRY_TOKEN": "${{ secrets.TOOLMATRIX_TOKEN }}",
             },
-            # On the line of a command everybody on the machine could read it.
+            # On a command line every user of the machine could read it.
             "run": 'docker login "$REGISTRY" --username "$REGISTRY_USER" --password-stdin'
             ' <<<"$REGISTRY_TOKEN"',
         },
@@ -103,7 +104,7 @@ def _steps() -> list[dict[str, object]]:
             "working-directory": "${{ env.DIRECTORY }}",
             "env": {
                 "IMAGE": "${{ matrix.image }}",
-                # A pull request may come from anybody, and writes no cache.
+                # Pull requests are untrusted and write no cache.
                 "CACHE": f"${{{{ {_PUSHES} && vars.TOOLMATRIX_CACHE || '' }}}}",
                 "PUSH": f"${{{{ {_PUSHES} && '--push' || '' }}}}",
             },
@@ -112,13 +113,8 @@ def _steps() -> list[dict[str, object]]:
     ]
 
 
-def _own(platform: str) -> str:
-    # The machine as Docker calls it: `linux/arm64`.
-    return f"TOOLMATRIX_RUNNER_{platform.split('/')[1].upper()}"
-
-
 def _uses(name: str) -> str:
-    # A tag can be moved to another commit by whoever owns the action.
+    # The owner of an action can move a tag to another commit.
     action = outside.action(name)
     return f"{action.uses}@{action.commit}"
 

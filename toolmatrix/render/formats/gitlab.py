@@ -8,13 +8,13 @@ from __future__ import annotations
 from toolmatrix.render import common, outside
 from toolmatrix.render.model import Job
 
-SUMMARY = "a child pipeline of GitLab with a job for each image"
+SUMMARY = "a GitLab child pipeline with a job for each image"
 PATH = "toolmatrix.gitlab-ci.yml"
 _LOGIN = (
     'if [ -n "$REGISTRY" ]; then printf %s "$REGISTRY_TOKEN" |'
     ' docker login "$REGISTRY" --username "$REGISTRY_USER" --password-stdin; fi'
 )
-# Branches that anybody may write push nothing and write no cache.
+# Only the default branch pushes images and writes the cache.
 _PUSHES = (
     'if [ -n "$PREFIX" ] && [ "$CI_COMMIT_BRANCH" = "$CI_DEFAULT_BRANCH" ];'
     " then PUSH=--push; else unset PUSH CACHE; fi"
@@ -29,9 +29,9 @@ def files(job: Job) -> dict[str, str]:
         "",
         f"In .gitlab-ci.yml: {{trigger: {{include: {PATH}, strategy: depend}}}}. DIRECTORY is where the bake file",
         "lies; on other than GitLab's own machines RUNNER is the tag of yours. Variables of the project, all optional:",
-        "  PREFIX: in front of every tag, such as registry.example/team/; the default branch pushes its images",
-        "  REGISTRY, REGISTRY_USER, REGISTRY_TOKEN: where to log in, and how; masked and protected",
-        "  CACHE: a repository that keeps what was built, such as registry.example/team/cache",
+        "  PREFIX: prefix of every tag, such as registry.example/team/; the default branch pushes its images",
+        "  REGISTRY, REGISTRY_USER, REGISTRY_TOKEN: the registry and its credentials; masked and protected",
+        "  CACHE: a repository for the build cache, such as registry.example/team/cache",
     )
     return {PATH: common.as_yaml(about, _pipeline(job))}
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Expressions = list[dict[str, object]]
 
-SUMMARY = "a job of Kubernetes for each image, on a node with its platform, GPU and driver"
+SUMMARY = "a Kubernetes job for each image, on a node with its platform, GPU and driver"
 
 # The user that the Dockerfiles make.
 _USER = 10001
@@ -38,11 +38,11 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _about(image: ImagePlan) -> Iterator[str]:
-    yield "Its image is the one of the bake file; `images` of kustomize puts a registry in front of it."
+    yield "The image is the one of the bake file; add a registry with `images` of kustomize."
     devices = outside.devices(image.locked.accelerator)
     if devices and not devices.driver:
-        yield "No label tells the release of the driver. The groups that own /dev/kfd and /dev/dri have numbers of the"
-        yield "node: name them in supplementalGroups."
+        yield "No label has the release of the driver. The group IDs of /dev/kfd and /dev/dri depend on the node:"
+        yield "list them in supplementalGroups."
 
 
 def _job(job: Job, image: ImagePlan) -> dict[str, object]:
@@ -64,7 +64,7 @@ def _pod(job: Job, image: ImagePlan) -> dict[str, object]:
     devices = outside.devices(image.locked.accelerator)
     terms = list(_terms(image, devices)) if devices else []
     system, _, machine = str(quote.plain("path", image.locked.platform)).partition("/")
-    wanted = {"nodeSelectorTerms": [{"matchExpressions": one} for one in terms]}
+    wanted = {"nodeSelectorTerms": [{"matchExpressions": expressions} for expressions in terms]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": wanted}}
     resources = {"resources": {"limits": {devices.resource: 1}}} if devices else {}
     return {
@@ -102,33 +102,33 @@ def _terms(image: ImagePlan, devices: Devices) -> Iterator[Expressions]:
     floors: list[Expressions] = [[]]
     if devices.driver and driver:
         floors = list(_floor(devices.driver, _numbers(driver.version)))
-    named = [_numbers(one) for one in image.locked.devices if devices.device]
-    wanted = [_exactly(devices.device, _DEVICE, one) for one in named] or [[]]
-    for one, other in product(wanted, floors):
-        if one or other:
-            yield [*one, *other]
+    named = [_numbers(device) for device in image.locked.devices if devices.device]
+    wanted = [_exactly(devices.device, _DEVICE, numbers) for numbers in named] or [[]]
+    for device, floor in product(wanted, floors):
+        if device or floor:
+            yield [*device, *floor]
 
 
 def _numbers(release: str) -> list[int]:
     # What is no number is refused as a release where the lock is looked at.
-    return [int(part) for part in quote.plain("numbers", release).split(".")]
+    return [int(number) for number in quote.plain("numbers", release).split(".")]
 
 
 def _floor(label: str, floor: list[int]) -> Iterator[Expressions]:
-    for place, number in enumerate(floor[: len(_DRIVER)]):
-        last = place + 1 == min(len(floor), len(_DRIVER))
-        above = _says(label, _DRIVER[place], "Gt", number - 1 if last else number)
-        yield [*_exactly(label, _DRIVER, floor[:place]), above]
+    for index, number in enumerate(floor[: len(_DRIVER)]):
+        last = index + 1 == min(len(floor), len(_DRIVER))
+        above = _expression(label, _DRIVER[index], "Gt", number - 1 if last else number)
+        yield [*_exactly(label, _DRIVER, floor[:index]), above]
 
 
 def _exactly(label: str, names: tuple[str, ...], numbers: list[int]) -> Expressions:
     # A driver has zeros in front, as 06 of 455.06, so that labels are compared as numbers.
     return [
-        _says(label, name, way, number + by)
+        _expression(label, name, operator, number + by)
         for name, number in zip(names, numbers, strict=False)
-        for way, by in (("Gt", -1), ("Lt", 1))
+        for operator, by in (("Gt", -1), ("Lt", 1))
     ]
 
 
-def _says(label: str, name: str, way: str, number: int) -> dict[str, object]:
-    return {"key": f"{label}.{name}", "operator": way, "values": [str(number)]}
+def _expression(label: str, name: str, operator: str, number: int) -> dict[str, object]:
+    return {"key": f"{label}.{name}", "operator": operator, "values": [str(number)]}

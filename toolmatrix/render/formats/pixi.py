@@ -1,4 +1,4 @@
-"""Workspaces of pixi: what conda-forge packages of the answer, and the Python packages from their index.
+"""pixi workspaces: the components that conda-forge packages, and the Python packages from their index.
 
 Which releases the channel has is not known here: where one is missing, pixi says so and installs nothing.
 """
@@ -9,7 +9,7 @@ from toolmatrix.render import common, outside, quote
 from toolmatrix.render.formats import conda, uv
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "a workspace of pixi for each image with Python"
+SUMMARY = "a pixi workspace for each image with Python"
 
 
 def files(job: Job) -> dict[str, str]:
@@ -18,7 +18,7 @@ def files(job: Job) -> dict[str, str]:
         f"pixi/{common.file_name(image, '/pixi.toml')}": common.as_toml(
             (
                 *common.lines(job),
-                *conda.notes(image),
+                *outside.notes(outside.conda(image.locked)),
                 *common.absent(image),
                 "",
                 "pixi install, in the directory of this file",
@@ -32,6 +32,7 @@ def files(job: Job) -> dict[str, str]:
 
 def _workspace(image: ImagePlan) -> dict[str, object]:
     cuda = image.locked.components.get("cuda")
+    major = quote.plain("release", cuda.version).partition(".")[0] if cuda else ""
     packages = _packages(image)
     return {
         "workspace": {
@@ -40,7 +41,7 @@ def _workspace(image: ImagePlan) -> dict[str, object]:
             "platforms": [outside.runner("conda", image.locked.platform)],
         },
         # What the driver of the machine runs: from 11 on any toolkit of the same major release.
-        **({"system-requirements": {"cuda": _major(cuda.version)}} if cuda else {}),
+        **({"system-requirements": {"cuda": major}} if cuda else {}),
         "dependencies": {
             name: f"{version}.*" if version else "*" for name, version in conda.packages(image)
         },
@@ -49,30 +50,30 @@ def _workspace(image: ImagePlan) -> dict[str, object]:
     }
 
 
-def _major(release: str) -> str:
-    return quote.plain("release", release).partition(".")[0]
-
-
 def _options(image: ImagePlan) -> dict[str, object]:
-    found: dict[str, object] = {}
-    pages = [common.Inline(url=one.url) for one in uv.channels(image) if one.flat]
+    options: dict[str, object] = {}
+    pages = [common.Inline(url=index.url) for index in uv.channels(image) if index.flat]
     if pages:
-        found["find-links"] = pages
+        options["find-links"] = pages
     if uv.shares(image):
-        found["extra-index-urls"] = [one.url for one in uv.channels(image) if not one.flat]
-        found["index-strategy"] = uv.EVERY
-    return found
+        options["extra-index-urls"] = [index.url for index in uv.channels(image) if not index.flat]
+        options["index-strategy"] = uv.EVERY
+    return options
 
 
 def _packages(image: ImagePlan) -> dict[str, object]:
     from packaging.requirements import Requirement
 
-    places = {name: one for one in uv.channels(image) for name in one.packages}
-    found: dict[str, object] = {}
-    for one in map(Requirement, uv.requirements(image)):
-        place = places.get(one.name)
-        said: dict[str, object] = {"url": one.url} if one.url else {"version": str(one.specifier)}
-        said |= {"extras": sorted(one.extras)} if one.extras else {}
-        said |= {"index": place.url} if place and not place.flat else {}
-        found[one.name] = common.Inline(said) if len(said) > 1 or one.url else said["version"]
-    return found
+    indexes = {name: index for index in uv.channels(image) for name in index.packages}
+    packages: dict[str, object] = {}
+    for requirement in map(Requirement, common.requirements(image)):
+        index = indexes.get(requirement.name)
+        fields: dict[str, object] = (
+            {"url": requirement.url} if requirement.url else {"version": str(requirement.specifier)}
+        )
+        fields |= {"extras": sorted(requirement.extras)} if requirement.extras else {}
+        fields |= {"index": index.url} if index and not index.flat else {}
+        packages[requirement.name] = (
+            common.Inline(fields) if len(fields) > 1 or requirement.url else fields["version"]
+        )
+    return packages

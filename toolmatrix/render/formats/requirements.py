@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolmatrix.render import python_packages
 from toolmatrix.render.model import Job
 
-SUMMARY = "requirements of pip with hashes, where the lock holds all packages"
+SUMMARY = "pip requirements with hashes, if the lock has all packages"
 
 
 def files(job: Job) -> dict[str, str]:

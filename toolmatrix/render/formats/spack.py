@@ -13,7 +13,7 @@ from toolmatrix.lock.model import COMPILERS, LockedTarget
 from toolmatrix.render import common, outside, quote
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "an environment of Spack for each image"
+SUMMARY = "a Spack environment for each image"
 
 # Variants that Spack's build systems `cuda` and `rocm` give to packages.
 _ARCHS = {"cuda": "cuda_arch", "rocm": "amdgpu_target"}
@@ -42,14 +42,13 @@ def files(job: Job) -> dict[str, str]:
 def _specs(image: ImagePlan) -> Iterator[str]:
     locked = image.locked
     compiler = next((name for name in COMPILERS if name in locked.components), "")
-    for name, part in sorted(locked.components.items()):
-        found = outside.spack(name, part.version)
+    for name, release, packaged in outside.spack(locked):
         # What is a floor, such as a driver, belongs to the machine and is not installed.
-        if found is None or not found.package or part.floor:
+        if not packaged.package or locked.components[name].floor:
             continue
-        words = [f"{found.package}@{quote.plain('release', part.version)}"]
-        words += _gpu(locked, found.gpu)
-        if found.compiled and compiler:
+        words = [f"{packaged.package}@{quote.plain('release', release)}"]
+        words += _gpu(locked, packaged.gpu)
+        if packaged.compiled and compiler:
             version = locked.components[compiler].version
             words.append(f"%{compiler}@{quote.plain('release', version)}")
         yield " ".join(words)
@@ -57,21 +56,18 @@ def _specs(image: ImagePlan) -> Iterator[str]:
 
 def _gpu(locked: LockedTarget, known: Sequence[str]) -> Iterator[str]:
     archs = [quote.plain("arch", arch) for arch in locked.archs]
-    cuda = [one[1] for arch in archs if (one := _CUDA.fullmatch(arch))]
+    cuda = [match[1] for arch in archs if (match := _CUDA.fullmatch(arch))]
     gfx = [arch for arch in archs if arch.startswith("gfx")]
     for accelerator, named in (("cuda", cuda), ("rocm", gfx)):
         if accelerator not in known:
             continue
-        # Some packages build for CUDA where nobody says anything: what is not wanted is said as well.
+        # Some packages build for CUDA by default, so unwanted variants are switched off explicitly.
         yield f"{'+' if locked.accelerator == accelerator else '~'}{accelerator}"
         if locked.accelerator == accelerator and named:
             yield f"{_ARCHS[accelerator]}={','.join(dict.fromkeys(named))}"
 
 
 def _notes(locked: LockedTarget) -> Iterator[str]:
-    for name, part in sorted(locked.components.items()):
-        found = outside.spack(name, part.version)
-        if found is not None and found.note:
-            yield f"{name} {part.version}: {found.note}"
+    yield from outside.notes(outside.spack(locked))
     if locked.accelerator != "none" and not locked.archs:
         yield "no arch was requested, and GPU packages of Spack need one: set it with `--arch`"

@@ -1,19 +1,17 @@
 """Projects of uv: the Python packages of the answer at their releases, for the Python and the machine of the image.
 
-A build of another index is taken from there and no other package is, as that index is `explicit` (uv, package indexes).
-Builds for ROCm are the exception: what they need beside themselves is on that index alone (uv, using uv with PyTorch).
+Only the build comes from its own index, as that index is `explicit` (uv, package indexes). Builds for ROCm are the
+exception: their dependencies are only on that index (uv, using uv with PyTorch).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from toolmatrix.lock.model import LockedVariant
 from toolmatrix.render import answer, common, quote
 from toolmatrix.render.model import ImagePlan, Job
 
-SUMMARY = "a project of uv for each image with Python packages"
+SUMMARY = "a uv project for each image with Python packages"
 
 EVERY = "unsafe-best-match"
 """How packages are looked up on every index: else one would hide the releases of a package that the next one has."""
@@ -43,54 +41,41 @@ def files(job: Job) -> dict[str, str]:
             _project(image),
         )
         for image in job.images
-        if "python" in image.locked.components and requirements(image)
+        if "python" in image.locked.components and common.requirements(image)
     }
-
-
-def requirements(image: ImagePlan) -> list[str]:
-    """The Python packages of an image as requirements, builds of other indexes among them."""
-    builds = (one for build in image.locked.variants.values() for one in build.requirements)
-    return [common.requirement(one) for one in dict.fromkeys((*builds, *image.pip))]
 
 
 def channels(image: ImagePlan) -> list[BuildIndex]:
     """Where builds are taken from instead of the user's index, in the order of their first mention."""
-    found: dict[str, BuildIndex] = {}
+    from packaging.requirements import Requirement
+
+    indexes: dict[str, BuildIndex] = {}
     for build in image.locked.variants.values():
-        for url, flat in _places(build):
-            held = found.setdefault(url, BuildIndex(url, flat, []))
-            held.packages.extend(map(_name, build.requirements))
-    return list(found.values())
+        packages = [Requirement(common.requirement(text)).name for text in build.requirements]
+        for option, value in zip(build.options, build.options[1:], strict=False):
+            if option in (*_INDEXES, *_PAGES):
+                url = str(quote.plain("url", value))
+                index = indexes.setdefault(url, BuildIndex(url, option in _PAGES, []))
+                index.packages.extend(packages)
+    return list(indexes.values())
 
 
 def shares(image: ImagePlan) -> bool:
-    """True where packages that a build needs beside itself are on its index alone."""
+    """True where the dependencies of a build are only on its own index."""
     return image.locked.accelerator == "rocm" and bool(channels(image))
-
-
-def _places(build: LockedVariant) -> Iterator[tuple[str, bool]]:
-    for option, value in zip(build.options, build.options[1:], strict=False):
-        if option in (*_INDEXES, *_PAGES):
-            yield str(quote.plain("url", value)), option in _PAGES
-
-
-def _name(requirement: str) -> str:
-    from packaging.requirements import Requirement
-
-    return Requirement(common.requirement(requirement)).name
 
 
 def _project(image: ImagePlan) -> dict[str, object]:
     python = quote.plain("numbers", image.locked.components["python"].version)
     machine = answer.machine(image.locked)
-    found = channels(image)
+    indexes = channels(image)
     shared = shares(image)
     return {
         "project": {
             "name": common.label(image),
             "version": "0",
             "requires-python": f"=={python}.*",
-            "dependencies": requirements(image),
+            "dependencies": common.requirements(image),
         },
         "tool": {
             "uv": {
@@ -98,28 +83,28 @@ def _project(image: ImagePlan) -> dict[str, object]:
                 "environments": [f"sys_platform == 'linux' and platform_machine == '{machine}'"],
                 **({"index-strategy": EVERY} if shared else {}),
                 **_closure(image),
-                **(_sources(found, shared) if found else {}),
+                **(_sources(indexes, shared) if indexes else {}),
             }
         },
     }
 
 
-def _sources(found: list[BuildIndex], shared: bool) -> dict[str, object]:
-    named = {f"channel-{number}": one for number, one in enumerate(found, 1)}
+def _sources(indexes: list[BuildIndex], shared: bool) -> dict[str, object]:
+    named = {f"channel-{number}": index for number, index in enumerate(indexes, 1)}
     return {
         "sources": {
             package: common.Inline(index=name)
-            for name, one in named.items()
-            for package in one.packages
+            for name, index in named.items()
+            for package in index.packages
         },
         "index": [
             {
                 "name": name,
-                "url": one.url,
-                **({"format": "flat"} if one.flat else {}),
+                "url": index.url,
+                **({"format": "flat"} if index.flat else {}),
                 **({} if shared else {"explicit": True}),
             }
-            for name, one in named.items()
+            for name, index in named.items()
         ],
     }
 
@@ -128,7 +113,11 @@ def _closure(image: ImagePlan) -> dict[str, object]:
     if image.closure is None:
         return {}
     packages = sorted(image.closure.packages.items())
-    pins = [common.requirement(f"{name}=={one.version}") for name, one in packages if not one.url]
+    pins = [
+        common.requirement(f"{name}=={package.version}")
+        for name, package in packages
+        if not package.url
+    ]
     # What was locked are wheels, but for what is built out of a source archive.
     sources = image.closure.sources
     built = {"no-binary-package": list(sources)} if sources else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def roles_of(**roles: str) -> dict[str, str]:
-    """A table from option to role out of one from role to options, blank between."""
+    """A table from option to role out of one from role to blank-separated options."""
     return {option: role for role, options in roles.items() for option in options.split()}
 
 

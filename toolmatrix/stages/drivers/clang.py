@@ -1,13 +1,13 @@
 """The dry run of clang and hipcc: `clang++ -###`, `hipcc -###`, and what `-v` prints of a real run.
 
-hipcc calls clang, and leaves its own name only where it fails, is verbose or looks for a GPU. So a run is hipcc's if
-one of its own lines is there, or an option that only hipcc adds; it is taken for hipcc's, and said to be, if HIP's
-own header is included, or HIP's runtime is linked to objects of an earlier run. Everything else is clang's.
+hipcc calls clang, and prints its own name only if it fails, is verbose or looks for a GPU. So a run is hipcc's if it
+has one of these lines, or an option that only hipcc adds; it is treated as hipcc's, with a note, if HIP's own header is
+included, or HIP's runtime is linked to objects of an earlier run. Everything else is clang's.
 
-A run begins with its banner, or with a command out of nowhere. Lines of parallel runs are told apart only by the
+A run begins with its banner, or with a command without one. Lines of parallel runs are distinguished only by the
 temporary files that they read: clang's names have no process id.
 
-Each program that clang calls is described by a `Grammar`; what the words of its options mean is data. Options are
+Each program that clang calls is described by a `Grammar`; its options are data. Options are
 looked up without their dashes, because the tools of LLVM take one or two; `-o file` and `-o=file` are the same.
 """
 
@@ -187,7 +187,7 @@ def understand(
 ) -> Stage:
     """A stage of a command line of at least one word; `written` are the files that earlier ones wrote.
 
-    Its place in the plan and in the log, and its text, are left to who adds it to a plan.
+    Its id, line and text are set by the caller.
     """
     kind, roles = _scan(words, grammar or _GRAMMARS[_UNKNOWN])
     triple = "".join(roles.get("triple", [])[-1:])
@@ -216,7 +216,7 @@ def _scan(words: Sequence[str], grammar: Grammar) -> tuple[str, dict[str, list[s
     roles: dict[str, list[str]] = {}
     rest = list(grammar.rest)
     end = 1
-    for at in _telling(words, grammar):
+    for at in _relevant_positions(words, grammar):
         if at < end:
             continue
         word = words[at]
@@ -244,14 +244,14 @@ def _scan(words: Sequence[str], grammar: Grammar) -> tuple[str, dict[str, list[s
     return kind, roles
 
 
-def _telling(words: Sequence[str], grammar: Grammar) -> list[int]:
-    # A command line has a hundred words, and nine in ten do not matter here.
-    told = grammar.words
+def _relevant_positions(words: Sequence[str], grammar: Grammar) -> list[int]:
+    # A command line has a hundred words, and nine in ten are irrelevant.
+    known = grammar.words
     if grammar.rest == ("skip",):
         return [
             at
             for at, word in enumerate(words)
-            if word in told or ("=" in word and word.partition("=")[0] in told)
+            if word in known or ("=" in word and word.partition("=")[0] in known)
         ]
     return list(range(1, len(words)))
 
@@ -306,21 +306,21 @@ def _unique(paths: Iterable[str]) -> tuple[str, ...]:
 _WORD = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)("|\\?\Z)|([^ ]+)', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
+# The last group of a line is the name of its handler.
 _LINE = re.compile(
-    r"(?:[A-Z][\w()., +-]{0,60}? )?clang version (?P<banner>\d+(?:\.\d+)*)"
-    r"|Apple LLVM version (?P<apple>\d+(?:\.\d+)*)"
+    r"(?:(?:[A-Z][\w()., +-]{0,60}? )?clang|Apple LLVM) version (?P<banner>\d+(?:\.\d+)*)"
     r"|Target: (?P<target>\S+)$"
     r"|Found HIP installation: .*, version (?P<hip>\d\S*)"
     r"|(?P<header>Thread model: |InstalledDir: |Build config: |Configuration file: |System configuration file"
     r"|User configuration file|Found candidate |Selected |Candidate multilib: |Found CUDA installation: "
     r"|\(in-process\)$|\(end of response file\)$)"
-    r"|hipcc-cmd: (?P<command>.*)"
-    r"|(?P<args>hipcc-args: )"
+    r"|hipcc-cmd: (?P<hipcc_command>.*)"
+    r"|(?P<hipcc_arguments>hipcc-args: )"
     r"|failed to execute:(?P<failed>.*)"
-    r"|(?P<variable>(?:HIP|ROCM|HSA|DEVICE_LIB)_\w+)=(?P<value>.*)"
+    r"|(?P<name>(?:HIP|ROCM|HSA|DEVICE_LIB)_\w+)=(?P<variable>.*)"
     r'|(?P<enumerator>File ".*rocm_agent_enumerator", line )'
     r"|(?P<response>Arguments passed via response file:$)"
-    r'|(?P<listed># "[^"]*" - "[^"]*", inputs: \[|[|+ -]*\d+: (?:input|preprocessor|compiler|backend|linker), )'
+    r'|(?P<phases># "[^"]*" - "[^"]*", inputs: \[|[|+ -]*\d+: (?:input|preprocessor|compiler|backend|linker), )'
 )
 _SEVERITY = re.compile(r"(?:^|[\s:])(?:fatal )?(error|warning|fatal)\s*:", re.IGNORECASE)
 _SPEAKER = re.compile(r"[\w./\\+-]{1,200}: (?=(?:fatal )?(?:error|warning): )")
@@ -348,8 +348,8 @@ _HIDDEN = (
     "clang-linker-wrapper links the device code itself: those stages are not in the log;"
     " the same command with `--dry-run` prints them once its inputs exist"
 )
-_LISTED = "the log lists phases or bindings, not commands: take it with `-###`"
-_NO_GPU = "rocm_agent_enumerator failed, so hipcc could not tell which GPU is here"
+_PHASES_ONLY = "the log lists phases or bindings, not commands: take it with `-###`"
+_NO_GPU = "rocm_agent_enumerator failed, so hipcc could not detect the GPU"
 _WRAPPER_HEADER = "__clang_hip_runtime_wrapper.h"
 _RUNTIME = "-lamdhip64"
 
@@ -387,25 +387,25 @@ class _Invocation:
         self.bundles: dict[str, str] = {}
         self.diagnostics: list[Diagnostic] = []
 
-    def says(self, line: int, severity: str, text: str, stage: int | None = None) -> None:
+    def report(self, line: int, severity: str, text: str, stage: int | None = None) -> None:
         self.diagnostics.append(Diagnostic(line=line, severity=severity, text=text, stage=stage))
 
-    def says_once(self, line: int, severity: str, text: str) -> None:
-        if all(one.text != text for one in self.diagnostics):
-            self.says(line, severity, text)
+    def report_once(self, line: int, severity: str, text: str) -> None:
+        if all(diagnostic.text != text for diagnostic in self.diagnostics):
+            self.report(line, severity, text)
 
     def add(self, number: int, text: str, read: Stage) -> Stage:
-        hidden = (self._behind(path) for path in read.inputs)
+        hidden = (self._hidden_bundle(path) for path in read.inputs)
         inputs = (*read.inputs, *(path for path in hidden if path is not None))
         kind, arch = read.kind, read.arch
         archs = {self.arch_of[path] for path in inputs if path in self.arch_of}
-        # What names no arch itself, as a linker may, has that of what it reads, if that is all for one.
+        # A stage that names no arch, as a linker may, has that of its inputs, if they share one.
         if arch is None and kind in _INHERIT and len(archs) == 1 and archs != {None}:
             kind, arch = _INHERIT[kind], archs.pop()
         stage = read.replace(
             id=len(self.stages), line=number, kind=kind, arch=arch, inputs=inputs, text=text
         )
-        self._weigh(stage.argv)
+        self._detect_hipcc(stage.argv)
         self.stages.append(stage)
         for path in stage.outputs:
             self.arch_of[path] = arch
@@ -413,10 +413,10 @@ class _Invocation:
                 self.bundles[bundle[1]] = path
         return stage
 
-    def _behind(self, path: str) -> str | None:
-        # The driver itself puts a bundle into some files, so that no command shows it.
-        found = None if path in self.arch_of else _HOLDS_BUNDLE.match(path)
-        return None if found is None else self.bundles.get(found[1])
+    def _hidden_bundle(self, path: str) -> str | None:
+        # The driver itself embeds a bundle in some files, which no command shows.
+        match = None if path in self.arch_of else _HOLDS_BUNDLE.match(path)
+        return None if match is None else self.bundles.get(match[1])
 
     def note(self, stage: Stage, known: bool, whole: bool) -> None:
         program = stage.argv[0]
@@ -429,11 +429,11 @@ class _Invocation:
             ),
         ):
             if doubtful:
-                self.says(stage.line, "warning", text, stage.id)
+                self.report(stage.line, "warning", text, stage.id)
         if stage.kind == "linker-wrapper":
-            self.says(stage.line, "note", _HIDDEN, stage.id)
+            self.report(stage.line, "note", _HIDDEN, stage.id)
 
-    def _weigh(self, words: tuple[str, ...]) -> None:
+    def _detect_hipcc(self, words: tuple[str, ...]) -> None:
         self.compiles_hip |= "hip" in words
         if not _HIPCC_OPTIONS.isdisjoint(words):
             self.named_hipcc = True
@@ -442,7 +442,7 @@ class _Invocation:
 
     def plan(self) -> Plan:
         if self.looks_like_hipcc and not self.named_hipcc:
-            self.says(
+            self.report(
                 0,
                 "note",
                 "treated as a run of hipcc, because HIP's own headers or runtime are used;"
@@ -465,8 +465,8 @@ class ClangReader:
     """Reads the lines of `clang -###`, `hipcc -###` and their `-v`."""
 
     def __init__(self) -> None:
-        self.found: list[_Invocation] = []
-        # What was said before the banner of the invocation that it belongs to.
+        self.invocations: list[_Invocation] = []
+        # The invocation to come: its messages precede its banner.
         self.next = _Invocation()
         self.writers: dict[str, _Invocation] = {}
         self.response: list[str] | None = None
@@ -481,22 +481,23 @@ class ClangReader:
             self._expand()
         if text[:1] == '"':
             return self._command(number, line, text)
-        found = _LINE.match(text)
-        if found is None or found.lastgroup is None:
+        match = _LINE.match(text)
+        if match is None or match.lastgroup is None:
             return False
-        return _HANDLERS[found.lastgroup](self, number, found)
+        handler: Callable[[int, re.Match[str]], bool] = getattr(self, f"_{match.lastgroup}")
+        return handler(number, match)
 
     def message(self, number: int, line: str) -> None:
-        """Hear what a compiler or linker said between the commands."""
-        found = _SEVERITY.search(line) if ":" in line else None
-        if found is None:
+        """Record a message of a compiler or linker between the commands."""
+        match = _SEVERITY.search(line) if ":" in line else None
+        if match is None:
             return
-        invocation = self.found[-1] if self.found else self.next
+        invocation = self.invocations[-1] if self.invocations else self.next
         # hipcc names its command, and clang rejects its own words, before the banner.
         if self.next.command or (_rejects(line) and invocation.stages):
             invocation = self.next
-        severity = "warning" if found[1].lower() == "warning" else "error"
-        invocation.says(number, severity, line.strip())
+        severity = "warning" if match[1].lower() == "warning" else "error"
+        invocation.report(number, severity, line.strip())
 
     def plans(self) -> list[Plan]:
         """One plan for each invocation."""
@@ -504,142 +505,130 @@ class ClangReader:
             self._expand()
         if self.next.command:
             self._open(self.next.line)
-        elif self.found:
-            self.found[-1].diagnostics += self.next.diagnostics
+        elif self.invocations:
+            self.invocations[-1].diagnostics += self.next.diagnostics
         # `--version` prints a banner too.
-        told = [one for one in self.found if one.stages or one.diagnostics or one.command]
-        return [invocation.plan() for invocation in told or self.found]
+        meaningful = [
+            invocation
+            for invocation in self.invocations
+            if invocation.stages or invocation.diagnostics or invocation.command
+        ]
+        return [invocation.plan() for invocation in meaningful or self.invocations]
 
     def _open(self, number: int) -> None:
         self.next.line = self.next.line or number
-        self.found.append(self.next)
+        self.invocations.append(self.next)
         self.next = _Invocation()
 
     def _command(self, number: int, line: str, text: str) -> bool:
         words, whole = split(text)
-        open_here = self.found or self.next.version
+        open_here = self.invocations or self.next.version
         grammar = grammar_of(words)
         if len(words) == 1 or (grammar is None and not (open_here and line[:2] == ' "')):
             return False
-        if self.next.version or not self.found:
+        if self.next.version or not self.invocations:
             self._open(number)
         read = understand(words, grammar, self.writers)
-        invocation = self._whose(read.inputs)
+        invocation = self._invocation_reading(read.inputs)
         stage = invocation.add(number, text, read)
         invocation.note(stage, grammar is not None, whole)
         self.writers |= dict.fromkeys(stage.outputs, invocation)
         return True
 
-    def _whose(self, inputs: tuple[str, ...]) -> _Invocation:
+    def _invocation_reading(self, inputs: tuple[str, ...]) -> _Invocation:
         # Logs of parallel builds interleave, and a temporary file is read by the run alone that wrote it.
-        if len(self.found) > 1:
+        if len(self.invocations) > 1:
             for path in inputs:
                 if path in self.writers and _TEMP.search(path):
                     return self.writers[path]
-        return self.found[-1]
+        return self.invocations[-1]
 
     def _expand(self) -> None:
-        last = self.found[-1]
+        last = self.invocations[-1]
         stage = last.stages.pop()
-        given = " ".join(self.response or ())
-        words = [word for word in stage.argv if word[:1] != "@"] + split(given)[0]
+        response = " ".join(self.response or ())
+        words = [word for word in stage.argv if word[:1] != "@"] + split(response)[0]
         read = understand(words, grammar_of(words), self.writers)
         outputs = last.add(stage.line, stage.text, read).outputs
         self.writers |= dict.fromkeys(outputs, last)
         self.response = None
 
-    def _banner(self, number: int, found: re.Match[str]) -> bool:
+    def _banner(self, number: int, match: re.Match[str]) -> bool:
         self.next.line = self.next.line or number
-        self.next.version = found[found.lastgroup or 0]
-        rocm = _ROCM.search(found.string)
+        self.next.version = match["banner"]
+        rocm = _ROCM.search(match.string)
         if rocm is not None:
             self.next.hip = rocm[1].rstrip(".")
         return True
 
-    def _target(self, number: int, _found: re.Match[str]) -> bool:
+    def _target(self, number: int, _match: re.Match[str]) -> bool:
         if self.next.version:
             self._open(number)
-        return bool(self.found)
+        return bool(self.invocations)
 
-    def _hip(self, _number: int, found: re.Match[str]) -> bool:
-        if self.found:
-            self.found[-1].hip = found["hip"]
+    def _hip(self, _number: int, match: re.Match[str]) -> bool:
+        if self.invocations:
+            self.invocations[-1].hip = match["hip"]
         return True
 
-    def _header(self, _number: int, _found: re.Match[str]) -> bool:
-        return bool(self.found or self.next.version)
+    def _header(self, _number: int, _match: re.Match[str]) -> bool:
+        return bool(self.invocations or self.next.version)
 
-    def _hipcc_command(self, number: int, found: re.Match[str]) -> bool:
+    def _hipcc_command(self, number: int, match: re.Match[str]) -> bool:
         # Where hipcc calls nvcc, what follows is nvcc's.
-        if "nvcc" in base_name(found["command"].split(" ", 1)[0]):
+        if "nvcc" in base_name(match["hipcc_command"].split(" ", 1)[0]):
             self.next = _Invocation()
             return True
         # hipcc prints its command before clang's banner (as a script) or when all is done (as a program).
-        late = self.found and not self.found[-1].command and not self.next.line
-        invocation = self.found[-1] if late else self.next
+        late = self.invocations and not self.invocations[-1].command and not self.next.line
+        invocation = self.invocations[-1] if late else self.next
         invocation.line = invocation.line or number
-        invocation.command = found["command"]
+        invocation.command = match["hipcc_command"]
         invocation.named_hipcc = True
-        version = _HIP_VERSION.search(found["command"])
+        version = _HIP_VERSION.search(match["hipcc_command"])
         if version is not None:
             invocation.hip = version[1]
         return True
 
-    def _hipcc_arguments(self, number: int, _found: re.Match[str]) -> bool:
+    def _hipcc_arguments(self, number: int, _match: re.Match[str]) -> bool:
         self.next.line = self.next.line or number
         self.next.named_hipcc = True
         return True
 
-    def _failed(self, number: int, found: re.Match[str]) -> bool:
-        if self.found:
-            self.found[-1].named_hipcc = True
-            self.found[-1].says(number, "error", found.string)
-        return bool(self.found)
+    def _failed(self, number: int, match: re.Match[str]) -> bool:
+        if self.invocations:
+            self.invocations[-1].named_hipcc = True
+            self.invocations[-1].report(number, "error", match.string)
+        return bool(self.invocations)
 
-    def _variable(self, number: int, found: re.Match[str]) -> bool:
+    def _variable(self, number: int, match: re.Match[str]) -> bool:
         # A shell or make may show `HIP_PLATFORM=amd hipcc ...`; hipcc's own list begins with HIP_PATH.
-        if found["variable"] != "HIP_PATH" and not self.next.env:
+        if match["name"] != "HIP_PATH" and not self.next.env:
             return False
         self.next.line = self.next.line or number
-        self.next.env[found["variable"]] = found["value"]
+        self.next.env[match["name"]] = match["variable"]
         return True
 
-    def _enumerator(self, number: int, found: re.Match[str]) -> bool:
-        self.next.says_once(number, "warning", _NO_GPU)
-        return self._hipcc_arguments(number, found)
+    def _enumerator(self, number: int, match: re.Match[str]) -> bool:
+        self.next.report_once(number, "warning", _NO_GPU)
+        return self._hipcc_arguments(number, match)
 
-    def _response(self, _number: int, _found: re.Match[str]) -> bool:
+    def _response(self, _number: int, _match: re.Match[str]) -> bool:
         # The command itself, which was too long for the system, comes before the words of its file.
-        if self.found and self.found[-1].stages:
+        if self.invocations and self.invocations[-1].stages:
             self.response = []
-        return bool(self.found)
+        return bool(self.invocations)
 
-    def _listed(self, number: int, _found: re.Match[str]) -> bool:
-        if self.next.version or not self.found:
+    def _phases(self, number: int, _match: re.Match[str]) -> bool:
+        if self.next.version or not self.invocations:
             self._open(number)
-        self.found[-1].says_once(number, "note", _LISTED)
+        self.invocations[-1].report_once(number, "note", _PHASES_ONLY)
         return True
 
 
 def _rejects(line: str) -> bool:
-    # A driver also speaks of what it ran, when that has failed.
+    # A driver also reports programs that failed.
     speaker = _SPEAKER.match(line.strip())
     if speaker is None or _AFTER_A_RUN.search(line):
         return False
     return "clang" in speaker[0] or "hipcc" in speaker[0]
-
-
-_HANDLERS: dict[str, Callable[[ClangReader, int, re.Match[str]], bool]] = {
-    "banner": ClangReader._banner,
-    "apple": ClangReader._banner,
-    "target": ClangReader._target,
-    "hip": ClangReader._hip,
-    "header": ClangReader._header,
-    "command": ClangReader._hipcc_command,
-    "args": ClangReader._hipcc_arguments,
-    "failed": ClangReader._failed,
-    "value": ClangReader._variable,
-    "enumerator": ClangReader._enumerator,
-    "response": ClangReader._response,
-    "listed": ClangReader._listed,
-}

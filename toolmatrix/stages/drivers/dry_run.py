@@ -1,4 +1,4 @@
-"""Real drivers' dry runs: found, asked in a fresh directory, bounded in time; nothing that they print is run."""
+"""Dry runs of real drivers, in a fresh directory and with a time limit; no printed command is run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from toolmatrix.errors import ToolMissing, UsageError
 from toolmatrix.value import Value
@@ -18,12 +19,12 @@ from toolmatrix.value import Value
 # Seconds that a dry run may take.
 LIMIT = 60
 
-# Lines of what a driver said that an error repeats.
-SHOWN = 12
+# The number of output lines that an error repeats.
+LAST_LINES = 12
 
 
 class DriverFamily(Value):
-    """Drivers of one command line: what they are called, how they are asked, how they are had."""
+    """Drivers with the same command line: their names, the options of a dry run, how to install them."""
 
     name: str
     programs: tuple[str, ...]
@@ -55,8 +56,8 @@ FAMILIES = {
     )
 }
 
-# Which drivers compile a language, the first found is taken.
-_ASKED = {"cuda": ("nvcc", "clang"), "hip": ("hipcc", "clang")}
+# The drivers of a language; the first one on PATH is used.
+_DRIVERS_BY_LANGUAGE = {"cuda": ("nvcc", "clang"), "hip": ("hipcc", "clang")}
 
 # Words that say for which archs code is made.
 _ARCH_WORDS = (
@@ -69,18 +70,18 @@ _OWN_TEMPS = re.compile(r"--?(keep|keep-dir|save-temps|objtemp|objdir)(=.*)?|-sa
 
 _SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".ptx")
 
-# Options of nvcc that a dry run is asked without; an empty group means that the value is the next word.
+# Options of nvcc that are removed from a dry run; an empty group means that the value is the next word.
 _STRIPPED = (
     (re.compile(r"(?:-t|--threads)=?(\d*)"), "nvcc's dry run is not reliable with threads"),
-    (re.compile(r"--?time(?:=(.+))?"), "a dry run takes no time worth writing down"),
+    (re.compile(r"--?time(?:=(.+))?"), "a dry run has no times to record"),
 )
 
 
 class DryRun(Value):
-    """Output of a driver, and how it was asked.
+    """Output of a driver, and how it was called.
 
     `text` is both streams in order, with `work` in place of the fresh directory that held its temp files. `words`
-    are the sources and flags it got, `asked` also those that the environment adds, as judging wants to know them.
+    are the sources and flags it got, `asked` also those that the environment adds, for later checks.
     `notes` are sentences about what was chosen or left out.
     """
 
@@ -95,13 +96,13 @@ class DryRun(Value):
     notes: tuple[str, ...] = ()
 
     def failure(self) -> ToolMissing | None:
-        """The error to show where the driver failed: what it said, at its end."""
+        """The error if the driver failed: the end of its output."""
         if self.exit_code == 0:
             return None
-        said = [line for line in self.text.splitlines() if not line.startswith("#$ ")]
+        printed = [line for line in self.text.splitlines() if not line.startswith("#$ ")]
         return ToolMissing(
             f"`{_name(self.program)}` failed with exit code {self.exit_code}",
-            found="\n".join(said[-SHOWN:]),
+            found="\n".join(printed[-LAST_LINES:]),
             help="correct the reported error, or read a saved log with --from-log",
         )
 
@@ -117,21 +118,21 @@ def dry_run(
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> DryRun:
-    """Ask the driver what it would do, making code for `archs` as well as its flags say; see `DryRun`.
+    """Make a dry run for `archs` in addition to those of its flags; see `DryRun`.
 
     The driver runs in `cwd`, since sources and flags may be relative; its temp files go to a fresh directory, which
     the text calls `work` (by default the first source's name with `.stages`). Raises ToolMissing where the driver is
     missing or does not finish in `limit` seconds, UsageError for one of no known kind.
     """
-    given = dict(os.environ if environ is None else environ)
-    family, program = find(sources, [*flags, *archs], driver, given.get("PATH"))
+    environment = dict(os.environ if environ is None else environ)
+    family, program = find(sources, [*flags, *archs], driver, environment.get("PATH"))
     notes = [f"`{program}` was run: the first of its kind on PATH"] if driver is None else []
-    said = [*sources, *flags, *arch_flags(archs, family.name)]
-    family, added = _platform(family, given, notes)
-    words, env = _without_stripped(family, said, given, notes)
+    typed = [*sources, *flags, *arch_flags(archs, family.name)]
+    family, added = _platform(family, environment, notes)
+    words, env = _without_stripped(family, typed, environment, notes)
     env |= added
     work = work or work_name(sources)
-    prepended, appended = (_split(given.get(name, "")) for name in _PASSED_BY_ENVIRONMENT)
+    prepended, appended = (_split(environment.get(name, "")) for name in _PASSED_BY_ENVIRONMENT)
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as fresh:
         command, temps = _command(family, program, words, fresh)
         code, text = _finish([*command, *family.dry], {**env, **temps}, cwd, limit)
@@ -142,7 +143,7 @@ def dry_run(
         program=program,
         words=tuple(words),
         asked=(program, *prepended, *words, *appended),
-        env={name: value for name, value in env.items() if given.get(name) != value},
+        env={name: value for name, value in env.items() if environment.get(name) != value},
         work=work,
         text=text,
         exit_code=code,
@@ -151,12 +152,12 @@ def dry_run(
 
 
 def output_of(command: Sequence[str], env: Mapping[str, str], limit: float = LIMIT) -> str:
-    """What a program prints. Raises ToolMissing where it cannot be started or does not finish."""
+    """The output of a program. Raises ToolMissing where it cannot be started or does not finish."""
     return _finish(command, env, None, limit)[1]
 
 
 def build(dry: DryRun, *, cwd: Path | None = None, limit: float) -> None:
-    """Run the driver itself, asked as in the dry run, with its temp files in `dry.work` under `cwd`.
+    """Run the driver itself, with the words of the dry run and its temp files in `dry.work` under `cwd`.
 
     Raises ToolMissing where it fails or does not finish.
     """
@@ -185,10 +186,10 @@ def find(
     Raises ToolMissing where there is none, UsageError where a named one is of no known kind.
     """
     if driver is not None:
-        known = [one for name, one in FAMILIES.items() if name in _name(driver)]
+        known = [family for name, family in FAMILIES.items() if name in _name(driver)]
         if not known:
             raise UsageError(
-                "the driver is of no known kind",
+                "unknown kind of driver",
                 expected="a program whose name holds nvcc, hipcc or clang",
                 found=driver,
             )
@@ -197,9 +198,9 @@ def find(
         families = [FAMILIES[name] for name in _candidates(sources, flags)]
         wanted = {program: family for family in families for program in family.programs}
     for program, family in wanted.items():
-        found = shutil.which(program, path=path)
-        if found:
-            return family, found
+        executable = shutil.which(program, path=path)
+        if executable:
+            return family, executable
     raise ToolMissing(
         f"`{next(iter(wanted))}` is not on PATH",
         help=f"{families[0].install}; or name the driver with --driver, or read a saved log with --from-log",
@@ -211,10 +212,10 @@ def _candidates(sources: Sequence[str], flags: Sequence[str]) -> tuple[str, ...]
     for word, following in zip(flags, [*flags[1:], ""], strict=False):
         if word.startswith("-x"):
             language = word[2:] or following
-    if language not in _ASKED:
+    if language not in _DRIVERS_BY_LANGUAGE:
         hip = any(source.endswith(".hip") for source in sources)
         language = "hip" if hip or any("gfx" in flag for flag in flags) else "cuda"
-    names = _ASKED[language]
+    names = _DRIVERS_BY_LANGUAGE[language]
     # Both compile CUDA; only clang understands its own words for it.
     spoken_to_clang = any(flag.startswith(("--cuda-", "--offload-")) for flag in flags)
     return names[::-1] if language == "cuda" and spoken_to_clang else names
@@ -240,26 +241,29 @@ def arch_flags(archs: Sequence[str], family: str) -> list[str]:
 
 
 def _platform(
-    family: DriverFamily, given: Mapping[str, str], notes: list[str]
+    family: DriverFamily, environment: Mapping[str, str], notes: list[str]
 ) -> tuple[DriverFamily, dict[str, str]]:
     # hipcc runs nvcc where HIP_PLATFORM says so, or where it is unset and nvcc is found: so it is always set.
     if family.name != "hipcc":
         return family, {}
-    platform = given.get("HIP_PLATFORM", "")
+    platform = environment.get("HIP_PLATFORM", "")
     if platform in _NVIDIA_PLATFORM:
         notes.append(f"HIP_PLATFORM={platform}: hipcc calls nvcc")
         return FAMILIES["nvcc"], {}
-    notes.append(f"HIP_PLATFORM={platform or 'amd'}" + ("" if platform else " was chosen: not set"))
+    notes.append(
+        f"HIP_PLATFORM={platform or 'amd'}"
+        + ("" if platform else " was chosen because it was not set")
+    )
     return family, {"HIP_PLATFORM": platform or "amd"}
 
 
 def _without_stripped(
-    family: DriverFamily, words: Iterable[str], given: Mapping[str, str], notes: list[str]
+    family: DriverFamily, words: Iterable[str], environment: Mapping[str, str], notes: list[str]
 ) -> tuple[list[str], dict[str, str]]:
     # nvcc adds words of two variables to those of its command line, so these are read as well.
     if family.name != "nvcc":
-        return list(words), dict(given)
-    env = dict(given)
+        return list(words), dict(environment)
+    env = dict(environment)
     for name in _PASSED_BY_ENVIRONMENT:
         before = _split(env.get(name, ""))
         after = _strip(before, f" in {name}", notes)
@@ -270,18 +274,18 @@ def _without_stripped(
 
 
 def _strip(words: Sequence[str], where: str, notes: list[str]) -> list[str]:
-    kept: list[str] = []
+    remaining: list[str] = []
     rest = iter(words)
     for word in rest:
         for option, reason in _STRIPPED:
-            found = option.fullmatch(word)
-            if found:
-                value = "" if found[1] else next(rest, "")
+            match = option.fullmatch(word)
+            if match:
+                value = "" if match[1] else next(rest, "")
                 notes.append(f"`{' '.join(filter(None, (word, value)))}`{where} left out: {reason}")
                 break
         else:
-            kept.append(word)
-    return kept
+            remaining.append(word)
+    return remaining
 
 
 def _split(text: str) -> list[str]:
@@ -297,12 +301,12 @@ def _command(
 ) -> tuple[list[str], dict[str, str]]:
     # TMPDIR alone is not enough: nvcc puts its pid into the names there, so that no two runs make the same.
     keep: tuple[str, ...] = ()
-    if family.name == "nvcc" and not _names_meet(words):
+    if family.name == "nvcc" and not _names_collide(words):
         keep = ("--keep", "--keep-dir", temps)
     return [program, *words, *keep], {"TMPDIR": temps}
 
 
-def _names_meet(words: Sequence[str]) -> bool:
+def _names_collide(words: Sequence[str]) -> bool:
     # --keep drops the directory and the pid from the names, so sources of one name would overwrite each other.
     stems = [Path(word).stem for word in words if Path(word).suffix in _SOURCES]
     return len(set(stems)) < len(stems) or any(_OWN_TEMPS.fullmatch(word) for word in words)
@@ -316,7 +320,7 @@ def _finish(
     except OSError as error:
         raise ToolMissing(f"`{_name(command[0])}` cannot be started", found=str(error)) from error
     try:
-        said, _ = child.communicate(timeout=limit)
+        output, _ = child.communicate(timeout=limit)
     except BaseException as error:
         end_group(child)
         child.wait()
@@ -325,16 +329,19 @@ def _finish(
         if not isinstance(error, subprocess.TimeoutExpired):
             raise
         raise ToolMissing(
-            f"`{_name(command[0])}` did not finish within {limit:g} s and was ended",
+            f"`{_name(command[0])}` did not finish within {limit:g} s and was stopped",
             help="give it more time with --timeout, or read a saved log with --from-log",
         ) from error
-    return child.returncode, said.decode("utf-8", "replace")
+    return child.returncode, output.decode("utf-8", "replace")
 
 
 def start_group(
-    command: Sequence[str], env: Mapping[str, str], cwd: Path | str | None = None
+    command: Sequence[str],
+    env: Mapping[str, str],
+    cwd: Path | str | None = None,
+    output: int | IO[bytes] = subprocess.PIPE,
 ) -> subprocess.Popen[bytes]:
-    """Start a program that leads a group of its own, without input, and read both its streams in one.
+    """Start a program that leads a group of its own, without input, with both its streams in one.
 
     Raises OSError.
     """
@@ -344,7 +351,7 @@ def start_group(
         cwd=cwd,
         env=dict(env),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
+        stdout=output,
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )

@@ -1,4 +1,4 @@
-"""Drivers and host compilers on this machine: where they may be, and which release each says that it is."""
+"""Drivers and host compilers on this machine: their folders and the releases that they report."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from toolmatrix.stages.expected import same_series
 from toolmatrix.value import Value
 
 # Where toolkits are installed beside PATH: variables that name one (NVIDIA, CUDA installation guide; ROCm, HIP
-# environment variables), the default places of their installers, wheels beside this Python, and what was fetched.
+# environment variables), default folders of their installers, wheels beside this Python, and fetched drivers.
 _VARIABLES = {
     "nvcc": ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"),
     "hipcc": ("ROCM_PATH", "HIP_PATH", "ROCM_HOME"),
 }
-_PLACES = {"nvcc": ("/usr/local/cuda*", "/opt/cuda*"), "hipcc": ("/opt/rocm*",)}
+_DEFAULT_FOLDERS = {"nvcc": ("/usr/local/cuda*", "/opt/cuda*"), "hipcc": ("/opt/rocm*",)}
 _WHEEL = os.path.join("nvidia", "cu*")
 _FETCHED = os.path.join("drivers", "*", _WHEEL)
 _VERSIONS = {
@@ -28,12 +28,12 @@ _VERSIONS = {
     "hipcc": re.compile(r"HIP version: (\d+(?:\.\d+)*)"),
 }
 _COMPILER = {"gcc": "g++", "clang": "clang++"}
-# Seconds that a program may take to say its version.
+# Seconds that a program may take to print its version.
 _PATIENCE = 20
 
 
 class Driver(Value):
-    """A driver and the release that it says it is; empty where it says none."""
+    """A driver and the release that it reports; empty if it reports none."""
 
     program: str
     version: str
@@ -41,23 +41,23 @@ class Driver(Value):
 
 def drivers(family: str, env: Mapping[str, str], cache: str = "") -> Iterator[Driver]:
     """Each driver of a family on this machine, those on PATH first; `cache` is the folder of what was fetched."""
-    seen = set()
+    resolved = set()
     for folder in _folders(family, env, cache):
         program = os.path.join(folder, family)
         same = os.path.realpath(program)
-        if same not in seen and os.path.isfile(program) and os.access(program, os.X_OK):
-            seen.add(same)
+        if same not in resolved and os.path.isfile(program) and os.access(program, os.X_OK):
+            resolved.add(same)
             yield Driver(program=program, version=version(family, program, env))
 
 
 def _folders(family: str, env: Mapping[str, str], cache: str) -> Iterator[str]:
     yield from filter(None, env.get("PATH", os.defpath).split(os.pathsep))
     homes = [env[name] for name in _VARIABLES[family] if env.get(name)]
-    for place in _PLACES[family]:
-        homes += sorted(iglob(place), reverse=True)
+    for folder in _DEFAULT_FOLDERS[family]:
+        homes += sorted(iglob(folder), reverse=True)
     if family == "nvcc":
-        for place in sys.path:
-            homes += glob(os.path.join(glob_escaped(place), _WHEEL)) if place else []
+        for folder in sys.path:
+            homes += glob(os.path.join(glob_escaped(folder), _WHEEL)) if folder else []
         homes += sorted(iglob(os.path.join(glob_escaped(cache), _FETCHED))) if cache else []
     yield from (os.path.join(home, "bin") for home in homes)
 
@@ -68,7 +68,7 @@ def glob_escaped(path: str) -> str:
 
 
 def version(family: str, program: str, env: Mapping[str, str]) -> str:
-    """The release that a driver says it is: of nvcc its own, of hipcc that of HIP; empty where it says none."""
+    """The release that a driver reports: nvcc its own, hipcc that of HIP; empty if it reports none."""
     pattern = _VERSIONS.get(family)
     if pattern is None:
         return ""
@@ -78,8 +78,8 @@ def version(family: str, program: str, env: Mapping[str, str]) -> str:
         )
     except ToolMissing:
         return ""
-    found = pattern.search(printed)
-    return found[1] if found else ""
+    match = pattern.search(printed)
+    return match[1] if match else ""
 
 
 def host_compiler(compiler: str, release: str, env: Mapping[str, str]) -> str:
@@ -89,10 +89,10 @@ def host_compiler(compiler: str, release: str, env: Mapping[str, str]) -> str:
         return ""
     numbers = release.split(".")
     names = [f"{name}-{'.'.join(numbers[:count])}" for count in range(len(numbers), 0, -1)]
-    for one in (*names, name):
-        program = shutil.which(one, path=env.get("PATH"))
+    for candidate in (*names, name):
+        program = shutil.which(candidate, path=env.get("PATH"))
         if program and same_series(compiler, release, _release(program, env)):
-            return one
+            return candidate
     return ""
 
 

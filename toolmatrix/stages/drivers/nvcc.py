@@ -1,7 +1,7 @@
 """Reads the lines of `nvcc --dryrun` and `nvcc -v`, of any number of runs at once, into the plan of each run.
 
-The words of a stage are what its program gets: redirections are its inputs and outputs and no words, a response file
-that the log shows stands for itself, and in the program's path the log's own variables are put in.
+The words of a stage are what its program gets: redirections are inputs and outputs instead, a response file that the
+log shows is replaced by its contents, and variables of the log in the path of the program are expanded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from toolmatrix.stages.model import Depfile, Diagnostic, Plan, Stage
 
 TEMP = "tmpxft_"
 _VERSION = re.compile(r'-D"?__CUDACC_VER_(MAJOR|MINOR|BUILD)__=(\d{1,6})')
-_VERSION_WORDS = ("MAJOR", "MINOR", "BUILD")
+_VERSION_FIELDS = ("MAJOR", "MINOR", "BUILD")
 _TOOLKIT_PATH = re.compile(r"(?i)cuda.{0,40}?[-/\\v](\d{1,2}\.\d{1,2}(?:\.\d{1,3})?)(?=[/\\]|$)")
 _DRIVE = re.compile(r"[A-Za-z]:[/\\]")
 _SLASHES = re.compile(r"[/\\]+")
@@ -37,15 +37,15 @@ _VIRTUAL = frozenset({"cicc", "cudafe", "preprocess"})
 def plan(run: NvccRun) -> Plan:
     """The plan that the commands of one run make together; changes its drafts."""
     drafts, env = run.drafts, run.env
-    # Each step needs what those before it have found.
-    _spell_alike(drafts)
-    _leave_out_foreign(drafts, env)
-    _settle(drafts)
-    _read_indirectly(drafts)
+    # Each step uses the results of those before.
+    _unify_spelling(drafts)
+    _drop_toolkit_files(drafts, env)
+    _classify_ambiguous(drafts)
+    _add_included(drafts)
     _name_archs(drafts)
     stages = [
         Stage(
-            id=number,
+            id=index,
             line=draft.line,
             kind=draft.kind,
             tool=draft.tool,
@@ -55,8 +55,9 @@ def plan(run: NvccRun) -> Plan:
             argv=tuple(draft.words),
             text=draft.text,
         )
-        for number, draft in enumerate(drafts)
+        for index, draft in enumerate(drafts)
     ]
+    diagnostics = (*run.diagnostics, *_suspicions(drafts), *_truncation(drafts, run.diagnostics))
     return Plan(
         tool="nvcc",
         version=_version(drafts, env),
@@ -64,9 +65,7 @@ def plan(run: NvccRun) -> Plan:
         env=env,
         stages=tuple(stages),
         edges=model.stage_edges(stages),
-        diagnostics=tuple(
-            sorted((*run.said, *_doubts(drafts), *_end(drafts, run.said)), key=lambda one: one.line)
-        ),
+        diagnostics=tuple(sorted(diagnostics, key=lambda diagnostic: diagnostic.line)),
         removed=tuple(run.removed),
         depfiles=tuple(_depfiles(drafts, run.depfiles)),
     )
@@ -83,31 +82,31 @@ def _depfiles(drafts: Sequence[Draft], written: Iterable[tuple[str, int]]) -> It
 
 
 def _version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:
-    """The release that the defines of a command tell, or else the path of the toolkit; empty if neither does."""
+    """The release in the defines of a command, or else in the path of the toolkit; else empty."""
     for draft in drafts:
-        # What a response file holds stands only in the words.
+        # Contents of a response file are only in the words.
         text = " ".join(draft.words) if "@" in draft.text else draft.text
         if "__CUDACC_VER_MAJOR__" in text:
-            found = dict(_VERSION.findall(text))
-            return ".".join(found[word] for word in _VERSION_WORDS if word in found)
+            fields = dict(_VERSION.findall(text))
+            return ".".join(fields[field] for field in _VERSION_FIELDS if field in fields)
     # The variable of a hostile log may be megabytes long.
     named = _TOOLKIT_PATH.search(env.get("_HERE_", "")[:1000])
     return named[1] if named else ""
 
 
-def alike(path: str) -> str:
-    """A path as all names of a file of Windows have it in common."""
+def normalized(path: str) -> str:
+    """The common form of all spellings of a path of Windows."""
     return _SLASHES.sub("/", path).lower()
 
 
-def _spell_alike(drafts: Sequence[Draft]) -> None:
+def _unify_spelling(drafts: Sequence[Draft]) -> None:
     """Give each file of Windows one name, the first printed: `C:/x` is `C:\\x`, and letters have no case."""
     if not any(_DRIVE.match(path) for draft in drafts for path in (*draft.reads, *draft.writes)):
         return
     first: dict[str, str] = {}
 
     def named(path: str) -> str:
-        return first.setdefault(alike(path), path)
+        return first.setdefault(normalized(path), path)
 
     for draft in drafts:
         for field in ("reads", "writes", "loose", "named"):
@@ -117,10 +116,10 @@ def _spell_alike(drafts: Sequence[Draft]) -> None:
             setattr(draft, field, path and named(path))
 
 
-def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
+def _drop_toolkit_files(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
     here = env.get("_HERE_", "")
     roots = {here[: -len(base_name(here))][:-1], env.get("TOP", ""), env.get("CUDA_ROOT", "")}
-    # nvcc may be installed for the whole system, of which not everything is a toolkit.
+    # nvcc may be installed for the whole system, where not everything is a toolkit.
     roots -= {"", "/", "/usr", "/usr/local"}
     own = (*_SYSTEM, *(f"{root}{slash}" for root in roots for slash in "/\\"))
     foreign = {
@@ -136,43 +135,35 @@ def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
             draft.reads = [path for path in draft.reads if path not in foreign]
 
 
-def _settle(drafts: Sequence[Draft]) -> None:
-    """Tell reads from writes by the rest of the plan, for files of which the words alone do not tell."""
+def _classify_ambiguous(drafts: Sequence[Draft]) -> None:
+    """Decide by the rest of the plan whether ambiguous files are read or written."""
     if not any(draft.loose or draft.named for draft in drafts):
         return
-    kept = _kept_in(drafts)
-    written, last = _first_writers(drafts), _last_users(drafts)
-    for number, draft in enumerate(drafts):
+    keep_folders = _keep_folders(drafts)
+    written: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for index, draft in enumerate(drafts):
+        for path in draft.writes:
+            written.setdefault(path, index)
+        last.update(dict.fromkeys((*draft.reads, *draft.loose, *draft.named), index))
+    for index, draft in enumerate(drafts):
         named = set(draft.named)
         for path in (*draft.loose, *draft.named):
-            awaited = last.get(path, number) > number
+            awaited = last.get(path, index) > index
             handed_on = awaited or (path not in named and not path.endswith(READ_ENDINGS))
-            # Only a file of nvcc's own is taken for one that is written: another may have been there before.
-            ours = (TEMP in path or _folder(path) in kept) and not path.endswith(SOURCES)
-            if written.get(path, number) < number:
+            # Only a file of nvcc's own counts as written: another may have existed before.
+            ours = (TEMP in path or _folder(path) in keep_folders) and not path.endswith(SOURCES)
+            if written.get(path, index) < index:
                 draft.reads.append(path)
             elif ours and handed_on:
                 draft.writes.append(path)
-                written.setdefault(path, number)
+                written.setdefault(path, index)
             elif path not in named:
                 draft.reads.append(path)
 
 
-def _first_writers(drafts: Sequence[Draft]) -> dict[str, int]:
-    numbered = list(enumerate(drafts))
-    return {path: number for number, draft in reversed(numbered) for path in draft.writes}
-
-
-def _last_users(drafts: Sequence[Draft]) -> dict[str, int]:
-    return {
-        path: number
-        for number, draft in enumerate(drafts)
-        for path in (*draft.reads, *draft.loose, *draft.named)
-    }
-
-
-def _kept_in(drafts: Iterable[Draft]) -> set[str]:
-    # A folder that holds nothing but what stages hand on is one that `--keep-dir` names.
+def _keep_folders(drafts: Iterable[Draft]) -> set[str]:
+    # A folder that contains only files that stages pass on is one that `--keep-dir` names.
     written: set[str] = set()
     handed: set[str] = set()
     there: set[str] = set()
@@ -187,7 +178,7 @@ def _folder(path: str) -> str:
     return path[: len(path) - len(base_name(path))]
 
 
-def _read_indirectly(drafts: Sequence[Draft]) -> None:
+def _add_included(drafts: Sequence[Draft]) -> None:
     """Add the stub that cudafe++'s output includes, and the images that the stub includes, to what is read."""
     fronts = {draft.front: draft for draft in drafts if draft.front is not None}
     stubs = {draft.stub: draft for draft in drafts}
@@ -207,7 +198,7 @@ def _read_indirectly(drafts: Sequence[Draft]) -> None:
                 stub = included(front, name)
                 draft.reads.append(stub)
                 if stub in stubs:
-                    draft.reads += [included(stub, one) for one in stubs[stub].includes]
+                    draft.reads += [included(stub, image) for image in stubs[stub].includes]
 
 
 def _name_archs(drafts: Sequence[Draft]) -> None:
@@ -226,11 +217,11 @@ def _name_archs(drafts: Sequence[Draft]) -> None:
                 wanted[path] = arch or wanted.get(path)
 
 
-def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
-    """Places in a plan that are not understood, or show that the log is not whole."""
+def _suspicions(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
+    """Stages of a plan that are not understood, or show that the log is incomplete."""
     written: set[str] = set()
     whole = True
-    for number, draft in enumerate(drafts):
+    for index, draft in enumerate(drafts):
         doubts = {}
         if not is_known(draft):
             text = f"`{draft.tool}` is unknown: its files are those named in its arguments"
@@ -238,32 +229,32 @@ def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
         elif not draft.reads and not draft.writes:
             doubts[f"the command of `{draft.tool}` names no file: it may be cut off"] = "warning"
         missing = [path for path in draft.reads if TEMP in path and path not in written]
-        # A log that has lost a part lacks many files; the first says so.
+        # An incomplete log lacks many files; the first is reported.
         if whole and missing:
             text = f"nothing in the log writes `{missing[0]}`: a part of the log is missing"
             doubts[text] = "warning"
             whole = False
         for text, severity in doubts.items():
-            yield Diagnostic(line=draft.line, severity=severity, text=text, stage=number)
+            yield Diagnostic(line=draft.line, severity=severity, text=text, stage=index)
         written.update(draft.writes)
 
 
-def _end(drafts: Sequence[Draft], said: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-    # A plan that makes temp files only has lost its end, if nothing else says why.
+def _truncation(drafts: Sequence[Draft], diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
+    # A plan that makes only temp files is truncated, unless there is another explanation.
     writes = [path for draft in drafts for path in draft.writes]
     if (
         writes
         and all(TEMP in path for path in writes)
-        and not any(one.stage is None for one in said)
+        and not any(diagnostic.stage is None for diagnostic in diagnostics)
     ):
-        text = "nothing that is written here stays: the end of the log may be missing"
+        text = "all outputs are temp files: the end of the log may be missing"
         yield Diagnostic(line=drafts[-1].line, severity="warning", text=text)
 
 
 _REMOVES = frozenset({"rm", "erase", "del"})
 _RESOURCES = re.compile(r"resource file (.*?): *\[(.*)", re.DOTALL)
 _DEPENDENCIES = "-- Filter Dependencies --"
-_SAID = re.compile(r"(?:nvcc )?(fatal|error|warning|info)\s+: ?(.*)", re.DOTALL)
+_MESSAGE = re.compile(r"(?:nvcc )?(fatal|error|warning|info)\s+: ?(.*)", re.DOTALL)
 _FAILED = re.compile(r"# --error (0x[0-9a-fA-F]{1,8}) --")
 _COMPLAINT = re.compile(
     r"\b(?:(fatal error|error|warning|fatal)\b ?(?:#[\w-]+)? ?:|No such file|command not found)"
@@ -272,10 +263,10 @@ _RACE = re.compile(r"Could not open input file .*_std(?:out|err)")
 _VARIABLE = re.compile(r"[A-Za-z_][\w().]*")
 # The batch file from which nvcc takes the environment of Microsoft's compiler, and prints it.
 _SETS_UP = re.compile(r'(?i)(?:call )?"?[a-z]:[^"]*\b(?:vcvars\w*|vsdevcmd|setenv)\.(?:bat|cmd)\b')
-# What is written here no stage reads.
+# Files that no stage reads.
 _NOWHERE = frozenset({"/dev/null", "NUL", "nul"})
 _SEVERITY = {"fatal": "error", "fatal error": "error", "info": "note", None: "error"}
-# Characters that are kept of what somebody says, and of a process id: a hostile log may have megabytes of either.
+# Characters that are kept of a message and of a process id: a hostile log may have megabytes of either.
 _LONGEST_MESSAGE = 2000
 _LONGEST_PID = 16
 # The number that a run gives a temp file, and the name of the source behind it.
@@ -297,12 +288,12 @@ class NvccRun:
         self.line = line
         self.env = env
         self.drafts: list[Draft] = []
-        self.said: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         self.removed: dict[str, None] = {}
         self.resources: dict[str, Sequence[str]] = {}
-        # It is said once only that commands of a run are left out.
+        # Skipped commands of a run are reported once.
         self.lost_mark = False
-        # Where nvcc writes dependencies, and how many commands stand before that.
+        # Where nvcc writes dependencies, and how many commands come before.
         self.depfiles: list[tuple[str, int]] = []
         self._numbers: dict[str, str] = {}
         self._counted = 0
@@ -311,20 +302,20 @@ class NvccRun:
         """Check whether this run was on Windows, where another shell reads the lines."""
         return "_WIN_PLATFORM_" in self.env or self.env.get("_HERE_", "")[1:2] == ":"
 
-    def say(self, line: int, severity: str, text: str, *, here: bool = True) -> None:
-        """Note something about the latest stage, or about the run as a whole."""
+    def report(self, line: int, severity: str, text: str, *, here: bool = True) -> None:
+        """Add a diagnostic on the latest stage, or on the run as a whole."""
         stage = len(self.drafts) - 1 if here and self.drafts else None
-        self.said.append(Diagnostic(line=line, severity=severity, text=text, stage=stage))
+        self.diagnostics.append(Diagnostic(line=line, severity=severity, text=text, stage=stage))
 
     def cannot_write(self, paths: Iterable[str]) -> bool:
         """Check whether temp files are those of another run with the same pid."""
         # A run numbers its own, and uses no number twice.
-        for made in self.drafts[self._counted :]:
-            self._numbers.update(_NUMBERED.findall(" ".join(made.writes)))
+        for draft in self.drafts[self._counted :]:
+            self._numbers.update(_NUMBERED.findall(" ".join(draft.writes)))
         self._counted = len(self.drafts)
         return any(
-            self._numbers.get(number, stem) != stem
-            for number, stem in _NUMBERED.findall(" ".join(paths))
+            self._numbers.get(temp_number, stem) != stem
+            for temp_number, stem in _NUMBERED.findall(" ".join(paths))
         )
 
 
@@ -334,7 +325,7 @@ class NvccRuns:
     def __init__(self) -> None:
         self.all: list[NvccRun] = []
         self.latest: NvccRun | None = None
-        # Runs that have said nothing but their variables; they share these, for the lines may be mixed.
+        # Runs that have only printed their variables; they share these, as the lines may be mixed.
         self.waiting: dict[NvccRun, None] = {}
         # Whether the variables to come, up to the first of a run or a command, are those of a host compiler.
         self.foreign = False
@@ -343,7 +334,7 @@ class NvccRuns:
         self._writer: dict[str, NvccRun] = {}
 
     def begin(self, line: int, env: dict[str, str] | None = None) -> NvccRun:
-        """A run of which nothing was read before this line."""
+        """A new run that begins at this line."""
         run = NvccRun(line, {} if env is None else env)
         self.all.append(run)
         self.latest = run
@@ -381,19 +372,19 @@ class NvccRuns:
         *,
         removes: str = "",
     ) -> NvccRun:
-        """The run that a command belongs to: by its pid, by the files it reads, or the one that spoke last."""
+        """The run that a command belongs to: by its pid, by the files it reads, or the latest one."""
         run = self.named(pid)
         if run is not None and self.waiting and self._is_another(run, writes, removes):
             run = None
         if run is None and not pid:
-            # `nvcc -clean` does nothing but remove files, and none of these is a temp file with its pid.
+            # `nvcc -clean` only removes files, and none of these is a temp file with its pid.
             cleans = removes and self.latest and self.latest.removed and not self.latest.drafts
             run = self.latest if cleans else self.writer(reads)
             if run is None and not self.waiting:
                 run = self.latest
         if run is None:
             run = next(iter(self.waiting), None) or self.begin(line)
-        self.spoke(run)
+        self.resume(run)
         if pid:
             self._by_pid[pid] = run
         return run
@@ -405,8 +396,8 @@ class NvccRuns:
         again = bool(writes) and all(self._writer.get(path) is run for path in writes)
         return again or run.cannot_write(writes)
 
-    def spoke(self, run: NvccRun) -> None:
-        """Note that a run has gone on, or given up, after its variables."""
+    def resume(self, run: NvccRun) -> None:
+        """Make a run the latest one: it has continued, or given up, after its variables."""
         self.foreign = False
         self.latest = run
         if run in self.waiting:
@@ -417,21 +408,21 @@ class NvccRuns:
         """The run that wrote the first of some files that any wrote."""
         return next((self._writer[path] for path in paths if path in self._writer), None)
 
-    def keep(self, run: NvccRun, made: Draft) -> None:
+    def add(self, run: NvccRun, draft: Draft) -> None:
         """Add a command to a run."""
-        run.drafts.append(made)
-        for path in made.writes:
+        run.drafts.append(draft)
+        for path in draft.writes:
             self._writer[path] = run
         self.latest = run
 
 
 class NvccReader:
-    """Takes what nvcc says; what it does not say itself is heard as a message."""
+    """Reads the lines of nvcc; other lines are messages."""
 
     def __init__(self) -> None:
         self._runs = NvccRuns()
         self._early: list[tuple[int, str, str]] = []
-        self._words = nvcc_commands.Lexicon()
+        self._lexicon = nvcc_commands.Lexicon()
 
     def read(self, number: int, line: str) -> bool:
         """Take a line if it is nvcc's."""
@@ -441,38 +432,38 @@ class NvccReader:
         if text.startswith("# --error "):
             return self._failed(number, text)
         if text.startswith(("nvcc ", "fatal ")):
-            return self._said(number, text)
-        return self._bare(number, line)
+            return self._driver_message(number, text)
+        return self._unmarked(number, line)
 
     def message(self, number: int, line: str) -> None:
-        """Hear a line between the commands."""
+        """Record a message between the commands."""
         if TEMP in line:
-            self._doubt_mark(number, line)
-        found = _COMPLAINT.search(line[:_LONGEST_MESSAGE])
-        if found is not None and self._runs.latest is not None:
-            severity = _SEVERITY.get(found[1], found[1])
-            self._runs.latest.say(number, severity, line.strip()[:_LONGEST_MESSAGE])
+            self._report_lost_mark(number, line)
+        match = _COMPLAINT.search(line[:_LONGEST_MESSAGE])
+        if match is not None and self._runs.latest is not None:
+            severity = _SEVERITY.get(match[1], match[1])
+            self._runs.latest.report(number, severity, line.strip()[:_LONGEST_MESSAGE])
 
-    def _doubt_mark(self, number: int, line: str) -> None:
+    def _report_lost_mark(self, number: int, line: str) -> None:
         run = self._runs.named(pid_of(line))
         program = line.partition(" ")[0].strip('"')
         if run is not None and not run.lost_mark and (is_tool(program) or is_compiler(program)):
             run.lost_mark = True
-            why = "commands without the mark `#$` are left out, this one first: a part of the log is missing"
-            run.say(number, "warning", why, here=False)
+            why = "commands without the mark `#$` are skipped, from this one on: a part of the log is missing"
+            run.report(number, "warning", why, here=False)
 
     def plans(self) -> list[Plan]:
         """One plan for each run, in the order in which they begin."""
         if self._early:
-            self._say_early(self._runs.latest or self._runs.begin(self._early[0][0]))
+            self._report_early(self._runs.latest or self._runs.begin(self._early[0][0]))
         return [
             plan(run)
             for run in self._runs.all
             # Other programs mark lines as nvcc does.
             if run.env
-            or run.said
+            or run.diagnostics
             or run.removed
-            or any(is_known(made) or TEMP in made.text for made in run.drafts)
+            or any(is_known(draft) or TEMP in draft.text for draft in run.drafts)
         ]
 
     def _marked(self, number: int, text: str) -> bool:
@@ -481,15 +472,15 @@ class NvccReader:
         if assigned and (name.isidentifier() or _VARIABLE.fullmatch(name)):
             run = self._runs.variable(number, name, text[len(name) + 1 :])
             if self._early and run:
-                self._say_early(run)
+                self._report_early(run)
         elif first in _REMOVES:
             self._remove(number, rest.rstrip())
         elif text.startswith(_DEPENDENCIES):
             self._dependencies(number, text)
         elif text.startswith("resource file "):
             self._resource(number, text)
-        elif first == "nvcc" and self._said(number, text):
-            # Some releases mark what they say themselves.
+        elif first == "nvcc" and self._driver_message(number, text):
+            # Some releases mark their own messages.
             pass
         elif _SETS_UP.match(text):
             self._runs.foreign = True
@@ -510,65 +501,66 @@ class NvccReader:
         target = nvcc_commands.plain(text[len(_DEPENDENCIES) :].strip(" >"))
         run.depfiles.append((target, len(run.drafts)))
         where = f"to `{target}`" if target else "to its standard output"
-        run.say(number, "note", f"nvcc itself writes the dependencies {where}", here=False)
+        run.report(number, "note", f"nvcc itself writes the dependencies {where}", here=False)
 
-    def _say_early(self, run: NvccRun) -> None:
+    def _report_early(self, run: NvccRun) -> None:
         for number, severity, text in self._early:
-            run.say(number, severity, text, here=False)
+            run.report(number, severity, text, here=False)
         self._early = []
 
     def _failed(self, number: int, line: str) -> bool:
-        found = _FAILED.match(line)
-        if found is None or self._runs.latest is None:
+        match = _FAILED.match(line)
+        if match is None or self._runs.latest is None:
             return False
-        code = int(found[1], 16)
-        self._runs.latest.say(number, "error", f"the command failed with exit code {code}")
+        code = int(match[1], 16)
+        self._runs.latest.report(number, "error", f"the command failed with exit code {code}")
         return True
 
-    def _said(self, number: int, line: str) -> bool:
-        found = _SAID.fullmatch(line)
-        if found is None:
+    def _driver_message(self, number: int, line: str) -> bool:
+        match = _MESSAGE.fullmatch(line)
+        if match is None:
             return False
-        severity = _SEVERITY.get(found[1], found[1])
-        text = f"nvcc: {found[2].strip()}"[:_LONGEST_MESSAGE]
+        severity = _SEVERITY.get(match[1], match[1])
+        text = f"nvcc: {match[2].strip()}"[:_LONGEST_MESSAGE]
         run = self._runs.named(pid_of(line))
-        if run is None and found[1] == "fatal":
-            # The run that gives up before its first command is one that has said nothing but its variables.
+        if run is None and match[1] == "fatal":
+            # A run that gives up before its first command has only printed its variables.
             latest = self._runs.latest
             run = latest if latest in self._runs.waiting else self._runs.begin(number)
-            self._runs.spoke(run)
-            self._say_early(run)
+            self._runs.resume(run)
+            self._report_early(run)
         # nvcc warns of its own words before it prints the first variable of a run.
         if run is None:
             self._early.append((number, severity, text))
             return True
-        run.say(number, severity, text, here=False)
+        run.report(number, severity, text, here=False)
         if _RACE.search(text):
-            why = "its threads race in a dry run: what they would have run is missing here"
-            run.say(number, "note", why, here=False)
+            why = "its threads race in a dry run: their commands are missing here"
+            run.report(number, "note", why, here=False)
         return True
 
     def _resource(self, number: int, text: str) -> None:
-        found = _RESOURCES.fullmatch(text)
-        if found is not None:
+        match = _RESOURCES.fullmatch(text)
+        if match is not None:
             run = self._runs.of(number, pid_of(text))
-            content = found[2].rstrip().removesuffix("]")
-            name = alike(nvcc_commands.plain(found[1]))
-            _, run.resources[f"@{name}"] = self._words.split(content)
+            content = match[2].rstrip().removesuffix("]")
+            name = normalized(nvcc_commands.plain(match[1]))
+            _, run.resources[f"@{name}"] = self._lexicon.split(content)
 
     def _command(self, number: int, text: str) -> None:
         pid = pid_of(text)
         run = None if self._runs.waiting else self._runs.named(pid)
         likely = run or next(iter(self._runs.waiting), self._runs.latest)
-        made, raw = self._draft(number, text, likely)
+        draft, raw = self._draft(number, text, likely)
         if run is None:
-            run = self._runs.of(number, pid, made.reads, made.writes)
-        self._runs.keep(run, made)
-        self._doubt(run, made, raw)
+            run = self._runs.of(number, pid, draft.reads, draft.writes)
+        self._runs.add(run, draft)
+        self._check_words(run, draft, raw)
 
     def _draft(self, number: int, text: str, run: NvccRun | None) -> tuple[Draft, Sequence[str]]:
         """A command read by itself, and its words with their quotes on."""
-        raw, plain = self._words.split(_without_outer_quotes(nvcc_commands.without_messages(text)))
+        unquoted = _without_outer_quotes(nvcc_commands.without_messages(text))
+        raw, plain = self._lexicon.split(unquoted)
         reads: list[str] = []
         writes: list[str] = []
         if ">" in text or "<" in text:
@@ -576,31 +568,33 @@ class NvccReader:
             writes = [path for path in writes if path not in _NOWHERE]
         if run is not None and run.resources:
             resources = run.resources
-            plain = [one for word in plain for one in resources.pop(alike(word), (word,))]
+            plain = [
+                expanded for word in plain for expanded in resources.pop(normalized(word), (word,))
+            ]
         if not plain:
             return Draft(number, text, (), ""), raw
         if run is not None:
             plain[0] = nvcc_commands.variables(plain[0], run.env)
         return nvcc_commands.draft(number, text, plain, reads, writes), raw
 
-    def _doubt(self, run: NvccRun, made: Draft, raw: Sequence[str]) -> None:
+    def _check_words(self, run: NvccRun, draft: Draft, raw: Sequence[str]) -> None:
         if raw and not nvcc_commands.closed(raw[-1]):
-            run.say(made.line, "warning", 'a `"` is not closed: the command is cut off')
-        for word in () if run.windows() else self._words.expanded(raw[1:]):
-            run.say(made.line, "warning", f"the shell that nvcc calls will expand `{word}`")
+            run.report(draft.line, "warning", 'a `"` is not closed: the command is cut off')
+        for word in () if run.windows() else self._lexicon.expanded(raw[1:]):
+            run.report(draft.line, "warning", f"the shell that nvcc calls will expand `{word}`")
 
-    def _bare(self, number: int, line: str) -> bool:
+    def _unmarked(self, number: int, line: str) -> bool:
         # A command that a person or make ran belongs to the plan if it goes on with what the only run of nvcc wrote.
         if len(self._runs.all) != 1 or " -o " not in line or line[:1].isspace():
             return False
         if not is_compiler(line.partition(" ")[0]):
             return False
-        made, _ = self._draft(number, line.rstrip(), None)
-        run = self._runs.writer(made.reads)
-        if run is None or made.kind != "link":
+        draft, _ = self._draft(number, line.rstrip(), None)
+        run = self._runs.writer(draft.reads)
+        if run is None or draft.kind != "link":
             return False
-        self._runs.keep(run, made)
-        run.say(number, "note", "not a command of nvcc, but it reads what this run writes")
+        self._runs.add(run, draft)
+        run.report(number, "note", "not a command of nvcc, but it reads what this run writes")
         return True
 
 

@@ -31,7 +31,7 @@ _LONGEST_PATH = 4096
 
 
 class Lexicon:
-    """Remembers words with their quotes on and what they mean, so that a word that comes again costs nothing."""
+    """Caches the meaning of quoted words, so that a repeated word costs nothing."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
@@ -39,22 +39,22 @@ class Lexicon:
 
     def split(self, text: str) -> tuple[list[str], list[str]]:
         """The words of a line with their quotes on, and what they mean; linear on any text."""
-        # A log that never says a word twice must not fill the memory.
+        # A log without repeated words must not fill the memory.
         if len(self._known) >= _MOST:
             self._known.clear()
             self._odd.clear()
         raw: list[str] = []
         means: list[str] = []
-        held: list[str] = []
+        pieces: list[str] = []
         quoted = False
         known = self._known
         # A tab separates as a blank does, and stays where it is within quotes.
         for piece in text.replace("\t", " \t").split(" "):
-            if not held:
-                meant = known.get(piece)
-                if meant is not None:
+            if not pieces:
+                meaning = known.get(piece)
+                if meaning is not None:
                     raw.append(piece)
-                    means.append(meant)
+                    means.append(meaning)
                     continue
                 piece = piece.lstrip("\t")
                 if not piece:
@@ -63,20 +63,20 @@ class Lexicon:
                 quoted = not quoted
             # Where a word ends is the shell's decision: an odd number of backslashes escapes the blank behind them.
             if quoted or (len(piece) - len(piece.rstrip("\\"))) % 2:
-                held.append(piece)
+                pieces.append(piece)
                 continue
-            if held:
-                piece = " ".join([*held, piece]).replace(" \t", "\t")
-                held.clear()
+            if pieces:
+                piece = " ".join([*pieces, piece]).replace(" \t", "\t")
+                pieces.clear()
             raw.append(piece)
             means.append(self._learn(piece))
-        if held:
-            raw.append(" ".join(held).replace(" \t", "\t"))
+        if pieces:
+            raw.append(" ".join(pieces).replace(" \t", "\t"))
             means.append(plain(raw[-1]))
         return raw, means
 
     def expanded(self, raw: Sequence[str]) -> list[str]:
-        """The words, quotes on, of which a shell makes something else than nvcc meant."""
+        """The words, quotes on, that a shell understands differently from nvcc."""
         return [] if self._odd.isdisjoint(raw) else [word for word in raw if word in self._odd]
 
     def _learn(self, word: str) -> str:
@@ -92,7 +92,7 @@ class Lexicon:
 
 
 def without_messages(text: str) -> str:
-    """A command that says what it has to say, also where a thread of nvcc collects that in files."""
+    """A command without the redirection of its messages to files, which threads of nvcc use."""
     return _MESSAGES.sub("", text) if "_std" in text else text
 
 
@@ -105,11 +105,11 @@ def plain(word: str) -> str:
     return _QUOTES.sub(_unquoted, word)
 
 
-def _unquoted(found: re.Match[str]) -> str:
-    escaped = found[1]
+def _unquoted(match: re.Match[str]) -> str:
+    escaped = match[1]
     if escaped is None:
         return ""
-    return '"' if escaped == '"' else found[0]
+    return '"' if escaped == '"' else match[0]
 
 
 def closed(text: str) -> bool:
@@ -117,7 +117,7 @@ def closed(text: str) -> bool:
     # Only a backslash can make a quote mean itself, and few texts hold one.
     if "\\" not in text:
         return text.count('"') % 2 == 0
-    return sum(found[0] == '"' for found in _QUOTES.finditer(text)) % 2 == 0
+    return sum(match[0] == '"' for match in _QUOTES.finditer(text)) % 2 == 0
 
 
 def _shell_differs(word: str) -> bool:
@@ -132,14 +132,14 @@ def _shell_differs(word: str) -> bool:
 def take_redirections(
     raw: Sequence[str], means: Sequence[str]
 ) -> tuple[list[str], list[str], list[str]]:
-    """Of the words of a line what a program gets of them, and the names of files to read from and to write to."""
+    """The words that a program gets, and the files of its redirections: those read and those written."""
     rest: list[str] = []
     reads: list[str] = []
     writes: list[str] = []
     waiting = None
-    for word, meant in zip(raw, means, strict=True):
+    for word, meaning in zip(raw, means, strict=True):
         if waiting is not None:
-            waiting.append(meant)
+            waiting.append(meaning)
             waiting = None
         elif (redirect := _REDIRECT.fullmatch(word)) is not None:
             side = reads if word[0] == "<" else writes
@@ -148,19 +148,19 @@ def take_redirections(
             else:
                 waiting = side
         elif not _DUPLICATE.fullmatch(word):
-            rest.append(meant)
+            rest.append(meaning)
     return rest, reads, writes
 
 
 def variables(word: str, env: Mapping[str, str]) -> str:
-    """A word with the variables that the log itself set put in, `$NAME` as well as `%NAME%`."""
+    """A word with the log's own variables expanded, `$NAME` as well as `%NAME%`."""
     if "$" not in word and "%" not in word:
         return word
 
-    def value(found: re.Match[str]) -> str:
-        set_to = env.get(found[found.lastindex or 0], found[0])
+    def value(match: re.Match[str]) -> str:
+        set_to = env.get(match[match.lastindex or 0], match[0])
         # Without a bound a short line could grow to gigabytes.
-        return set_to if len(set_to) <= _LONGEST_PATH else found[0]
+        return set_to if len(set_to) <= _LONGEST_PATH else match[0]
 
     return _VARIABLE.sub(value, word)
 
@@ -180,9 +180,9 @@ _PTXAS = roles_of(
 _FATBINARY = roles_of(
     write="--create --create= -create= --embedded-fatbin --embedded-fatbin= -embedded-fatbin=",
     image=" ".join(
-        f"{dashes}image{number}{end}"
+        f"{dashes}image{version}{end}"
         for dashes in ("-", "--")
-        for number in ("", "2", "3")
+        for version in ("", "2", "3")
         for end in ("", "=")
     ),
     skip="--key --ident --cmdline --cicc-cmdline",
@@ -197,7 +197,7 @@ _NVLINK = roles_of(
 _PROGRAMS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "cicc": ("cicc", _CICC),
     "cudafe": ("cudafe", _CICC),
-    # It only names the stub that its output includes; who compiles for the device writes it.
+    # It only names the stub that its output includes; the device compile writes it.
     "cudafe++": (
         "cudafe",
         _CICC | roles_of(front="--gen_c_file_name", include="--stub_file_name"),
@@ -209,7 +209,7 @@ _PROGRAMS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "nvlink": ("nvlink", _NVLINK),
     "nvprune": ("other", roles_of(write="-o", skip="-gencode --generate-code -arch")),
 }
-# Under these names any host compiler and any archiver is known.
+# The names for any host compiler and any archiver.
 _CC, _AR = "cc", "ar"
 _HOST_OPTIONS = roles_of(
     write="-o -MF",
@@ -217,7 +217,7 @@ _HOST_OPTIONS = roles_of(
     skip="-U -I -L -l -x -include -imacros -FI -isystem -iquote -idirafter -isysroot --sysroot -B -MT -MQ -T -u -z"
     " -arch -target -framework -rpath -Xlinker -Xassembler -Xpreprocessor -Xclang --param",
 )
-# Words that say nothing of files and are followed by none; those that are met are remembered, tool by tool.
+# Words that neither name files nor are followed by one; further ones are remembered by tool.
 _FLAGS = frozenset(
     roles_of(
         flag="-64 -O0 -cuda -dlto -fast-math -g -generate-line-info -link -lto -m32 -m64 -report-arch -show-src -tused"
@@ -235,7 +235,7 @@ _LINK_STUB = frozenset({"FATBINFILE", "REGISTERLINKBINARYFILE"})
 _GENERATES = "--gen_module_id_file"
 _IDLE: dict[str, set[str]] = {name: set(_FLAGS) for name in (*_PROGRAMS, _CC)}
 _IDLE_MOST = 1 << 13
-# What a host compiler is used for; of two, `preprocess` comes first, as its name does last.
+# Uses of a host compiler; of two, `max` picks `preprocess`.
 _USES = {
     **dict.fromkeys(("-E", "-EP", "-P", "-M", "-MM", "/E", "/EP", "/P"), "preprocess"),
     **dict.fromkeys(("-c", "-S", "/c", "Fo"), "host-compile"),
@@ -252,37 +252,37 @@ _WRAPPERS = frozenset({"ccache", "sccache", "distcc", "icecc", "buildcache"})
 _HOST_SIGNS = frozenset({"-D__CUDACC__", "-D__NVCC__", "-DCUDA_DOUBLE_MATH_FUNCTIONS"})
 _PROGRAM_NAME = re.compile(r"`[^`]*-print-prog-name=([^\s`]+)`")
 _OUTPUTS = frozenset({"-o", "--output", "--output-file", "-out", "--out"})
-# The word by which `ar` is told to put members into an archive; with another it reads one.
+# The operation of `ar` that adds members to an archive; others read it.
 _FILLS = re.compile(r"-?(?!\w*[tpx])[a-zA-Z]*[rq][a-zA-Z]*")
 # Options whose value is part of the word.
 _JOINED = ("-I", "-L", "-l", "-D", "-U")
 _SUFFIX = re.compile(r"\.[A-Za-z][\w+]{0,11}\Z")
-# Roles whose value a draft remembers under their own name.
+# Roles whose value is an attribute of a draft.
 _ATTRIBUTES = frozenset({"arch", "stub", "front", "module"})
 _IMAGE_END = re.compile(r",(?:profile|kind|sm)=")
 
-# Endings of what a person writes.
+# Endings of source files.
 SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".cuh")
 
-# Endings of what the programs of nvcc read of each other.
+# Endings of files that the programs of nvcc pass on.
 READ_ENDINGS = (
     *(".i", ".ii", ".gpu", ".ptx", ".cubin", ".ltoir", ".bc", ".tilebc", ".fatbin"),
     *(".o", ".obj", ".a", ".lib", ".so"),
 )
 
-# Endings of what a toolkit or a system brings along.
+# Endings of files that come with a toolkit or a system.
 FROM_TOOLKIT = re.compile(r"\.(?:stub|bc|h|hpp|cuh|a|so|lib|o|obj)(?:\.\d+)*\Z")
 
 
 class Draft:
-    """One command as read so far; what it reads without naming it is not known yet."""
+    """One command as read so far; files that it reads without naming them are not known yet."""
 
     kind = "other"
     arch: str | None = None
-    # What __CUDA_ARCH__ tells of an arch, and the letter after it, which other definitions tell.
+    # The arch of __CUDA_ARCH__, and the letter after it, from other definitions.
     host_arch: str | None = None
     host_letter = ""
-    # What cudafe++ makes of a source for the host compiler.
+    # The output of cudafe++ for the host compiler.
     front: str | None = None
     stub: str | None = None
     module: str | None = None
@@ -296,13 +296,13 @@ class Draft:
         self.writes: list[str] = []
         # Names of files that what this command writes includes.
         self.includes: list[str] = []
-        # Files that follow an option which is not known: the rest of the plan tells if it reads or writes them.
+        # Files after an unknown option: the rest of the plan decides whether it reads or writes them.
         self.loose: list[str] = []
         # Files that such an option names after a `=`: they count only if the rest of the plan knows them.
         self.named: list[str] = []
 
     def named_arch(self) -> str | None:
-        """The arch that definitions tell, if they do."""
+        """The arch from definitions, if there is one."""
         return self.host_arch and self.host_arch + self.host_letter
 
 
@@ -326,45 +326,45 @@ def draft(
     reads: Iterable[str] = (),
     writes: Iterable[str] = (),
 ) -> Draft:
-    """A draft of one command, as far as its own words and its redirections, `reads` and `writes`, tell."""
+    """A draft of one command from its own words and its redirections, `reads` and `writes`."""
     at = 0
     tool, name = _program(words[0])
-    # `ccache g++ ...` is what g++ does.
+    # `ccache g++ ...` runs g++.
     while name in _WRAPPERS and at + 1 < len(words):
         at += 1
         tool, name = _program(words[at])
-    found = Draft(line, text, words, tool)
+    command = Draft(line, text, words, tool)
     rest = words[at + 1 :]
     if name in _PROGRAMS:
-        found.kind, options = _PROGRAMS[name]
-        _sort(found, rest, options, _IDLE[name])
+        command.kind, options = _PROGRAMS[name]
+        _sort(command, rest, options, _IDLE[name])
     elif name == _AR:
-        _archive(found, rest)
+        _archive(command, rest)
     elif name == _CC or not _HOST_SIGNS.isdisjoint(rest):
-        _host(found, rest)
+        _host(command, rest)
     else:
-        _unknown(found, words[at], rest)
-    found.reads += reads
-    found.writes += writes
-    if found.kind == "link" and any(path.endswith((".i", ".ii")) for path in found.writes):
+        _unknown(command, words[at], rest)
+    command.reads += reads
+    command.writes += writes
+    if command.kind == "link" and any(path.endswith((".i", ".ii")) for path in command.writes):
         # The words that say so are in a response file.
-        found.kind = "preprocess"
-    return found
+        command.kind = "preprocess"
+    return command
 
 
 def is_compiler(program: str) -> bool:
-    """Tell a host compiler by its name."""
+    """Check whether a program is a host compiler, by its name."""
     return _program(program)[1] == _CC
 
 
 def is_tool(program: str) -> bool:
-    """Tell a program of nvcc's own by its name."""
+    """Check whether a program is one of nvcc's own, by its name."""
     return _program(program)[1] in _PROGRAMS
 
 
-def is_known(found: Draft) -> bool:
+def is_known(draft: Draft) -> bool:
     """Check whether it is known what a command does, even one of kind `other`."""
-    return found.kind != "other" or found.tool in _PROGRAMS
+    return draft.kind != "other" or draft.tool in _PROGRAMS
 
 
 def names_file(word: str) -> bool:
@@ -374,7 +374,7 @@ def names_file(word: str) -> bool:
     return _SUFFIX.search(word) is not None
 
 
-def _sort(found: Draft, rest: Sequence[str], options: Mapping[str, str], idle: set[str]) -> None:
+def _sort(draft: Draft, rest: Sequence[str], options: Mapping[str, str], idle: set[str]) -> None:
     words = iter(rest)
     after_unknown = False
     for word in words:
@@ -383,52 +383,52 @@ def _sort(found: Draft, rest: Sequence[str], options: Mapping[str, str], idle: s
             continue
         role = options.get(word)
         if role is not None:
-            _take(found, role, next(words, ""))
+            _take(draft, role, next(words, ""))
         elif word.startswith(_JOINED):
             _remember(idle, word)
         elif word[:1] != "-":
             if names_file(word):
-                (found.loose if unknown else found.reads).append(word)
+                (draft.loose if unknown else draft.reads).append(word)
         elif "=" not in word:
             after_unknown = True
         else:
             name, _, value = word.partition("=")
             role = options.get(name + "=")
             if role is not None:
-                _take(found, role, value)
+                _take(draft, role, value)
             elif names_file(value):
-                found.named.append(value)
+                draft.named.append(value)
             else:
                 _remember(idle, word)
     # The same option names the file to the stage that writes it and to those that read it.
-    if found.module is not None:
+    if draft.module is not None:
         generates = _GENERATES in rest
-        (found.writes if generates else found.reads).append(found.module)
+        (draft.writes if generates else draft.reads).append(draft.module)
 
 
 def _remember(idle: set[str], word: str) -> None:
-    # Words that say nothing of files are most of a log; a log of many units must not grow this without bound.
+    # Most words of a log name no file; a log of many units must not grow this without bound.
     if len(idle) < _IDLE_MOST:
         idle.add(word)
 
 
-def _take(found: Draft, role: str, value: str) -> None:
+def _take(draft: Draft, role: str, value: str) -> None:
     if role in _ATTRIBUTES:
-        setattr(found, role, value)
+        setattr(draft, role, value)
     if role in ("stub", "front") or (role == "write" and value):
-        found.writes.append(value)
+        draft.writes.append(value)
     elif role == "include":
-        found.includes.append(value)
+        draft.includes.append(value)
     elif role == "image":
         # `kind=elf,sm=NN,file=X`, `profile=sm_NN,file=X` and the same with the file in front.
         if value.startswith("file="):
-            found.reads.append(_IMAGE_END.split(value[5:], maxsplit=1)[0])
+            draft.reads.append(_IMAGE_END.split(value[5:], maxsplit=1)[0])
         elif (named := value.partition(",file="))[1]:
-            found.reads.append(named[2])
+            draft.reads.append(named[2])
 
 
-def _host(found: Draft, rest: Sequence[str]) -> None:
-    microsoft = found.tool.lower().startswith(_MICROSOFT)
+def _host(draft: Draft, rest: Sequence[str]) -> None:
+    microsoft = draft.tool.lower().startswith(_MICROSOFT)
     uses: list[str] = []
     idle = _IDLE[_CC]
     words = iter(rest)
@@ -439,62 +439,62 @@ def _host(found: Draft, rest: Sequence[str]) -> None:
         if role is not None:
             value = next(words, "")
             if role == "define":
-                _define(found, value)
+                _define(draft, value)
             else:
-                _take(found, role, value)
+                _take(draft, role, value)
         elif word[:2] == "-D":
-            if not _define(found, word[2:]):
+            if not _define(draft, word[2:]):
                 _remember(idle, word)
         elif word in _USES:
             uses.append(_USES[word])
         elif microsoft and (output := _MICROSOFT_OUTPUT.fullmatch(word)) is not None:
-            found.writes.append(output[2])
+            draft.writes.append(output[2])
             uses += _USES.get(output[1], "").split()
         elif word[:1] == "-":
             _remember(idle, word)
         elif not (microsoft and word[:1] == "/"):
-            found.reads.append(word.removeprefix("@"))
-    found.kind = max(uses, default="link")
+            draft.reads.append(word.removeprefix("@"))
+    draft.kind = max(uses, default="link")
 
 
-def _define(found: Draft, value: str) -> bool:
-    """Take a definition that tells of an arch or of a file, if it is one."""
+def _define(draft: Draft, value: str) -> bool:
+    """Take a definition that names an arch or a file, if it is one."""
     name, _, value = value.partition("=")
     if name == "__CUDA_ARCH__" and value.isdigit():
-        found.host_arch = f"compute_{value[:-1]}"
+        draft.host_arch = f"compute_{value[:-1]}"
     elif name.startswith("__CUDA_ARCH_FEAT_SM"):
-        found.host_letter = "a"
+        draft.host_letter = "a"
     elif name == "__CUDA_ARCH_FAMILY_SPECIFIC__":
-        found.host_letter = found.host_letter or "f"
+        draft.host_letter = draft.host_letter or "f"
     elif name in _LINK_STUB:
-        found.reads.append(value.strip('"'))
+        draft.reads.append(value.strip('"'))
     else:
         return False
     return True
 
 
-def _archive(found: Draft, rest: Sequence[str]) -> None:
+def _archive(draft: Draft, rest: Sequence[str]) -> None:
     # `ar cr libk.a a.o b.o` names what to do, the archive, the members; others name the archive by an option.
-    found.kind = "link"
+    draft.kind = "link"
     fills = bool(rest) and _FILLS.fullmatch(rest[0]) is not None
     words = iter(rest[1:] if fills else rest)
     for word in words:
         if (output := _MICROSOFT_OUTPUT.fullmatch(word)) is not None:
-            found.writes.append(output[2])
+            draft.writes.append(output[2])
         elif word == "-o":
-            _take(found, "write", next(words, ""))
+            _take(draft, "write", next(words, ""))
         elif word[:1] != "-" and (fills or names_file(word[1:])):
-            found.reads.append(word)
-    if fills and not found.writes:
-        found.writes, found.reads = found.reads[:1], found.reads[1:]
+            draft.reads.append(word)
+    if fills and not draft.writes:
+        draft.writes, draft.reads = draft.reads[:1], draft.reads[1:]
 
 
-def _unknown(found: Draft, program: str, rest: Sequence[str]) -> None:
-    found.named.append(program.removeprefix("./"))
+def _unknown(draft: Draft, program: str, rest: Sequence[str]) -> None:
+    draft.named.append(program.removeprefix("./"))
     words = iter(rest)
     for word in words:
         option, joined, value = word.partition("=") if word[:1] == "-" else ("", "", word)
         if option in _OUTPUTS:
-            _take(found, "write", value if joined else next(words, ""))
+            _take(draft, "write", value if joined else next(words, ""))
         elif names_file(value):
-            found.loose.append(value)
+            draft.loose.append(value)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compares the tools of this image with sha256:4048aece749378013f65dc092b802b064818086d4b4f13581e539515f537bef7.
-# Written by toolmatrix 0 for amd; what is edited by hand is kept.
+# Written by toolmatrix 0 for amd; it does not overwrite edited files.
 # file    sha256:0000000000000000000000000000000000000000000000000000000000000000
 # Exits with 1 where they differ, and says for each difference what was expected and what was found.
 # With the argument `runtime` it asks only for what a runtime image has.

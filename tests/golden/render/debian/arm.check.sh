@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compares the tools of this image with sha256:cc221b4b54dbee3d40d575e1d04ce9a3aa2b40a234433cbb711826d38d54353a.
-# Written by toolmatrix 0 for arm; what is edited by hand is kept.
+# Written by toolmatrix 0 for arm; it does not overwrite edited files.
 # file    sha256:0000000000000000000000000000000000000000000000000000000000000000
 # Exits with 1 where they differ, and says for each difference what was expected and what was found.
 # With the argument `runtime` it asks only for what a runtime image has.

@@ -1,6 +1,6 @@
 # extension for x86: extensions of PyTorch, built from their source distributions against its wheel
 #
-# Written by toolmatrix 0; what is edited by hand is kept. To write it again:
+# Written by toolmatrix 0; it does not overwrite edited files. To regenerate:
 #   toolmatrix render --lock toolmatrix.lock --output .
 #
 # answer  x86 (linux/amd64), cuda, from source

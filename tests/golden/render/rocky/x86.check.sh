@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compares the tools of this image with sha256:a8ceaa6d210f719e29e7309a23f3aa0eadedc9a1f0b65641f7dc1e89cdaa230e.
-# Written by toolmatrix 0 for x86; what is edited by hand is kept.
+# Written by toolmatrix 0 for x86; it does not overwrite edited files.
 # file    sha256:0000000000000000000000000000000000000000000000000000000000000000
 # Exits with 1 where they differ, and says for each difference what was expected and what was found.
 # With the argument `runtime` it asks only for what a runtime image has.

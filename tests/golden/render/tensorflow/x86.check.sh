@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compares the tools of this image with sha256:ec4507d45bc2f8e28edbea9cf708a4127f96410dcc49c8bd3cb353bfe71375d0.
-# Written by toolmatrix 0 for x86; what is edited by hand is kept.
+# Written by toolmatrix 0 for x86; it does not overwrite edited files.
 # file    sha256:0000000000000000000000000000000000000000000000000000000000000000
 # Exits with 1 where they differ, and says for each difference what was expected and what was found.
 # With the argument `runtime` it asks only for what a runtime image has.

@@ -1,6 +1,6 @@
 # toolchain for amd: the resolved tools and nothing built with them, for CI images
 #
-# Written by toolmatrix 0; what is edited by hand is kept. To write it again:
+# Written by toolmatrix 0; it does not overwrite edited files. To regenerate:
 #   toolmatrix render --lock toolmatrix.lock --output .
 #
 # lock    sha256:4048aece749378013f65dc092b802b064818086d4b4f13581e539515f537bef7

@@ -2,7 +2,7 @@
 # check=error=true
 # toolchain for x86: the resolved tools and nothing built with them, for CI images
 #
-# Written by toolmatrix 0; what is edited by hand is kept. To write it again:
+# Written by toolmatrix 0; it does not overwrite edited files. To regenerate:
 #   toolmatrix render --lock toolmatrix.lock --output .
 #
 # lock    sha256:a8ceaa6d210f719e29e7309a23f3aa0eadedc9a1f0b65641f7dc1e89cdaa230e

@@ -2,7 +2,7 @@
 # check=error=true
 # tensorflow for x86: TensorFlow as a Python package, built from source
 #
-# Written by toolmatrix 0; what is edited by hand is kept. To write it again:
+# Written by toolmatrix 0; it does not overwrite edited files. To regenerate:
 #   toolmatrix render --lock toolmatrix.lock --output .
 #
 # lock    sha256:ec4507d45bc2f8e28edbea9cf708a4127f96410dcc49c8bd3cb353bfe71375d0

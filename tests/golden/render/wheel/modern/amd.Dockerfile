@@ -2,7 +2,7 @@
 # check=error=true
 # wheel for amd: Python packages of the index from their wheels, and what runs them
 #
-# Written by toolmatrix 0; what is edited by hand is kept. To write it again:
+# Written by toolmatrix 0; it does not overwrite edited files. To regenerate:
 #   toolmatrix render --lock toolmatrix.lock --output .
 #
 # answer  amd (linux/amd64), rocm, from wheel
