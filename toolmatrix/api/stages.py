@@ -194,7 +194,7 @@ class Stages(Printed):
             return found
         log = self.log.replace(plans=self.plans)
         place = "planned from captures, without a driver" if self.is_planned else ""
-        shown = stages.text(log, self.where, screen, full=full, explain=explain, place=place)
+        shown = stages.text(log, self.where, screen, full=full, explain=explain, source=place)
         return f"{shown}\n{found}" if found else shown
 
     def to_json(self) -> StagesDocument:

@@ -65,9 +65,9 @@ def compare(
     same = []
     for name in sorted({*old, *new}):
         before, after = old.get(name), new.get(name)
-        place = {"environment": environment, "target": target}
+        location = {"environment": environment, "target": target}
         if before != after:
-            changes.append(ValueChange(component=name, old=before, new=after, **place))
+            changes.append(ValueChange(component=name, old=before, new=after, **location))
         # A value that other facts stand behind has moved, and is the same all the same.
         if before and after and before.value == after.value:
             same.append((environment, target, name, after.value))
@@ -85,9 +85,9 @@ def locks(old: Lock, new: Lock) -> Differences:
         ]
         for target in sorted({*sides[0], *sides[1]}):
             before, after = _both(sides[0].get(target), sides[1].get(target))
-            found = compare(before, after, name, target)
-            changes += found.changes
-            same += found.same
+            differences = compare(before, after, name, target)
+            changes += differences.changes
+            same += differences.same
     return Differences(changes=tuple(changes), same=tuple(same))
 
 
@@ -99,57 +99,59 @@ def _both(
     # The settings of a target that came or went say nothing that its components do not.
     if old and new:
         was, is_ = _settings(old), _settings(new)
-        before |= {name: held for name, held in was.items() if is_.get(name) != held}
-        after |= {name: held for name, held in is_.items() if was.get(name) != held}
+        before |= {name: value for name, value in was.items() if is_.get(name) != value}
+        after |= {name: value for name, value in is_.items() if was.get(name) != value}
         was, is_ = packages(old, new), packages(new, old)
-        before |= {name: held for name, held in was.items() if is_.get(name) != held}
-        after |= {name: held for name, held in is_.items() if was.get(name) != held}
+        before |= {name: value for name, value in was.items() if is_.get(name) != value}
+        after |= {name: value for name, value in is_.items() if was.get(name) != value}
     return before, after
 
 
 def own_flags(flags: LockedFlags, others: LockedFlags) -> dict[str, list[str]]:
     """The compiler flags that only the first has, each with the lists it stands in."""
-    found: dict[str, list[str]] = {}
+    lists: dict[str, list[str]] = {}
     for name in FLAGS:
         for flag in getattr(flags, name):
             if flag not in getattr(others, name):
-                found.setdefault(flag, []).append(name)
-    return found
+                lists.setdefault(flag, []).append(name)
+    return lists
 
 
 def components(target: LockedTarget | None) -> dict[str, LockedValue]:
     """The components of a target, its codegen archs and devices as one component each."""
     if target is None:
         return {}
-    found = {
-        name: _value(f">={part.version}" if part.floor else part.version, part)
-        for name, part in target.components.items()
+    values = {
+        name: _value(f">={component.version}" if component.floor else component.version, component)
+        for name, component in target.components.items()
     }
     for name, build in target.variants.items():
-        found[f"{name} build"] = _value(build.build, build)
+        values[f"{name} build"] = _value(build.build, build)
     for name, parts in (("arch", target.archs), ("device", target.devices)):
         if parts:
             names = sorted(parts)
-            found[name] = _value(", ".join(names), Backed.joined([parts[one] for one in names]))
-    return found
+            values[name] = _value(
+                ", ".join(names), Backed.joined([parts[entry] for entry in names])
+            )
+    return values
 
 
 def packages(target: LockedTarget, other: LockedTarget) -> dict[str, LockedValue]:
     """The Python packages of a target beside those of another: how many where that has none, else each."""
     if target.closure is None:
         return {}
-    held = target.closure.packages
+    ours = target.closure.packages
     if other.closure is None:
-        return {"packages": LockedValue(value=f"{len(held)} with their files")}
+        return {"packages": LockedValue(value=f"{len(ours)} with their files")}
     theirs = other.closure.packages
     return {
         f"{name} package": LockedValue(
-            value=" ".join((part.version, *_own_files(part, theirs.get(name))))
+            value=" ".join((package.version, *_own_files(package, theirs.get(name))))
         )
-        for name, part in held.items()
+        for name, package in ours.items()
         # Of a component whose release moved its own line tells.
         if not (name in target.components and name in theirs)
-        or theirs[name].version == part.version
+        or theirs[name].version == package.version
     }
 
 
@@ -172,7 +174,7 @@ def _value(value: str, behind: Backed) -> LockedValue:
 
 def _settings(target: LockedTarget) -> dict[str, LockedValue]:
     flags = target.flags
-    said = {
+    settings = {
         "accelerator": target.accelerator,
         "from": target.from_,
         "platform": target.platform,
@@ -180,4 +182,4 @@ def _settings(target: LockedTarget) -> dict[str, LockedValue]:
         **{f"env {name}": value for name, value in flags.env.items()},
         "cannot say": ", ".join(flags.missing),
     }
-    return {name: LockedValue(value=value) for name, value in said.items() if value}
+    return {name: LockedValue(value=value) for name, value in settings.items() if value}

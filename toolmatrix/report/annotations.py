@@ -34,18 +34,20 @@ class Annotation(Value):
 
 def commands(annotations: Iterable[Annotation], closing: str) -> str:
     """The workflow commands, the worst first; at most ten of a kind, then how many more there are; and `closing`."""
-    given = list(annotations)
+    entries = list(annotations)
     lines = []
     for severity, command in _COMMANDS.items():
-        own = [one for one in given if one.severity == severity]
+        own = [annotation for annotation in entries if annotation.severity == severity]
         # The last of the ten says how many more there are.
-        shown = own if len(own) <= PER_KIND else own[: PER_KIND - 1]
-        for one in shown:
-            where = one.where
-            place = f"file={escaped(where.path, ':,')},line={where.line or 1}," if where else ""
-            lines.append(f"::{command} {place}title={escaped(one.code, ':,')}::{escaped(one.text)}")
-        if len(shown) < len(own):
-            more = terminal.plural(len(own) - len(shown), f"more {severity}")
+        visible = own if len(own) <= PER_KIND else own[: PER_KIND - 1]
+        for annotation in visible:
+            where = annotation.where
+            position = f"file={escaped(where.path, ':,')},line={where.line or 1}," if where else ""
+            lines.append(
+                f"::{command} {position}title={escaped(annotation.code, ':,')}::{escaped(annotation.text)}"
+            )
+        if len(visible) < len(own):
+            more = terminal.plural(len(own) - len(visible), f"more {severity}")
             lines.append(f"::{command} title=toolmatrix::and {more}")
     return "".join(line + "\n" for line in [*lines, closing])
 
@@ -72,10 +74,10 @@ def sarif(annotations: Iterable[Annotation]) -> dict[str, Any]:
     from toolmatrix.report.rules import load_rules
 
     pages = load_rules()
-    given = list(annotations)
+    entries = list(annotations)
     # Results may be those of another version, with codes of its own.
-    codes = sorted(pages.keys() & {one.code for one in given})
-    places = {code: place for place, code in enumerate(codes)}
+    codes = sorted(pages.keys() & {entry.code for entry in entries})
+    indexes = {code: index for index, code in enumerate(codes)}
     rules = [
         {
             "id": code,
@@ -97,28 +99,32 @@ def sarif(annotations: Iterable[Annotation]) -> dict[str, Any]:
                 # Columns count letters, as our positions do; the default would be UTF-16 units.
                 "columnKind": "unicodeCodePoints",
                 # SARIF 2.1.0, 3.27.6: -1 where there is no rule.
-                "results": [_result(one, places.get(one.code, -1)) for one in given],
+                "results": [_result(entry, indexes.get(entry.code, -1)) for entry in entries],
             }
         ],
     }
 
 
-def _result(one: Annotation, rule: int) -> dict[str, Any]:
-    place: dict[str, Any] = {}
-    if one.where:
+def _result(annotation: Annotation, rule: int) -> dict[str, Any]:
+    location: dict[str, Any] = {}
+    if annotation.where:
         # A URI has slashes on every system.
-        physical: dict[str, Any] = {"artifactLocation": {"uri": one.where.path.replace("\\", "/")}}
-        if one.where.line:
-            column = one.where.column or 1
-            physical["region"] = {"startLine": one.where.line, "startColumn": column}
-        place["physicalLocation"] = physical
-    if one.logical:
-        place["logicalLocations"] = [{"fullyQualifiedName": one.logical}]
+        physical: dict[str, Any] = {
+            "artifactLocation": {"uri": annotation.where.path.replace("\\", "/")}
+        }
+        if annotation.where.line:
+            column = annotation.where.column or 1
+            physical["region"] = {"startLine": annotation.where.line, "startColumn": column}
+        location["physicalLocation"] = physical
+    if annotation.logical:
+        location["logicalLocations"] = [{"fullyQualifiedName": annotation.logical}]
     return {
-        "ruleId": one.code,
+        "ruleId": annotation.code,
         "ruleIndex": rule,
-        "level": _LEVELS[one.severity],
-        "message": {"text": f"{one.text}. {one.help}" if one.help else one.text},
-        "locations": [place] if place else [],
-        "properties": dict(one.properties),
+        "level": _LEVELS[annotation.severity],
+        "message": {
+            "text": f"{annotation.text}. {annotation.help}" if annotation.help else annotation.text
+        },
+        "locations": [location] if location else [],
+        "properties": dict(annotation.properties),
     }

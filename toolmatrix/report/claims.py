@@ -76,22 +76,22 @@ class Notes:
         found = []
         for name, number in self.numbers.items():
             source = self.index.source(name)
-            mark, place = f"[{number}] ", source.at
+            mark, address = f"[{number}] ", source.at
             title = f"{source.title}, read {source.read}"
-            if not width or len(mark + place + title) + 2 <= width:
-                found.append(f"{mark}{place}  {title}")
+            if not width or len(mark + address + title) + 2 <= width:
+                found.append(f"{mark}{address}  {title}")
             else:
                 # A place in a repository has no blanks: it runs over the edge rather than be broken.
-                found += terminal.wrap(place, width, indent="    ", first=mark)
+                found += terminal.wrap(address, width, indent="    ", first=mark)
                 found += terminal.wrap(title, width, indent="    ")
         return found
 
     def document(self) -> list[NoteEntry]:
         """The notes as JSON values in their order, each with the address that a browser opens, if it has one."""
-        found: list[NoteEntry] = []
+        entries: list[NoteEntry] = []
         for name, number in self.numbers.items():
             source = self.index.source(name)
-            found.append(
+            entries.append(
                 {
                     "number": number,
                     "name": name,
@@ -101,7 +101,7 @@ class Notes:
                     "address": address(source.at),
                 }
             )
-        return found
+        return entries
 
 
 def address(at: str) -> str:
@@ -111,16 +111,16 @@ def address(at: str) -> str:
     # A text that is printed has no addresses, and does not wait for this import.
     import re
 
-    found = re.fullmatch(_IN_REPOSITORY, at)
-    if not found:
+    match = re.fullmatch(_IN_REPOSITORY, at)
+    if not match:
         return ""
-    repository, path, commit = found.groups()
-    place = path or ""
-    if "*" in place:
+    repository, path, commit = match.groups()
+    location = path or ""
+    if "*" in location:
         # Of several files the folder is shown.
-        place = place.partition("*")[0].rpartition("/")[0]
-    kind = "blob" if place and place == path else "tree"
-    return f"https://github.com/{repository}/{kind}/{commit}/{place}".rstrip("/")
+        location = location.partition("*")[0].rpartition("/")[0]
+    kind = "blob" if location and location == path else "tree"
+    return f"https://github.com/{repository}/{kind}/{commit}/{location}".rstrip("/")
 
 
 def series(version: str) -> str:
@@ -245,20 +245,20 @@ def ranged(index: Index, component: str, releases: Sequence[str]) -> str:
     if not releases:
         return ""
     versions = index.component(component).versions
-    places = sorted({versions.index(name) for name in releases})
-    if len(places) == len(versions) > 1:
+    positions = sorted({versions.index(name) for name in releases})
+    if len(positions) == len(versions) > 1:
         return ""
     if index.header["components"][component]["variant_of"]:
-        return " ".join(dict.fromkeys(_build(index, versions[place]) for place in places))
+        return " ".join(dict.fromkeys(_build(index, versions[position]) for position in positions))
     if index.header["components"][component]["scheme"] == "names":
         # Names have no order by which a range would say what lies within it.
-        return " ".join(versions[place] for place in places)
+        return " ".join(versions[position] for position in positions)
     spans: list[list[int]] = []
-    for place in places:
-        if spans and spans[-1][-1] == place - 1:
-            spans[-1].append(place)
+    for position in positions:
+        if spans and spans[-1][-1] == position - 1:
+            spans[-1].append(position)
         else:
-            spans.append([place])
+            spans.append([position])
     ends = [(versions[span[0]], versions[span[-1]]) for span in spans]
     return ", ".join(first if first == last else f"{first}-{last}" for first, last in ends)
 
@@ -303,7 +303,7 @@ def _released(record: ReleaseRecord) -> str:
     return f"released {record.date}" if record.date else "released"
 
 
-def nobody_knows(index: Index, ground: Incompatibility, *, offered: bool) -> str:
+def open_question(index: Index, ground: Incompatibility, *, offered: bool) -> str:
     """The question that a statement nobody read leaves open."""
     releases = ranged(index, ground.subject, ground.releases)
     named = f"{named_as(index, ground.subject)} {terminal.few(releases, _NAMES)}".rstrip()
@@ -320,11 +320,11 @@ def nobody_knows(index: Index, ground: Incompatibility, *, offered: bool) -> str
 
 
 def silence(index: Index, ground: Incompatibility) -> str:
-    """`nobody_knows` by the kind of the fact that says so."""
+    """`open_question` by the kind of the fact that says so."""
     if not ground.facts:
-        return nobody_knows(index, ground, offered=False)
+        return open_question(index, ground, offered=False)
     record = index.claim(index.number(ground.facts[0]))
-    words = nobody_knows(index, ground, offered=record.kind == "offers")
+    words = open_question(index, ground, offered=record.kind == "offers")
     if record.evidence == UNKNOWN:
         return words
     # What was read in part is known as well as any other fact; of what came after a minimum nobody knows.

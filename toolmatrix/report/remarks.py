@@ -143,9 +143,9 @@ class Remarks(TypedDict):
 def unread(resolution: Resolution) -> list[UnreadEntry]:
     """Statements that the answer rests on and nobody knows: with any of it, it is neither yes nor no."""
     # Several grounds may read the same.
-    found = {claims.silence(resolution.index, ground): ground for ground in resolution.unread}
+    grounds = {claims.silence(resolution.index, ground): ground for ground in resolution.unread}
     silent: list[UnreadEntry] = [
-        {"text": text, "facts": list(ground.facts)} for text, ground in found.items()
+        {"text": text, "facts": list(ground.facts)} for text, ground in grounds.items()
     ]
     pairs = (pair for pair in resolution.touching if pair.decides)
     return [*silent, *(_touching(resolution, pair) for pair in pairs)]
@@ -156,14 +156,14 @@ def _touching(resolution: Resolution, pair: Touching) -> UnreadEntry:
         name: release for target, name, release in resolution.hidden if target == pair.target
     }
     # A device is no choice of an answer.
-    one, other = (f"{name} {chosen.get(name, '')}".rstrip() for name in (pair.one, pair.other))
+    first, second = (f"{name} {chosen.get(name, '')}".rstrip() for name in (pair.one, pair.other))
     where = f" on {pair.target}" if len(resolution.targets) > 1 else ""
     text = {
-        BOUND: f"the compiled code of {one} is bound to {pair.other}, and no fact joins it to {other}{where}",
-        UNJOINED: f"facts about {pair.one} name {pair.other}, but none joins {one} and {other}{where}",
-        UNOPENED: f"no fact says which devices the compiled code of {one} is for{where}",
-        UNTIED: f"no fact ties {one} to {other} or to any other part of the answer{where}",
-        INCOMPLETE: f"not all requirements of {one} have been read, and no fact joins it and {other}{where}",
+        BOUND: f"the compiled code of {first} is bound to {pair.other}, and no fact joins it to {second}{where}",
+        UNJOINED: f"facts about {pair.one} name {pair.other}, but none joins {first} and {second}{where}",
+        UNOPENED: f"no fact says which devices the compiled code of {first} is for{where}",
+        UNTIED: f"no fact ties {first} to {second} or to any other part of the answer{where}",
+        INCOMPLETE: f"not all requirements of {first} have been read, and no fact joins it and {second}{where}",
     }[pair.reason]
     return {
         "text": text,
@@ -186,8 +186,8 @@ def caveats(resolution: Resolution) -> list[Caveat]:
     )
     return [
         {"kind": kind, "text": text, "components": components}
-        for found in kinds
-        for kind, text, components in found(resolution)
+        for collect in kinds
+        for kind, text, components in collect(resolution)
     ]
 
 
@@ -278,30 +278,30 @@ def _harvested(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCo
     for target, choices in resolution.targets.items():
         for choice in choices:
             facts = index.component(choice.component)
-            place = facts.versions.index(choice.version) if facts.unreviewed else 0
-            if not facts.unreviewed & 2 << place:
+            position = facts.versions.index(choice.version) if facts.unreviewed else 0
+            if not facts.unreviewed & 2 << position:
                 continue
-            record = index.release(facts.releases[place])
-            told, name = record.attributes, f"{choice.component} {choice.version}"
+            record = index.release(facts.releases[position])
+            attributes, name = record.attributes, f"{choice.component} {choice.version}"
             components: list[CaveatComponent] = [
                 {"target": target, "component": choice.component, "evidence": choice.evidence}
             ]
-            if "harvested" in told:
+            if "harvested" in attributes:
                 read = index.source(record.source).at
                 text = (
                     f"{choice.component} is not a component of the matrix: it was harvested from the index on "
-                    f"{told['harvested']} ({read}), and is unreviewed"
+                    f"{attributes['harvested']} ({read}), and is unreviewed"
                 )
                 yield "harvested", text, components
-            if "also-requires" in told:
-                text = f"not covered: {name} also requires {told['also-requires']} (not components of the matrix)"
+            if "also-requires" in attributes:
+                text = f"not covered: {name} also requires {attributes['also-requires']} (not components of the matrix)"
                 yield "not-covered", text, components
 
 
 def _untested(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
     header = resolution.index.header["components"]
-    asked = [ask for ask in resolution.request.asks if not header[ask.component]["given"]]
-    if len(asked) + len(resolution.request.archs) + len(resolution.request.devices) < 2:
+    asks = [ask for ask in resolution.request.asks if not header[ask.component]["given"]]
+    if len(asks) + len(resolution.request.archs) + len(resolution.request.devices) < 2:
         return
     # Most answers have no such pair, and are printed without these two.
     from toolmatrix.solve.untested import untested
@@ -312,10 +312,10 @@ def _untested(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
     from toolmatrix.report import cores
 
     documents = cores.soft_documents(resolution.index, resolution.request, pairs)
-    for pair, told in zip(pairs, documents, strict=True):
+    for pair, core in zip(pairs, documents, strict=True):
         # One row is enough here; `why-not` tells all of them.
-        lines = "; ".join(line["text"] for line in told["lines"][:1])
-        text = f"{told['conclusion'].removesuffix('.')}: {lines}  TM102"
+        lines = "; ".join(line["text"] for line in core["lines"][:1])
+        text = f"{core['conclusion'].removesuffix('.')}: {lines}  TM102"
         components: list[CaveatComponent] = [
             {"target": pair.target, "component": name, "evidence": words.UNKNOWN}
             for name in (pair.subject, pair.component)
@@ -345,62 +345,64 @@ _RANGES = 3
 _MANY = 8
 
 
-def document(context: RequestContext, found: Resolution) -> Remarks:
+def document(context: RequestContext, resolution: Resolution) -> Remarks:
     """The lines as JSON values; a key is left out where there is nothing to say."""
-    made: Remarks = {"skipped": [*_skipped(found)]}
-    if other := _other_way(context, found):
-        made["other_way"] = other
-    if known := _fully_known(context, found):
-        made["fully_known"] = known
-    return made
+    remarks: Remarks = {"skipped": [*_skipped(resolution)]}
+    if other := _alternative(context, resolution):
+        remarks["other_way"] = other
+    if known := _fully_known(context, resolution):
+        remarks["fully_known"] = known
+    return remarks
 
 
 def lines(document: Remarks) -> list[str]:
     """The lines in words."""
-    found = [
-        f"skipped {part['component']} {terminal.few(part['range'], _RANGES)}: {part['why']}"
-        for part in document["skipped"]
+    texts = [
+        f"skipped {skipped['component']} {terminal.few(skipped['range'], _RANGES)}: {skipped['why']}"
+        for skipped in document["skipped"]
     ]
-    found += [document["other_way"]["text"]] if "other_way" in document else []
-    found += [document["fully_known"]["text"]] if "fully_known" in document else []
-    return found
+    texts += [document["other_way"]["text"]] if "other_way" in document else []
+    texts += [document["fully_known"]["text"]] if "fully_known" in document else []
+    return texts
 
 
-def _skipped(found: Resolution) -> Iterator[SkippedEntry]:
-    wanted = {*found.request.wanted} if len(found.request.wanted) <= _MANY else set()
-    for target, choices in found.targets.items():
+def _skipped(resolution: Resolution) -> Iterator[SkippedEntry]:
+    wanted = {*resolution.request.wanted} if len(resolution.request.wanted) <= _MANY else set()
+    for target, choices in resolution.targets.items():
         for choice in choices:
             # Most answers hold the newest, and cost nothing here.
-            within = _newer(found, choice) if choice.component in wanted else 0
+            within = _newer(resolution, choice) if choice.component in wanted else 0
             if within:
-                yield from _refused(found, choice, within, target)
+                yield from _refused(resolution, choice, within, target)
 
 
-def _newer(found: Resolution, choice: Choice) -> int:
+def _newer(resolution: Resolution, choice: Choice) -> int:
     """The releases newer than the chosen one that the request admits, as a mask; none where age does not decide."""
-    index, request, name = found.index, found.request, choice.component
-    head, part = index.header["components"][name], index.component(name)
+    index, request, name = resolution.index, resolution.request, choice.component
+    head, facts = index.header["components"][name], index.component(name)
     if head["scheme"] == "names" or "oldest" in (head["prefer"], request.prefer):
         return 0
-    left = -1 << (part.versions.index(choice.version) + 2) & (2 << len(part.versions)) - 1
+    left = -1 << (facts.versions.index(choice.version) + 2) & (2 << len(facts.versions)) - 1
     for ask in request.asks:
         if ask.component == name and ask.target in ("", choice.target):
             left &= index.scale(name).select(ask.selector)
-    dates = enumerate(part.dates) if request.at else ()
-    return left & ~part.yanked & ~sum(2 << place for place, day in dates if day > request.at)
+    dates = enumerate(facts.dates) if request.at else ()
+    return left & ~facts.yanked & ~sum(2 << position for position, day in dates if day > request.at)
 
 
-def _refused(found: Resolution, choice: Choice, within: int, target: str) -> Iterator[SkippedEntry]:
+def _refused(
+    resolution: Resolution, choice: Choice, within: int, target: str
+) -> Iterator[SkippedEntry]:
     from toolmatrix.solve.grounds import alternatives
 
-    index = found.index
+    index = resolution.index
     groups: dict[tuple[str, str], list[str]] = {}
     values: dict[str, list[str]] = {}
-    for group in alternatives(found, choice, within):
+    for group in alternatives(resolution, choice, within):
         if group.kind in _REFUSED:
-            ground = _end(found, choice, group)
+            ground = _end(resolution, choice, group)
             # What needs other releases of the same component is one reason.
-            reason = (ground.component, "") if ground else ("", _short(found, choice, group))
+            reason = (ground.component, "") if ground else ("", _short(resolution, choice, group))
             groups.setdefault(reason, []).extend(group.releases)
             if ground:
                 values.setdefault(ground.component, []).extend(ground.values)
@@ -416,19 +418,21 @@ def _refused(found: Resolution, choice: Choice, within: int, target: str) -> Ite
         }
 
 
-def _short(found: Resolution, choice: Choice, group: Alternative) -> str:
+def _short(resolution: Resolution, choice: Choice, group: Alternative) -> str:
     from toolmatrix.report import explanation
 
     about = {(line.ground.subject, line.ground.component) for line in group.core if line.ground}
     if group.kind == "entangled" and about == {("device", "arch")}:
-        devices = [found.request.named(device) for device in found.request.devices]
+        devices = [resolution.request.named(device) for device in resolution.request.devices]
         return f"they have no code that {terminal.listing(devices, 'or')} runs"
-    return explanation.why(found, choice, group)
+    return explanation.why(resolution, choice, group)
 
 
-def _end(found: Resolution, choice: Choice, group: Alternative) -> Incompatibility | None:
+def _end(resolution: Resolution, choice: Choice, group: Alternative) -> Incompatibility | None:
     """The fact of a reason that asks for another release of something that the request names."""
-    named = {ask.component for ask in found.request.asks if not ask.implied} - {choice.component}
+    named = {ask.component for ask in resolution.request.asks if not ask.implied} - {
+        choice.component
+    }
     grounds = [line.ground for line in group.core if line.ground]
     if group.kind == "later" or choice.component in {ground.component for ground in grounds}:
         return None
@@ -444,20 +448,20 @@ def _end(found: Resolution, choice: Choice, group: Alternative) -> Incompatibili
     )
 
 
-def _other_way(context: RequestContext, found: Resolution) -> OtherWay | None:
+def _alternative(context: RequestContext, resolution: Resolution) -> OtherWay | None:
     """The wheel of what would be built, or the words that build what is installed; only where nobody said which."""
-    index, request = found.index, found.request
-    way = next((ask for ask in request.asks if ask.component == "from"), None)
+    index, request = resolution.index, resolution.request
+    origin = next((ask for ask in request.asks if ask.component == "from"), None)
     framework = next(
         (name for name in request.wanted if index.header["components"][name]["framework"]), ""
     )
     target = request.targets[0]
-    release = found.chosen(target).get(framework, "")
-    if way is None or not way.implied or not release:
+    release = resolution.chosen(target).get(framework, "")
+    if origin is None or not origin.implied or not release:
         return None
-    if way.selector == "source":
+    if origin.selector == "source":
         # Who names a build tool or an arch builds.
-        return _as_wheel(found, target, framework, release)
+        return _as_wheel(resolution, target, framework, release)
     from toolmatrix.report import refusal
 
     names = Names(index)
@@ -465,22 +469,24 @@ def _other_way(context: RequestContext, found: Resolution) -> OtherWay | None:
     if not all(read.admits(ask, "from", "source", names, {}) for ask in admitted):
         return None
     asks = tuple(
-        ask.replace(selector="source", text="--from source", implied=False) if ask is way else ask
+        ask.replace(selector="source", text="--from source", implied=False)
+        if ask is origin
+        else ask
         for ask in request.asks
     )
     command = refusal.command(request.replace(asks=asks), context.carried)
     return {"from": "source", "command": command, "text": f"to build it: `{command}`"}
 
 
-def _as_wheel(found: Resolution, target: str, framework: str, release: str) -> OtherWay | None:
-    index, request = found.index, found.request
-    given = {
+def _as_wheel(resolution: Resolution, target: str, framework: str, release: str) -> OtherWay | None:
+    index, request = resolution.index, resolution.request
+    context = {
         ask.component: ask.selector
         for ask in request.asks
         if ask.target in ("", target) and ask.component in ("machine", "accelerator")
     }
-    component, held = read.published(Names(index), framework, release, given)
-    fit = read.running(index, component, held, request.devices) if held else 0
+    component, mask = read.published(Names(index), framework, release, context)
+    fit = read.running(index, component, mask, request.devices) if mask else 0
     # What is named beside it is not given up for a wheel.
     for ask in (ask for ask in request.asks if not ask.implied and ask.component != framework):
         beside = index.scale(ask.component).select(ask.selector)
@@ -492,7 +498,7 @@ def _as_wheel(found: Resolution, target: str, framework: str, release: str) -> O
 
     # Of several the best ranked, as an answer takes it.
     name = index.component(component).versions[fit.bit_length() - 2]
-    build = variants.build(index, component, name, found.chosen(target).get("python", ""))
+    build = variants.build(index, component, name, resolution.chosen(target).get("python", ""))
     install: WayInstall = {
         "pip": variants.installs([build]),
         "uv": variants.installs([build], "uv"),
@@ -501,18 +507,18 @@ def _as_wheel(found: Resolution, target: str, framework: str, release: str) -> O
     return {"from": "wheel", "build": variants.document(build), "install": install, "text": text}
 
 
-def _fully_known(context: RequestContext, found: Resolution) -> FullyKnown | None:
+def _fully_known(context: RequestContext, resolution: Resolution) -> FullyKnown | None:
     """The newest releases of what is asked for of which everything is known, where the answer rests on less."""
-    known = None if found.known else supported(found.index, found.request)
-    if known is None or not known.known or not found.request.wanted:
+    known = None if resolution.known else supported(resolution.index, resolution.request)
+    if known is None or not known.known or not resolution.request.wanted:
         return None
-    target = found.request.targets[0]
+    target = resolution.request.targets[0]
     releases = known.chosen(target)
-    here = found.chosen(target)
-    wanted = found.request.wanted
+    here = resolution.chosen(target)
+    wanted = resolution.request.wanted
     moved = [name for name in wanted if releases.get(name) != here.get(name)] or [wanted[0]]
     pins = {name: releases.get(name, "") for name in moved}
-    request = _pinned(found.request, pins)
+    request = _pinned(resolution.request, pins)
     # It is solved as it will be pasted, and offered where it is a yes.
     answer = context.answered(request.words()) if all(pins.values()) else None
     if answer is None or not answer.known:
@@ -559,22 +565,22 @@ class BuiltImage(Value):
 def images_of(index: Index, resolution: Resolution, target: str) -> list[BuiltImage]:
     """The builds of what was asked for on a target: those that are what the answer says, or else those near it."""
     chosen = resolution.chosen(target)
-    said = {
+    selectors = {
         ask.component: ask.selector for ask in resolution.request.asks if ask.target in ("", target)
     }
-    found = []
+    images = []
     for name in resolution.request.wanted:
         builds = index.builds(name, chosen[name]) if name in chosen else []
         near = [
             _built_image(name, build, chosen)
             for build in builds
             if "check" in build.cells
-            and all(build.cells.get(one, said.get(one)) == said.get(one) for one in _SAME)
+            and all(build.cells.get(key, selectors.get(key)) == selectors.get(key) for key in _SAME)
             # Of one release there are builds for several toolkits, and each is another thing to install.
             and build.cells.get("build", "") == chosen.get(f"{name}-variant", "")
         ]
-        found += [one for one in near if one.same] or near
-    return found
+        images += [image for image in near if image.same] or near
+    return images
 
 
 def _built_image(component: str, build: BuildRecord, chosen: Mapping[str, str]) -> BuiltImage:
@@ -604,19 +610,19 @@ def image_documents(builds: list[BuiltImage]) -> list[BuiltEntry]:
     """Builds beside an answer as JSON values."""
     return [
         {
-            "fact": one.build.fact,
-            "date": one.day,
-            "same": one.same,
-            "text": one.text,
-            "distro": one.build.cells.get("distro", ""),
-            "python": one.build.cells.get("python", ""),
+            "fact": image.build.fact,
+            "date": image.day,
+            "same": image.same,
+            "text": image.text,
+            "distro": image.build.cells.get("distro", ""),
+            "python": image.build.cells.get("python", ""),
         }
-        for one in builds
+        for image in builds
     ]
 
 
 def image_row(cells: Mapping[str, str]) -> list[str]:
     """The columns of a build at a glance, by the cells of its row."""
-    way = [cells.get(name, "") for name in (*_SAME, *_VARYING)]
+    columns = [cells.get(name, "") for name in (*_SAME, *_VARYING)]
     ended = cells["check"] if "check" in cells else f"missing: {cells['missing']}"
-    return [*way, cells["day"], cells.get("size", ""), ended]
+    return [*columns, cells["day"], cells.get("size", ""), ended]

@@ -73,17 +73,17 @@ class Variant(Value):
 def of(index: Index, choices: Iterable[Choice]) -> Iterator[Variant]:
     """The builds among the choices of a target."""
     components = index.header["components"]
-    held = list(choices)
-    python = next((choice.version for choice in held if choice.component == "python"), "")
-    for choice in held:
+    chosen = list(choices)
+    python = next((choice.version for choice in chosen if choice.component == "python"), "")
+    for choice in chosen:
         if components[choice.component]["variant_of"]:
             yield build(index, choice.component, choice.version, python)
 
 
 def build(index: Index, component: str, name: str, python: str = "") -> Variant:
     """One build of a component of builds, by its name; where its file is one for each Python, that of the newest."""
-    part = index.component(component)
-    attributes = index.release(part.releases[part.versions.index(name)]).attributes
+    facts = index.component(component)
+    attributes = index.release(facts.releases[facts.versions.index(name)]).attributes
     channel = index.channel(attributes["channel"])
     return Variant(
         component=index.header["components"][component]["variant_of"],
@@ -99,8 +99,10 @@ def build(index: Index, component: str, name: str, python: str = "") -> Variant:
         archs=None if attributes["archs"] == "unknown" else tuple(attributes["archs"].split()),
         partly="at-least" in attributes,
         requirement=_for_python(attributes["install"], python or _newest(index, component, name)),
-        extras=dict(word.split("=") for word in attributes.get("extras", "").split()),
-        arguments=tuple(word.replace("{line}", attributes["line"]) for word in channel.install),
+        extras=dict(extra.split("=") for extra in attributes.get("extras", "").split()),
+        arguments=tuple(
+            argument.replace("{line}", attributes["line"]) for argument in channel.install
+        ),
     )
 
 
@@ -119,14 +121,25 @@ def _newest(index: Index, component: str, name: str) -> str:
         return ""
     allowed = limits(index, component, "python", index.scale(component).bit(name))
     pythons = index.component("python").versions
-    return next((one for place, one in reversed([*enumerate(pythons)]) if allowed >> place & 1), "")
+    return next(
+        (
+            version
+            for position, version in reversed([*enumerate(pythons)])
+            if allowed >> position & 1
+        ),
+        "",
+    )
 
 
-def preferred(index: Index, found: Resolution, choice: Choice, other: str) -> str:
+def preferred(index: Index, resolution: Resolution, choice: Choice, other: str) -> str:
     """The rule by which a build was taken and another one was not."""
     mine = build(index, choice.component, choice.version)
     another = build(index, choice.component, other)
-    devices = [part.version for part in found.targets[choice.target] if part.component == "device"]
+    devices = [
+        chosen.version
+        for chosen in resolution.targets[choice.target]
+        if chosen.component == "device"
+    ]
     # In the order in which the solver prefers builds: see `solve.preferences`.
     if any(_native(index, mine, name) > _native(index, another, name) for name in devices):
         return "machine code for the device comes before code that the driver compiles, by rule native-sass"
@@ -147,8 +160,8 @@ def _native(index: Index, variant: Variant, device: str) -> bool:
 
 def commands(index: Index, resolution: Resolution, target: str, tool: str = "pip") -> list[str]:
     """The commands that install what was asked for in a target, none where one of its packages would be missing."""
-    held = resolution.targets[target]
-    builds = {build.component: build for build in of(index, held)}
+    choices = resolution.targets[target]
+    builds = {build.component: build for build in of(index, choices)}
     chosen = resolution.chosen(target)
     wheels = any(
         ask.component == "from" and ask.selector == "wheel" and ask.target in ("", target)
@@ -156,12 +169,12 @@ def commands(index: Index, resolution: Resolution, target: str, tool: str = "pip
     )
     besides = []
     for name in dict.fromkeys(resolution.request.wanted):
-        part = index.header["components"][name]
+        head = index.header["components"][name]
         if name in builds:
             continue
-        if not part["variants"] and wheels and name in chosen and _on_index(index, name):
+        if not head["variants"] and wheels and name in chosen and _on_index(index, name):
             besides.append(f"{name}=={chosen[name]}")
-        elif part["variants"] or part["framework"] or _on_index(index, name):
+        elif head["variants"] or head["framework"] or _on_index(index, name):
             return []
     return installs([_bound(build, chosen) for build in builds.values()], tool, besides)
 
@@ -179,9 +192,9 @@ def _bound(build: Variant, chosen: Mapping[str, str]) -> Variant:
     if not extras:
         return build
     name, pin, release = build.requirement.partition("==")
-    package, _, given = name.removesuffix("]").partition("[")
+    package, _, existing = name.removesuffix("]").partition("[")
     return build.replace(
-        requirement=f"{package}[{','.join(filter(None, (given, *extras)))}]{pin}{release}",
+        requirement=f"{package}[{','.join(filter(None, (existing, *extras)))}]{pin}{release}",
         arguments=(*build.arguments, "--no-build-isolation"),
     )
 
@@ -223,7 +236,7 @@ def _turn(arguments: tuple[str, ...]) -> int:
 def document(variant: Variant) -> BuildForm:
     """A build as JSON values; `sass` and `ptx` are null where nobody knows what is inside, `partly` is told of more."""
     archs = variant.archs
-    made: BuildForm = {
+    form: BuildForm = {
         "build": variant.build,
         "name": variant.local,
         "channel": variant.channel,
@@ -238,8 +251,8 @@ def document(variant: Variant) -> BuildForm:
         "arguments": list(variant.arguments),
     }
     if variant.partly:
-        made["partly"] = True
-    return made
+        form["partly"] = True
+    return form
 
 
 def carried(index: Index, resolution: Resolution, target: str) -> dict[str, str]:
@@ -248,12 +261,12 @@ def carried(index: Index, resolution: Resolution, target: str) -> dict[str, str]
 
     components = index.header["components"]
     chosen = resolution.chosen(target)
-    found = {}
+    owners = {}
     for choice in resolution.targets[target]:
         owner = components[choice.component]["variant_of"]
         if owner:
             bit = index.scale(choice.component).bit(choice.version)
             for about, builds in inside(index, choice.component, bit).items():
                 if about in chosen and builds & bit:
-                    found[about] = owner
-    return found
+                    owners[about] = owner
+    return owners

@@ -52,46 +52,48 @@ class ValidationDocument(TypedDict):
     summary: Annotated[dict[str, Count], OUTCOMES, "subjects"]
 
 
-def text(judged: Judged, screen: Terminal) -> str:
+def text(validation: Judged, screen: Terminal) -> str:
     """A subject in words: a line a check, and below them what can be done."""
-    head = (judged.subject, judged.platform, judged.digest[:_DIGEST])
+    head = (validation.subject, validation.platform, validation.digest[:_DIGEST])
     # FAIL alone is written in capitals, to be seen; counts have all words in small letters.
-    counts = judged.summary()
+    counts = validation.summary()
     closing = [f"{counts['checked']} checked"]
     closing += [
-        f"{counts[word.lower()]} {name}" for word, name in _COUNTED.items() if counts[word.lower()]
+        f"{counts[outcome.lower()]} {name}"
+        for outcome, name in _COUNTED.items()
+        if counts[outcome.lower()]
     ]
     lines = [
-        "  ".join(printable(part) for part in head if part),
-        *terminal.columns(_rows(judged.verdicts, screen)),
+        "  ".join(printable(field) for field in head if field),
+        *terminal.columns(_rows(validation.verdicts, screen)),
         ", ".join(closing),
     ]
-    helps = [line for one in judged.verdicts for line in _help(one, screen)]
+    helps = [line for verdict in validation.verdicts for line in _help(verdict, screen)]
     return "\n".join([*lines, *([""] if helps else []), *helps]) + "\n"
 
 
 def text_of_all(many: Sequence[Judged], screen: Terminal) -> str:
     """Several subjects in words, and how many there were; one alone is not counted."""
-    parts = [text(judged, screen) for judged in many]
+    parts = [text(validation, screen) for validation in many]
     return "\n".join([*parts, *([closing_of_all(many) + "\n"] if len(many) != 1 else [])])
 
 
 def _rows(verdicts: Sequence[Verdict], screen: Terminal) -> Iterator[tuple[str, ...]]:
-    for one in verdicts:
+    for verdict in verdicts:
         # What was wanted is not said again where it was found or stands in the name.
-        said = one.wanted in ("", one.found, one.name)
-        wanted = "" if said else f"wanted {shorten(one.wanted)}"
-        how = one.reason or one.where or one.seen_by
+        redundant = verdict.wanted in ("", verdict.found, verdict.name)
+        wanted = "" if redundant else f"wanted {shorten(verdict.wanted)}"
+        how = verdict.reason or verdict.where or verdict.seen_by
         yield (
-            screen.style(one.word, _COLOURS[one.word]),
-            printable(one.name),
-            shorten(one.found) or ("-" if wanted else ""),
+            screen.style(verdict.word, _COLOURS[verdict.word]),
+            printable(verdict.name),
+            shorten(verdict.found) or ("-" if wanted else ""),
             wanted,
             printable(how),
-            one.code,
+            verdict.code,
         )
         # A second copy is what a program may load instead of the one that was checked.
-        for version, where in one.others:
+        for version, where in verdict.others:
             also = (shorten(version), "", printable(where))
             yield ("", screen.style("also", "dim"), *also)
 
@@ -103,41 +105,48 @@ def shorten(value: str) -> str:
     return cut(value, _LONGEST)
 
 
-def _help(one: Verdict, screen: Terminal) -> Iterator[str]:
-    if one.word in (PASS, SKIP) or not one.help:
+def _help(verdict: Verdict, screen: Terminal) -> Iterator[str]:
+    if verdict.word in (PASS, SKIP) or not verdict.help:
         return
-    facts = f" ({terminal.few(' '.join(one.facts), 3)})" if one.facts else ""
+    facts = f" ({terminal.few(' '.join(verdict.facts), 3)})" if verdict.facts else ""
     head = screen.style("help", "help")
-    said = f"{head}: {printable(one.name)}: {printable(one.help)}{printable(facts)}"
-    yield from screen.wrap(said, indent="      ")
+    text = f"{head}: {printable(verdict.name)}: {printable(verdict.help)}{printable(facts)}"
+    yield from screen.wrap(text, indent="      ")
 
 
 def closing_of_all(many: Sequence[Judged]) -> str:
     """The number of subjects by their outcome."""
-    words = [judged.outcome for judged in many]
+    outcomes = [validation.outcome for validation in many]
     names = {"yes": "passed", "no": "failed", "unknown": "unknown"}
-    parts = [f"{words.count(word)} {name}" for word, name in names.items() if word in words]
+    parts = [
+        f"{outcomes.count(outcome)} {name}"
+        for outcome, name in names.items()
+        if outcome in outcomes
+    ]
     return ", ".join([terminal.plural(len(many), "subject"), *parts])
 
 
-def sentence(judged: Judged, one: Verdict) -> str:
+def sentence(validation: Judged, verdict: Verdict) -> str:
     """A verdict on one line, for readers that show nothing beside it."""
-    found = (
-        f"{one.name} is {one.found}" if one.found else f"{one.name}: {one.reason or 'not there'}"
+    state = (
+        f"{verdict.name} is {verdict.found}"
+        if verdict.found
+        else f"{verdict.name}: {verdict.reason or 'not there'}"
     )
-    wanted = f", wanted {one.wanted}" if one.wanted else ""
-    why = f" ({one.reason})" if one.reason and one.found else ""
-    where = f" at {one.where}" if one.where else ""
-    return printable(f"{judged.subject}: {found}{where}{wanted}{why}")
+    wanted = f", wanted {verdict.wanted}" if verdict.wanted else ""
+    why = f" ({verdict.reason})" if verdict.reason and verdict.found else ""
+    where = f" at {verdict.where}" if verdict.where else ""
+    return printable(f"{validation.subject}: {state}{where}{wanted}{why}")
 
 
 def document(many: Sequence[Judged]) -> ValidationDocument:
     """Several subjects as the document `toolmatrix.validation/1`."""
-    words = [judged.outcome for judged in many]
+    outcomes = [validation.outcome for validation in many]
     return {
         "schema": SCHEMA,
-        "subjects": [judged.to_json() for judged in many],
-        "summary": {word: words.count(word) for word in OUTCOMES} | {"subjects": len(many)},
+        "subjects": [validation.to_json() for validation in many],
+        "summary": {outcome: outcomes.count(outcome) for outcome in OUTCOMES}
+        | {"subjects": len(many)},
     }
 
 
@@ -145,37 +154,41 @@ def annotated(many: Sequence[Judged]) -> list[Annotation]:
     """The verdicts that did not pass, placed in the lock, for an image has no line; SARIF adds the path in it."""
     return [
         Annotation(
-            severity=SEVERITY_OF[one.word],
-            code=one.code,
-            text=sentence(judged, one),
-            where=Position(printable(judged.lock), 1) if judged.lock else None,
-            help=printable(one.help),
+            severity=SEVERITY_OF[verdict.word],
+            code=verdict.code,
+            text=sentence(validation, verdict),
+            where=Position(printable(validation.lock), 1) if validation.lock else None,
+            help=printable(verdict.help),
             properties={
-                "facts": list(one.facts),
-                "layer": printable(one.layer),
-                "instruction": printable(one.made_by),
+                "facts": list(verdict.facts),
+                "layer": printable(verdict.layer),
+                "instruction": printable(verdict.made_by),
             },
-            logical="!".join(printable(part) for part in (judged.subject, one.where) if part),
+            logical="!".join(
+                printable(name) for name in (validation.subject, verdict.where) if name
+            ),
         )
-        for judged in many
-        for one in judged.verdicts
-        if one.word != PASS
+        for validation in many
+        for verdict in validation.verdicts
+        if verdict.word != PASS
     ]
 
 
 def github(many: Sequence[Judged]) -> str:
     """Workflow commands; a skip is not worth one of the few that GitHub shows."""
-    shown = (one for one in annotated(many) if one.severity != SEVERITY_OF[SKIP])
-    return commands(shown, closing_of_all(many))
+    annotations = (
+        annotation for annotation in annotated(many) if annotation.severity != SEVERITY_OF[SKIP]
+    )
+    return commands(annotations, closing_of_all(many))
 
 
 def markdown(many: Sequence[Judged]) -> str:
     """The table for the summary of a GitHub step."""
     rows = [
-        [_cell(text) for text in (one.word, one.code, sentence(judged, one))]
-        for judged in many
-        for one in judged.verdicts
-        if one.word not in (PASS, SKIP)
+        [_cell(text) for text in (verdict.word, verdict.code, sentence(validation, verdict))]
+        for validation in many
+        for verdict in validation.verdicts
+        if verdict.word not in (PASS, SKIP)
     ]
     return step_summary(("verdict", "code", "what"), rows, closing_of_all(many))
 
@@ -190,55 +203,62 @@ def junit(many: Sequence[Judged]) -> str:
     from xml.etree import ElementTree as ET
 
     root = ET.Element("testsuites", name="toolmatrix")
-    for judged in many:
-        counts = judged.summary()
+    for validation in many:
+        counts = validation.summary()
         suite = ET.SubElement(
             root,
             "testsuite",
-            name=printable(judged.subject),
-            tests=str(len(judged.verdicts)),
+            name=printable(validation.subject),
+            tests=str(len(validation.verdicts)),
             failures=str(counts["fail"]),
             errors=str(counts["unknown"]),
             skipped=str(counts["skip"]),
         )
-        for one in judged.verdicts:
-            _case(suite, judged, one)
+        for verdict in validation.verdicts:
+            _case(suite, validation, verdict)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"
 
 
-def _case(suite: Element, judged: Judged, one: Verdict) -> None:
+def _case(suite: Element, validation: Judged, verdict: Verdict) -> None:
     from xml.etree import ElementTree as ET
 
-    names = {"classname": printable(f"toolmatrix.{one.kind}"), "name": printable(one.name)}
+    names = {"classname": printable(f"toolmatrix.{verdict.kind}"), "name": printable(verdict.name)}
     case = ET.SubElement(suite, "testcase", names)
-    if one.word in _JUNIT:
-        said = {"message": sentence(judged, one)} | ({"type": one.code} if one.word != SKIP else {})
-        element = ET.SubElement(case, _JUNIT[one.word], said)
-        element.text = printable(one.help)
-    elif one.word == WARN:
-        ET.SubElement(case, "system-out").text = sentence(judged, one)
+    if verdict.word in _JUNIT:
+        attributes = {"message": sentence(validation, verdict)} | (
+            {"type": verdict.code} if verdict.word != SKIP else {}
+        )
+        element = ET.SubElement(case, _JUNIT[verdict.word], attributes)
+        element.text = printable(verdict.help)
+    elif verdict.word == WARN:
+        ET.SubElement(case, "system-out").text = sentence(validation, verdict)
 
 
 def html(many: Sequence[Judged]) -> str:
     """One page that needs nothing else: every subject with every check, then what the codes mean."""
     # Who opens the page looks for what failed.
     order = {"no": 0, "unknown": 1, "yes": 2}
-    parts = [_section(judged) for judged in sorted(many, key=lambda one: order[one.outcome])]
-    codes = sorted({one.code for judged in many for one in judged.verdicts} - {""})
+    parts = [
+        _section(validation)
+        for validation in sorted(many, key=lambda validation: order[validation.outcome])
+    ]
+    codes = sorted({verdict.code for validation in many for verdict in validation.verdicts} - {""})
     return pictures.html_page(closing_of_all(many), "".join(parts) + _codes(codes))
 
 
-def _section(judged: Judged) -> str:
+def _section(validation: Judged) -> str:
     rows = []
-    for one in judged.verdicts:
-        *before, code, help = map(pictures.html_text, _texts(one))
+    for verdict in validation.verdicts:
+        *before, code, help = map(pictures.html_text, _texts(verdict))
         code = f'<a href="#{code}">{code}</a>' if code else ""
-        rows.append((one.word, [*before, code, help]))
-    against = f"{judged.lock} {judged.target}".strip()
-    about = " · ".join(part for part in (judged.platform, judged.digest, against) if part)
-    named = pictures.html_text(judged.subject)
-    table = pictures.html_cards(f"checks of {judged.subject}", _COLUMNS, rows)
+        rows.append((verdict.word, [*before, code, help]))
+    against = f"{validation.lock} {validation.target}".strip()
+    about = " · ".join(
+        field for field in (validation.platform, validation.digest, against) if field
+    )
+    named = pictures.html_text(validation.subject)
+    table = pictures.html_cards(f"checks of {validation.subject}", _COLUMNS, rows)
     return f"<h2>{named}</h2><p>{pictures.html_text(about)}</p>\n{table}"
 
 
@@ -246,21 +266,33 @@ def _codes(codes: Sequence[str]) -> str:
     from toolmatrix.report.rules import load_rules
 
     rules = load_rules() if codes else {}
-    told = []
+    sections = []
     # Results may be those of another version, with codes of its own.
     for code in filter(rules.__contains__, codes):
         rule = rules[code]
-        said = "".join(f"<p>{pictures.html_text(part)}</p>" for part in (rule.what, rule.why))
+        body = "".join(
+            f"<p>{pictures.html_text(paragraph)}</p>" for paragraph in (rule.what, rule.why)
+        )
         remedy = f"<p><strong>what to do:</strong> {pictures.html_text(rule.remedy)}</p>"
-        told.append(f'<h3 id="{code}">{code} {pictures.html_text(rule.name)}</h3>{said}{remedy}\n')
-    return f"<h2>what the codes mean</h2>\n{''.join(told)}" if told else ""
+        sections.append(
+            f'<h3 id="{code}">{code} {pictures.html_text(rule.name)}</h3>{body}{remedy}\n'
+        )
+    return f"<h2>what the codes mean</h2>\n{''.join(sections)}" if sections else ""
 
 
-def _texts(one: Verdict) -> tuple[str, ...]:
-    how = " ".join(part for part in (one.reason, one.where, one.made_by) if part)
-    also = "".join(f"; also {version} at {where}" for version, where in one.others)
-    help = "" if one.word in (PASS, SKIP) else one.help
-    return one.word, one.name, one.found + also, one.wanted, how or one.seen_by, one.code, help
+def _texts(verdict: Verdict) -> tuple[str, ...]:
+    how = " ".join(field for field in (verdict.reason, verdict.where, verdict.made_by) if field)
+    also = "".join(f"; also {version} at {where}" for version, where in verdict.others)
+    help = "" if verdict.word in (PASS, SKIP) else verdict.help
+    return (
+        verdict.word,
+        verdict.name,
+        verdict.found + also,
+        verdict.wanted,
+        how or verdict.seen_by,
+        verdict.code,
+        help,
+    )
 
 
 FORMS = {"junit": junit, "github": github, "html": html}
