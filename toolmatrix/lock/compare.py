@@ -130,9 +130,7 @@ def components(target: LockedTarget | None) -> dict[str, LockedValue]:
     for name, parts in (("arch", target.archs), ("device", target.devices)):
         if parts:
             names = sorted(parts)
-            values[name] = _value(
-                ", ".join(names), Backed.joined([parts[entry] for entry in names])
-            )
+            values[name] = _value(", ".join(names), Backed.joined([parts[key] for key in names]))
     return values
 
 

@@ -489,12 +489,10 @@ def _lock(body: Mapping[str, Any]) -> Lock:
         matrix_digest=body["matrix"]["digest"],
         environments={
             name: LockedEnvironment(
-                request=tuple(environment["request"]),
-                targets={
-                    name: _target(target) for name, target in environment.get("targets", {}).items()
-                },
+                request=tuple(table["request"]),
+                targets={name: _target(below) for name, below in table.get("targets", {}).items()},
             )
-            for name, environment in body.get("environments", {}).items()
+            for name, table in body.get("environments", {}).items()
         },
         render=_fields(body.get("render", {})),
     )
@@ -506,12 +504,11 @@ def _target(body: Mapping[str, Any]) -> LockedTarget:
         from_=body["from"],
         platform=body["platform"],
         evidence=body["evidence"],
-        components={name: _component(entry) for name, entry in body["components"].items()},
-        archs={name: Backed(**_fields(entry)) for name, entry in body.get("archs", {}).items()},
-        devices={name: Backed(**_fields(entry)) for name, entry in body.get("devices", {}).items()},
+        components={name: _component(row) for name, row in body["components"].items()},
+        archs={name: Backed(**_fields(row)) for name, row in body.get("archs", {}).items()},
+        devices={name: Backed(**_fields(row)) for name, row in body.get("devices", {}).items()},
         variants={
-            name: LockedVariant(**_fields(entry))
-            for name, entry in body.get("variants", {}).items()
+            name: LockedVariant(**_fields(row)) for name, row in body.get("variants", {}).items()
         },
         flags=LockedFlags(**_fields(body.get("flags", {}))),
         closure=_closure(body["closure"]) if "closure" in body else None,
@@ -537,9 +534,7 @@ def _component(body: Mapping[str, Any]) -> LockedComponent:
 
 def _fields(body: Mapping[str, Any]) -> dict[str, Any]:
     # Values are frozen: what TOML has as a list is a tuple in them. What a table leaves out has its default.
-    return {
-        name: tuple(value) if isinstance(value, list) else value for name, value in body.items()
-    }
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in body.items()}
 
 
 def _is_sha256(value: object) -> bool:

@@ -68,10 +68,7 @@ class LockedVariant(Backed):
     def requirements(self) -> tuple[str, ...]:
         """The words before the first option."""
         # Requirements never begin with a dash, and what `pip` is told besides always does.
-        first = next(
-            (position for position, argument in enumerate(self.install) if argument[:1] == "-"),
-            None,
-        )
+        first = next((index for index, word in enumerate(self.install) if word[:1] == "-"), None)
         return self.install[:first]
 
 
@@ -159,14 +156,8 @@ class LockedTarget(Value):
     @property
     def chosen(self) -> dict[str, str]:
         """Component to version, as `--keep` ranks it. A floor follows from the rest and is not kept."""
-        versions = {
-            name: component.version
-            for name, component in self.components.items()
-            if not component.floor
-        }
-        return versions | {
-            f"{name}-variant": variant.build for name, variant in self.variants.items()
-        }
+        chosen = {name: row.version for name, row in self.components.items() if not row.floor}
+        return chosen | {f"{name}-variant": row.build for name, row in self.variants.items()}
 
 
 class LockedEnvironment(Value):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from toolmatrix.finding import Finding
@@ -120,7 +121,9 @@ class _LogReader:
         if failures and not any(failed):
             any(self.read_line(failures, matched, *joined) for joined in matched.wrapped())
 
-    def read_line(self, uses: list[PatternUse], matched: MatchedLine, line: str, joint: int = 0) -> bool:
+    def read_line(
+        self, uses: list[PatternUse], matched: MatchedLine, line: str, joint: int = 0
+    ) -> bool:
         """Keep what a line tells, of two that were joined what goes over the joint; whether that was a failure."""
         for _, kind, about, pattern in uses:
             if kind == "witnesses":
@@ -130,7 +133,7 @@ class _LogReader:
             match = pattern.search(line)
             if match is None or (joint and not match.start() < joint < match.end()):
                 continue
-            if (match := self.match_beside_asides(pattern, line, match, joint)) is None:
+            if (match := self.rematch(pattern, line, match, joint)) is None:
                 continue
             if isinstance(about, Recovery):
                 self.recover(matched.number, about)
@@ -142,13 +145,15 @@ class _LogReader:
             return True
         return False
 
-    def match_beside_asides(
+    def rematch(
         self, pattern: LinePattern, line: str, match: re.Match[str], joint: int
     ) -> re.Match[str] | None:
         """The match in what is left of a line without asides; of two that were joined neither may have any."""
         if joint:
             parts = (line[:joint], line[joint + 1 :])
-            return match if all(self.catalog.without_asides(half) == half for half in parts) else None
+            return (
+                match if all(self.catalog.without_asides(half) == half for half in parts) else None
+            )
         left = self.catalog.without_asides(line)
         return match if left == line else pattern.search(left)
 
@@ -257,17 +262,12 @@ class _LogReader:
 
     def log(self, lines: int) -> ObservedLog:
         # A component that showed only below a failure counts for it too.
-        first = {
-            name: next(iter(versions.values()))
-            for name, versions in self.components.items()
-            if versions
-        }
+        first = {name: next(iter(seen.values())) for name, seen in self.components.items() if seen}
         return ObservedLog(
             inventory=Inventory(
                 subject=self.subject,
                 components={
-                    name: tuple(versions.values())
-                    for name, versions in sorted(self.components.items())
+                    name: tuple(seen.values()) for name, seen in sorted(self.components.items())
                 },
             ),
             matches=tuple(match.replace(seen={**first, **match.seen}) for match in self.matches),
@@ -357,10 +357,8 @@ _MOST = 1000
 
 @cache
 def _patterns() -> tuple[tuple[str, LinePattern], ...]:
-    known = (
-        signature for signature in signatures.load().signatures if signature.between == _UNREACHED
-    )
-    return tuple((line.has.lower(), line) for signature in known for line in signature.lines)
+    lines = [known.lines for known in signatures.load().signatures if known.between == _UNREACHED]
+    return tuple((line.has.lower(), line) for line in chain.from_iterable(lines))
 
 
 class Proof:

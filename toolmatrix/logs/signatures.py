@@ -102,7 +102,9 @@ class Pattern:
         self.words = b" " + words.strip() + b" "
         self.exact = raw.strip() if len(words.strip()) < len(raw.strip()) else b""
 
-    def positions(self, text: bytes, words: bytes, start: int, end: int, often: bool) -> Iterator[int]:
+    def positions(
+        self, text: bytes, words: bytes, start: int, end: int, often: bool
+    ) -> Iterator[int]:
         """Places of it between two places of a text; `words` are those of the text from the first of them on.
 
         Of one that stands there `often`, the first that differ in what follows, and the last.
@@ -395,11 +397,7 @@ class SignatureCatalog(_Caching, Value):
         patterns = (
             *(("witnesses", None, pattern) for pattern in self.witnesses),
             *(("recoveries", recovery, recovery.pattern) for recovery in self.recoveries),
-            *(
-                ("failures", signature, pattern)
-                for signature in self.signatures
-                for pattern in signature.lines
-            ),
+            *(("failures", known, pattern) for known in self.signatures for pattern in known.lines),
             *(("consequences", None, pattern) for pattern in self.consequences),
         )
         for order, (kind, about, pattern) in enumerate(patterns):

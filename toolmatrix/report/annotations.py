@@ -37,15 +37,14 @@ def commands(annotations: Iterable[Annotation], closing: str) -> str:
     entries = list(annotations)
     lines = []
     for severity, command in _COMMANDS.items():
-        own = [annotation for annotation in entries if annotation.severity == severity]
+        own = [entry for entry in entries if entry.severity == severity]
         # The last of the ten says how many more there are.
         visible = own if len(own) <= PER_KIND else own[: PER_KIND - 1]
-        for annotation in visible:
-            where = annotation.where
-            position = f"file={escaped(where.path, ':,')},line={where.line or 1}," if where else ""
-            lines.append(
-                f"::{command} {position}title={escaped(annotation.code, ':,')}::{escaped(annotation.text)}"
-            )
+        for entry in visible:
+            where = entry.where
+            place = f"file={escaped(where.path, ':,')},line={where.line or 1}," if where else ""
+            title = escaped(entry.code, ":,")
+            lines.append(f"::{command} {place}title={title}::{escaped(entry.text)}")
         if len(visible) < len(own):
             more = terminal.plural(len(own) - len(visible), f"more {severity}")
             lines.append(f"::{command} title=toolmatrix::and {more}")
@@ -105,26 +104,21 @@ def sarif(annotations: Iterable[Annotation]) -> dict[str, Any]:
     }
 
 
-def _result(annotation: Annotation, rule: int) -> dict[str, Any]:
+def _result(entry: Annotation, rule: int) -> dict[str, Any]:
     location: dict[str, Any] = {}
-    if annotation.where:
+    if where := entry.where:
         # A URI has slashes on every system.
-        physical: dict[str, Any] = {
-            "artifactLocation": {"uri": annotation.where.path.replace("\\", "/")}
-        }
-        if annotation.where.line:
-            column = annotation.where.column or 1
-            physical["region"] = {"startLine": annotation.where.line, "startColumn": column}
+        physical: dict[str, Any] = {"artifactLocation": {"uri": where.path.replace("\\", "/")}}
+        if where.line:
+            physical["region"] = {"startLine": where.line, "startColumn": where.column or 1}
         location["physicalLocation"] = physical
-    if annotation.logical:
-        location["logicalLocations"] = [{"fullyQualifiedName": annotation.logical}]
+    if entry.logical:
+        location["logicalLocations"] = [{"fullyQualifiedName": entry.logical}]
     return {
-        "ruleId": annotation.code,
+        "ruleId": entry.code,
         "ruleIndex": rule,
-        "level": _LEVELS[annotation.severity],
-        "message": {
-            "text": f"{annotation.text}. {annotation.help}" if annotation.help else annotation.text
-        },
+        "level": _LEVELS[entry.severity],
+        "message": {"text": f"{entry.text}. {entry.help}" if entry.help else entry.text},
         "locations": [location] if location else [],
-        "properties": dict(annotation.properties),
+        "properties": dict(entry.properties),
     }

@@ -65,10 +65,7 @@ class AuditReport(MatrixReport):
             str(family["known"]),
             _count_text(family["published"]),
             _count_text(family["variants"]),
-            *(
-                "/".join(map(str, outcomes.values())) if outcomes else _UNASKED
-                for outcomes in targets
-            ),
+            *("/".join(map(str, counts.values())) if counts else _UNASKED for counts in targets),
             # What is no framework is not asked for by itself, and has facts alone.
             _shares(family["answers"]) or _shares(family["facts"]),
         )

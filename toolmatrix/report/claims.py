@@ -73,35 +73,33 @@ class Notes:
 
     def lines(self, width: int = 0) -> list[str]:
         """Number, place, title, day it was read: one line per note, or several where it is wider than `width`."""
-        found = []
+        paragraphs = []
         for name, number in self.numbers.items():
             source = self.index.source(name)
-            mark, address = f"[{number}] ", source.at
+            mark = f"[{number}] "
             title = f"{source.title}, read {source.read}"
-            if not width or len(mark + address + title) + 2 <= width:
-                found.append(f"{mark}{address}  {title}")
+            if not width or len(mark + source.at + title) + 2 <= width:
+                paragraphs.append(f"{mark}{source.at}  {title}")
             else:
-                # A place in a repository has no blanks: it runs over the edge rather than be broken.
-                found += terminal.wrap(address, width, indent="    ", first=mark)
-                found += terminal.wrap(title, width, indent="    ")
-        return found
+                # A path in a repository has no blanks: it overflows rather than being broken.
+                paragraphs += terminal.wrap(source.at, width, indent="    ", first=mark)
+                paragraphs += terminal.wrap(title, width, indent="    ")
+        return paragraphs
 
     def document(self) -> list[NoteEntry]:
         """The notes as JSON values in their order, each with the address that a browser opens, if it has one."""
-        entries: list[NoteEntry] = []
-        for name, number in self.numbers.items():
-            source = self.index.source(name)
-            entries.append(
-                {
-                    "number": number,
-                    "name": name,
-                    "title": source.title,
-                    "at": source.at,
-                    "read": source.read,
-                    "address": address(source.at),
-                }
-            )
-        return entries
+        return [
+            {
+                "number": number,
+                "name": name,
+                "title": source.title,
+                "at": source.at,
+                "read": source.read,
+                "address": address(source.at),
+            }
+            for name, number in self.numbers.items()
+            for source in [self.index.source(name)]
+        ]
 
 
 def address(at: str) -> str:

@@ -95,8 +95,11 @@ class DiagnosisReport:
                 "count": diagnosis.following,
                 "first": {"line": followed.line, "text": followed.text} if followed else None,
             },
-            "summary": severities(diagnosis.causes)
-            | {"lines": diagnosis.lines, "left_out": diagnosis.left},
+            "summary": {
+                **severities(diagnosis.causes),
+                "lines": diagnosis.lines,
+                "left_out": diagnosis.left,
+            },
         }
 
     def text(self, screen: Terminal) -> str:
@@ -115,9 +118,8 @@ class DiagnosisReport:
         read = f"read {terminal.plural(diagnosis.lines, 'line')}"
         if not diagnosis.causes:
             return f"{read}: no known failure in this log"
-        parts = [
-            read + f": {terminal.plural(len(diagnosis.causes) + diagnosis.left, 'known failure')}"
-        ]
+        count = len(diagnosis.causes) + diagnosis.left
+        parts = [f"{read}: {terminal.plural(count, 'known failure')}"]
         if diagnosis.left:
             parts.append(f"{diagnosis.left} not shown, `--limit 0` shows all")
         if diagnosis.followed is not None:
@@ -160,12 +162,12 @@ class DiagnosisReport:
 
     def annotations(self) -> list[Annotation]:
         """The causes, each with its reason and its way out on one line."""
-        found = []
+        results = []
         for cause, entry in zip(self.diagnosis.causes, self.entries, strict=True):
             because = "".join(f", because {reason}" for reason in entry["because"])
             fix = f"; {_fix(cause.fix)}" if cause.fix else ""
             fix += f"; or {_fix(cause.instead)}" if cause.instead else ""
-            found.append(
+            results.append(
                 Annotation(
                     severity=cause.severity,
                     code=cause.code,
@@ -178,7 +180,7 @@ class DiagnosisReport:
                     },
                 )
             )
-        return found
+        return results
 
     def github(self) -> str:
         """Workflow commands, and what was read."""

@@ -123,11 +123,8 @@ def change_documents(
 
 def _why(index: Index, old: Lock, new: Lock, change: ValueChange) -> str:
     """The reason of one change: the request, or a fact if the matrix still has it."""
-    environments = [lock.environments.get(change.environment) for lock in (old, new)]
-    before, after = (
-        environment.asked.get(change.component, "") if environment else ""
-        for environment in environments
-    )
+    sides = [lock.environments.get(change.environment) for lock in (old, new)]
+    before, after = (side.asked.get(change.component, "") if side else "" for side in sides)
     if after and after != before:
         return _REQUESTED
     if change.new is None:
@@ -143,11 +140,8 @@ def _why(index: Index, old: Lock, new: Lock, change: ValueChange) -> str:
 def text(index: Index, old: Lock, new: Lock, differences: Differences, screen: Terminal) -> str:
     """Lines for people: what changed in each target, facts that moved, notes, and the total."""
     notes = claims.Notes(index)
-    named_environments = [
-        environment for lock in (old, new) for environment in lock.environments.items()
-    ]
-    environments = {name for name, _ in named_environments}
-    targets = {target for _, environment in named_environments for target in environment.targets}
+    environments = {*old.environments, *new.environments}
+    targets = {target for _, _, target in (*old.names(), *new.names())}
     several = len(environments) > 1, len(targets) > 1 or len(environments) > 1
     entries = change_documents(index, old, new, differences)
     changed = _changed(entries, several, notes, screen)

@@ -290,7 +290,7 @@ class Extract:
         for name in sorted(self.components):
             for group in self.index.component(name).row_groups:
                 if not self.family.isdisjoint(group.components):
-                    yield from ((group, position) for position in range(len(group.cites)))
+                    yield from ((group, row) for row in range(len(group.cites)))
 
     def _disputes(self) -> Iterator[tuple[str, Dispute]]:
         for name in sorted(self.components):
@@ -302,7 +302,7 @@ class Extract:
     def _decisive(self) -> set[int]:
         # Cited by what binds or vouches. Of a row that vouches for a component with others the others are told too.
         numbers = [binding.cites for _, binding in self._bindings()]
-        numbers += [group.cites[position] for group, position in self._tested_rows()]
+        numbers += [group.cites[row] for group, row in self._tested_rows()]
         return {cite.record for number in numbers for cite in self.index.cites(number)}
 
     @cached_property
@@ -442,21 +442,17 @@ class Extract:
             "cites": self._cited(subject, binding.cites),
         }
 
-    def _tested(self, group: RowGroup, position: int) -> SoftEntry:
+    def _tested(self, group: RowGroup, row: int) -> SoftEntry:
         columns = zip(group.components, group.columns, group.evidences, strict=True)
         return {
             "when": self._all_named(group.conditions),
             "together": [
-                {
-                    "component": name,
-                    "releases": self._named(name, column[position]),
-                    "evidence": evidence,
-                }
-                for name, column, evidence in columns
+                {"component": name, "releases": self._named(name, masks[row]), "evidence": evidence}
+                for name, masks, evidence in columns
             ],
             "evidence": group.evidence,
             "carried": group.carried,
-            "cites": self._cited(group.components[0], group.cites[position]),
+            "cites": self._cited(group.components[0], group.cites[row]),
         }
 
     def _dispute(self, subject: str, dispute: Dispute) -> ExportedDispute:
@@ -493,9 +489,7 @@ class Extract:
             {
                 "fact": self.index.claim(cite.record).id,
                 # A binding joins releases of which several facts say the same: ids alone do not tell whose they are.
-                "releases": [
-                    name for position, name in enumerate(versions) if cite.covers(position)
-                ],
+                "releases": [name for bit, name in enumerate(versions) if cite.covers(bit)],
                 "rules": list(cite.rules),
             }
             for cite in self.index.cites(number)

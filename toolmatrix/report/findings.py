@@ -144,12 +144,8 @@ def document(index: Index, findings: Iterable[Finding]) -> list[FindingEntry]:
             **entry(index, finding),
             "releases": list(finding.releases),
             "ways": [
-                {
-                    "target": method.target,
-                    "from": method.from_,
-                    "accelerator": method.accelerator or None,
-                }
-                for method in finding.ways
+                {"target": how.target, "from": how.from_, "accelerator": how.accelerator or None}
+                for how in finding.ways
             ],
         }
         for finding in findings
@@ -371,9 +367,8 @@ def _devices(
         answer = decided[-1].answer
         head = f"device {device:<{longest}}  {terminal.pad(screen.style(answer, answer), 9)}"
         blank = " " * len(terminal.visible(head))
-        for sentence in _of_device(
-            index, total, [finding for finding in own if finding is not total], notes
-        ):
+        others = [finding for finding in own if finding is not total]
+        for sentence in _of_device(index, total, others, notes):
             lines += screen.wrap(sentence, head, blank)
             head = blank
     named: dict[str, list[str]] = {}

@@ -61,12 +61,7 @@ class ImportReport(MatrixReport):
         return [
             _HEAD,
             *(
-                (
-                    f"{answer.component} {answer.release}",
-                    answer.python,
-                    answer.state,
-                    " ".join(answer.pins),
-                )
-                for answer in self.answers
+                (f"{row.component} {row.release}", row.python, row.state, " ".join(row.pins))
+                for row in self.answers
             ),
         ]

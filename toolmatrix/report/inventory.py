@@ -19,9 +19,7 @@ def text(inventory: Inventory, screen: Terminal, *, everything: bool = False) ->
     lines += _block("components", _components(inventory), screen)
     lines += _block("features", _features(inventory, everything=everything), screen)
     lines += _block("libraries that no file provides", _missing(inventory), screen)
-    lines += _block(
-        "not seen", ([skipped.what, skipped.reason] for skipped in inventory.skipped), screen
-    )
+    lines += _block("not seen", ([gap.what, gap.reason] for gap in inventory.skipped), screen)
     missing = sum(not soname.found for soname in inventory.sonames)
     counts = (
         plural(len(inventory.components), "component"),
@@ -38,16 +36,11 @@ def _block(title: str, rows: Iterable[list[str]], screen: Terminal) -> list[str]
 
 def _components(inventory: Inventory) -> Iterator[list[str]]:
     for name, several in inventory.components.items():
-        for position, instance in enumerate(several):
+        for position, copy in enumerate(several):
             # What is there several times is named once.
-            mark = "default" if instance.default else ""
-            yield [
-                name if not position else "",
-                instance.version,
-                mark,
-                instance.seen_by,
-                instance.where,
-            ]
+            title = "" if position else name
+            mark = "default" if copy.default else ""
+            yield [title, copy.version, mark, copy.seen_by, copy.where]
 
 
 def _features(inventory: Inventory, *, everything: bool) -> Iterator[list[str]]:
@@ -55,8 +48,8 @@ def _features(inventory: Inventory, *, everything: bool) -> Iterator[list[str]]:
         if everything or not name.startswith(_QUIET):
             # A library lies in many places and says the same in each: the first one stands for all.
             by_value: dict[str, list[Seen]] = {}
-            for instance in several:
-                by_value.setdefault(instance.version, []).append(instance)
+            for copy in several:
+                by_value.setdefault(copy.version, []).append(copy)
             for first, *more in by_value.values():
                 also = f"and {len(more)} more" if more else ""
                 yield [name, first.version[:_LONGEST], first.seen_by, first.where, also]

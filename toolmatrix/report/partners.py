@@ -135,11 +135,7 @@ def cited(index: Index, mask: int, facts: Iterable[PairFact]) -> set[str]:
 
 def positive(document: PartnersDocument) -> bool:
     """True if some release of some component is known to go with what was asked about."""
-    return any(
-        statement["says"] != "refused"
-        for partner in document["partners"]
-        for statement in partner["said"]
-    )
+    return any(map(_goes, document["partners"]))
 
 
 def text(
@@ -167,7 +163,7 @@ def text(
 
 
 def _goes(partner: PartnerEntry) -> bool:
-    return any(statement["says"] != "refused" for statement in partner["said"])
+    return any(entry["says"] != "refused" for entry in partner["said"])
 
 
 def _head(index: Index, document: PartnersDocument, quiet: Collection[str]) -> list[str]:
@@ -176,12 +172,9 @@ def _head(index: Index, document: PartnersDocument, quiet: Collection[str]) -> l
     of = claims.ranged(index, component, document["releases"]) or "of any release"
     if named != component:
         of = ranges(index, component, document["releases"])
-    columns = zip(
-        *((method["target"], method["from"], method["accelerator"]) for method in document["ways"]),
-        strict=True,
-    )
     target, source, accelerator = (
-        terminal.listing([*dict.fromkeys(column)], "or") for column in columns
+        terminal.listing([*dict.fromkeys(way[key] for way in document["ways"])], "or")
+        for key in ("target", "from", "accelerator")
     )
     lines = [f"{named} {of} on {target}, from {source}, accelerator {accelerator}"]
     needs = [
@@ -195,40 +188,36 @@ def _head(index: Index, document: PartnersDocument, quiet: Collection[str]) -> l
 def _lines(
     index: Index, partner: PartnerEntry, notes: claims.Notes, screen: Terminal, *, everything: bool
 ) -> list[str]:
-    lines = [
-        f"{partner['builds_of']}, its builds" if partner["builds_of"] else partner["component"]
-    ]
-    for statement in _merged(partner):
-        releases = ranges(index, partner["component"], statement["releases"])
-        most = _REFUSED if statement["says"] == "refused" else _RANGES
-        sources = dict.fromkeys(
-            index.record(index.number(fact)).source for fact in statement["facts"]
-        )
+    component, of = partner["component"], partner["builds_of"]
+    lines = [f"{of}, its builds" if of else component]
+    for entry in _merged(partner):
+        releases = ranges(index, component, entry["releases"])
+        most = _REFUSED if entry["says"] == "refused" else _RANGES
+        sources = dict.fromkeys(notes.sources(entry["facts"]))
         # The releases of a family rest on as many tables: the rest of the sources is in the document.
         marks = notes.mark(list(sources)[: None if everything else _SOURCES])
-        label = screen.style(statement["says"].ljust(8), _WORDS[statement["says"]])
+        label = screen.style(entry["says"].ljust(8), _WORDS[entry["says"]])
         text = releases if everything else few(releases, most)
-        lines += screen.wrap(f"{text} {marks}", f"  {label} {statement['evidence']:9} ", _INDENT)
+        lines += screen.wrap(f"{text} {marks}", f"  {label} {entry['evidence']:9} ", _INDENT)
     if partner["unknown"]:
-        releases = ranges(index, partner["component"], partner["unknown"])
+        releases = ranges(index, component, partner["unknown"])
         label = screen.style("unknown".ljust(18), "unknown")
-        lines += screen.wrap(
-            releases if everything else few(releases, _REFUSED), f"  {label} ", _INDENT
-        )
+        text = releases if everything else few(releases, _REFUSED)
+        lines += screen.wrap(text, f"  {label} ", _INDENT)
     return lines
 
 
 def _merged(partner: PartnerEntry) -> Iterator[SaidEntry]:
     """What is said of a component, all that is refused in one line, which is worth its weakest fact."""
-    yield from (statement for statement in partner["said"] if statement["says"] != "refused")
+    yield from (entry for entry in partner["said"] if entry["says"] != "refused")
     # Which of the facts refuses which release helps nobody who looks for what goes.
-    refused = [statement for statement in partner["said"] if statement["says"] == "refused"]
+    refused = [entry for entry in partner["said"] if entry["says"] == "refused"]
     if refused:
         yield {
             "says": "refused",
-            "releases": [name for statement in refused for name in statement["releases"]],
-            "evidence": words.weakest(statement["evidence"] for statement in refused),
-            "facts": [fact for statement in refused for fact in statement["facts"]],
+            "releases": [name for entry in refused for name in entry["releases"]],
+            "evidence": words.weakest(entry["evidence"] for entry in refused),
+            "facts": [fact for entry in refused for fact in entry["facts"]],
         }
 
 

@@ -70,9 +70,7 @@ def html(title: str, text: str) -> str:
     def linked(plain: str) -> str:
         # Every other part is an address.
         parts = map(escape, _LINK.split(plain))
-        links = (
-            f'<a href="{piece}">{piece}</a>' if at % 2 else piece for at, piece in enumerate(parts)
-        )
+        links = (f'<a href="{url}">{url}</a>' if at % 2 else url for at, url in enumerate(parts))
         return "".join(links)
 
     named = escape(title or "toolmatrix")

@@ -145,9 +145,7 @@ def _component(
         "component": name,
         "kind": "only" if len(values) == 1 else "equal" if values[0] == values[1] else "different",
         "held": [
-            _side_document(index, side, name, locked)
-            for side, locked in sides
-            if locked is not None
+            _side_document(index, side, name, value) for side, value in sides if value is not None
         ],
         "absent": [
             {"target": side.name, "why": _absence(index, side.target, name)}
@@ -222,9 +220,7 @@ def text(document: PortDocument, notes: Notes, screen: Terminal) -> str:
         [flag for flag in document["components"] if flag["kind"] == kind] for kind in _KINDS
     )
     mine = {
-        side["name"]: [
-            component for component in only if component["held"][0]["target"] == side["name"]
-        ]
+        side["name"]: [entry for entry in only if entry["held"][0]["target"] == side["name"]]
         for side in sides
     }
     flags = (

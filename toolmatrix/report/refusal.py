@@ -224,9 +224,7 @@ def _outside(outside: Outside) -> str:
 
 def _headline(document: ConflictDocument, screen: Terminal) -> list[str]:
     verdict = "unknown" if document["outside"] else "no"
-    lines = [
-        screen.wrap(f"cannot say: {outside['text']}  TM120") for outside in document["outside"]
-    ]
+    lines = [screen.wrap(f"cannot say: {entry['text']}  TM120") for entry in document["outside"]]
     return [screen.style(verdict, verdict) + counted(document), *chain.from_iterable(lines)]
 
 
@@ -236,9 +234,7 @@ def allowed_text(document: ResolutionDocument, notes: Notes, screen: Terminal) -
     parts = [[screen.style(verdict, verdict) + allowed_headline(document)]]
     if not document["allowed"]:
         parts += [[unread["text"]] for unread in document["unread"]]
-        parts += [
-            [caveat["text"]] for caveat in document["caveats"] if caveat["kind"] == "to-bring"
-        ]
+        parts += [[note["text"]] for note in document["caveats"] if note["kind"] == "to-bring"]
     for number, core in enumerate(document["untested"], 1):
         parts.append(_derivation(number, core, notes, screen))
     return terminal.blocks([*parts, notes.lines(screen.width)])
@@ -264,9 +260,7 @@ def _derivation(
     """One core as prose; `several` targets are named in each line, and any `depth` shows all lines."""
     lines = [_line(line, notes, several=several) for line in _visible_lines(core, several=several)]
     visible = lines if depth is not None else lines[:_LIMIT]
-    sentences = [
-        f"{'and ' if position else 'Because '}{line}" for position, line in enumerate(visible)
-    ]
+    sentences = [f"{'and ' if above else 'Because '}{line}" for above, line in enumerate(visible)]
     # The conclusion ends the sentence that began with "Because".
     sentences[-1] += ","
     if len(visible) < len(lines):

@@ -235,8 +235,7 @@ def _to_bring(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
     # Releases of hidden components say what somebody has to bring; the answer itself does not hold it.
     index = resolution.index
     for target, name, release in resolution.hidden:
-        facts = index.component(name)
-        record = index.release(facts.releases[facts.versions.index(release)])
+        record = index.release(index.number(f"{name}=={release}"))
         if "bring" in record.attributes:
             text = record.attributes["bring"]
             for component, version in resolution.chosen(target).items():
@@ -259,8 +258,7 @@ def _archived(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
         for choice in choices:
             if choice.component not in request.wanted or choice.component in built:
                 continue
-            facts = index.component(choice.component)
-            record = index.release(facts.releases[facts.versions.index(choice.version)])
+            record = index.release(index.number(f"{choice.component}=={choice.version}"))
             if "archive" in record.attributes:
                 text = (
                     f"{choice.component} {choice.version} has no wheel: "
@@ -430,9 +428,8 @@ def _short(resolution: Resolution, choice: Choice, group: Alternative) -> str:
 
 def _end(resolution: Resolution, choice: Choice, group: Alternative) -> Incompatibility | None:
     """The fact of a reason that asks for another release of something that the request names."""
-    named = {ask.component for ask in resolution.request.asks if not ask.implied} - {
-        choice.component
-    }
+    asks = [ask for ask in resolution.request.asks if not ask.implied]
+    named = {ask.component for ask in asks} - {choice.component}
     grounds = [line.ground for line in group.core if line.ground]
     if group.kind == "later" or choice.component in {ground.component for ground in grounds}:
         return None
@@ -468,12 +465,8 @@ def _alternative(context: RequestContext, resolution: Resolution) -> OtherWay | 
     admitted = [ask for ask in request.asks if ask.component == framework]
     if not all(read.admits(ask, "from", "source", names, {}) for ask in admitted):
         return None
-    asks = tuple(
-        ask.replace(selector="source", text="--from source", implied=False)
-        if ask is origin
-        else ask
-        for ask in request.asks
-    )
+    built = origin.replace(selector="source", text="--from source", implied=False)
+    asks = tuple(built if ask is origin else ask for ask in request.asks)
     command = refusal.command(request.replace(asks=asks), context.carried)
     return {"from": "source", "command": command, "text": f"to build it: `{command}`"}
 

@@ -237,9 +237,8 @@ def _stages(difference: PlanDifference, before: Plan, after: Plan, screen: Termi
 
 
 def _moves(difference: PlanDifference) -> list[str]:
-    rows = [
-        (f"  {_named(move.step)}", f"step {move.old} -> {move.new}") for move in difference.moves
-    ]
+    moves = difference.moves
+    rows = [(f"  {_named(move.step)}", f"step {move.old} -> {move.new}") for move in moves]
     return ["order", *terminal.columns(rows)] if rows else []
 
 

@@ -129,11 +129,9 @@ def diagnostics(messages: Sequence[Diagnostic], screen: Terminal, *, full: bool)
     for diagnostic in visible:
         position = [f"stage {diagnostic.stage + 1}"] if diagnostic.stage is not None else []
         position += [f"line {diagnostic.line}"] if diagnostic.line else []
-        message = terminal.printable(diagnostic.text) + (
-            f" ({', '.join(position)})" if position else ""
-        )
+        tail = f" ({', '.join(position)})" if position else ""
         severity = screen.style(diagnostic.severity, _STYLES.get(diagnostic.severity, "unknown"))
-        lines += screen.wrap(message, f"{severity}: ")
+        lines += screen.wrap(terminal.printable(diagnostic.text) + tail, f"{severity}: ")
     if len(visible) < len(messages):
         lines.append(f"and {len(messages) - len(visible)} more; `-v` shows all")
     return lines

@@ -158,17 +158,13 @@ class _TargetTree:
             self.inside = variants.carried(index, resolution, target)
             self.installs = variants.commands(index, resolution, target)
         # A flag is a component of which each spelling is a release.
-        self.choices = [
-            choice for choice in chosen if not self.components[choice.component]["flag"]
-        ]
-        self.flagged = {
-            choice.version: choice for choice in chosen if self.components[choice.component]["flag"]
-        }
-        self.long = {
-            choice.version: choice.component
-            for choice in self.choices
-            if len(choice.version) > _LONG
-        }
+        self.choices: list[Choice] = []
+        self.flagged: dict[str, Choice] = {}
+        for choice in chosen:
+            if self.components[choice.component]["flag"]:
+                self.flagged[choice.version] = choice
+            else:
+                self.choices.append(choice)
 
     def root(self) -> _Node | None:
         """The first component that was asked for, all others below it; None where nothing was chosen."""
@@ -176,11 +172,9 @@ class _TargetTree:
             return None
         wanted = {*self.resolution.request.wanted}
         # What was asked for may be no part of the answer on this target.
-        roots = [choice for choice in self.choices if choice.component in wanted] or self.choices[
-            :1
-        ]
-        below = self.below(roots)
-        root = self.node(roots[0], below)
+        roots = [choice for choice in self.choices if choice.component in wanted]
+        roots = roots or self.choices[:1]
+        root = self.node(roots[0], self.below(roots))
         # The first line says what was asked for, with the defaults: no fact explains it better.
         return root.replace(
             why=_headline(self.index, self.resolution, self.target),
@@ -259,26 +253,25 @@ class _TargetTree:
             reason += f" (with {self.inside[choice.component]})"
         reason = reason.removeprefix(f"{choice.component} ").removeprefix(f"{choice.version} ")
         # The reference of an image would be the longest word of every line that speaks of it.
-        for release, component in self.long.items():
-            reason = reason.replace(release, component)
+        for other in self.choices:
+            if len(other.version) > _LONG:
+                reason = reason.replace(other.version, other.component)
         return reason
 
     def flags(self) -> Iterator[_Node]:
         """The flags of the answer: those solved with it, and those that follow from the CPU and the codegen archs."""
         for line in self.installs:
             yield _Node(name=line)
-        spelled_flags = flags.of(self.resolution, self.target)
-        for flag in spelled_flags.cflags:
+        chosen = flags.of(self.resolution, self.target)
+        for flag in chosen.cflags:
             if flag in self.flagged:
                 yield self.node(self.flagged[flag], {}).replace(name=flag, disputes=())
             else:
-                why = (
-                    f"archspec {spelled_flags.archspec} spells --cpu {self.resolution.request.cpu}"
-                )
+                why = f"archspec {chosen.archspec} spells --cpu {self.resolution.request.cpu}"
                 yield _Node(name=flag, evidence="artifact", why=why)
         archs = {choice.version: choice for choice in self.choices if choice.component == "arch"}
-        gencode = [flag for flag in spelled_flags.nvcc if flag.startswith("-gencode")]
-        for compiler, spelled in (("nvcc", gencode), ("hipcc", spelled_flags.hipcc)):
+        gencode = [flag for flag in chosen.nvcc if flag.startswith("-gencode")]
+        for compiler, spelled in (("nvcc", gencode), ("hipcc", chosen.hipcc)):
             for flag in spelled:
                 # Such a flag is known as well as that the compiler takes the arch.
                 name = next(arch for arch in archs if flag.endswith(f"={arch}"))
@@ -288,7 +281,7 @@ class _TargetTree:
                     why=f"{compiler} makes {name} code",
                     sources=_sources(self.index, archs[name]),
                 )
-        for wish in spelled_flags.missing:
+        for wish in chosen.missing:
             yield _Node(name=f"no {wish}", why="the chosen compiler has no flag for it")
 
 

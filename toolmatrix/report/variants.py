@@ -82,8 +82,7 @@ def of(index: Index, choices: Iterable[Choice]) -> Iterator[Variant]:
 
 def build(index: Index, component: str, name: str, python: str = "") -> Variant:
     """One build of a component of builds, by its name; where its file is one for each Python, that of the newest."""
-    facts = index.component(component)
-    attributes = index.release(facts.releases[facts.versions.index(name)]).attributes
+    attributes = index.release(index.number(f"{component}=={name}")).attributes
     channel = index.channel(attributes["channel"])
     return Variant(
         component=index.header["components"][component]["variant_of"],
@@ -100,9 +99,7 @@ def build(index: Index, component: str, name: str, python: str = "") -> Variant:
         partly="at-least" in attributes,
         requirement=_for_python(attributes["install"], python or _newest(index, component, name)),
         extras=dict(extra.split("=") for extra in attributes.get("extras", "").split()),
-        arguments=tuple(
-            argument.replace("{line}", attributes["line"]) for argument in channel.install
-        ),
+        arguments=tuple(word.replace("{line}", attributes["line"]) for word in channel.install),
     )
 
 
@@ -121,25 +118,16 @@ def _newest(index: Index, component: str, name: str) -> str:
         return ""
     allowed = limits(index, component, "python", index.scale(component).bit(name))
     pythons = index.component("python").versions
-    return next(
-        (
-            version
-            for position, version in reversed([*enumerate(pythons)])
-            if allowed >> position & 1
-        ),
-        "",
-    )
+    admitted = [version for bit, version in enumerate(pythons) if allowed >> bit & 1]
+    return admitted[-1] if admitted else ""
 
 
 def preferred(index: Index, resolution: Resolution, choice: Choice, other: str) -> str:
     """The rule by which a build was taken and another one was not."""
     mine = build(index, choice.component, choice.version)
     another = build(index, choice.component, other)
-    devices = [
-        chosen.version
-        for chosen in resolution.targets[choice.target]
-        if chosen.component == "device"
-    ]
+    chosen = resolution.targets[choice.target]
+    devices = [one.version for one in chosen if one.component == "device"]
     # In the order in which the solver prefers builds: see `solve.preferences`.
     if any(_native(index, mine, name) > _native(index, another, name) for name in devices):
         return "machine code for the device comes before code that the driver compiles, by rule native-sass"

@@ -52,29 +52,27 @@ class ValidationDocument(TypedDict):
     summary: Annotated[dict[str, Count], OUTCOMES, "subjects"]
 
 
-def text(validation: Judged, screen: Terminal) -> str:
+def text(subject: Judged, screen: Terminal) -> str:
     """A subject in words: a line a check, and below them what can be done."""
-    head = (validation.subject, validation.platform, validation.digest[:_DIGEST])
+    head = (subject.subject, subject.platform, subject.digest[:_DIGEST])
     # FAIL alone is written in capitals, to be seen; counts have all words in small letters.
-    counts = validation.summary()
+    counts = subject.summary()
     closing = [f"{counts['checked']} checked"]
     closing += [
-        f"{counts[outcome.lower()]} {name}"
-        for outcome, name in _COUNTED.items()
-        if counts[outcome.lower()]
+        f"{counts[key.lower()]} {name}" for key, name in _COUNTED.items() if counts[key.lower()]
     ]
     lines = [
         "  ".join(printable(field) for field in head if field),
-        *terminal.columns(_rows(validation.verdicts, screen)),
+        *terminal.columns(_rows(subject.verdicts, screen)),
         ", ".join(closing),
     ]
-    helps = [line for verdict in validation.verdicts for line in _help(verdict, screen)]
+    helps = [line for verdict in subject.verdicts for line in _help(verdict, screen)]
     return "\n".join([*lines, *([""] if helps else []), *helps]) + "\n"
 
 
 def text_of_all(many: Sequence[Judged], screen: Terminal) -> str:
     """Several subjects in words, and how many there were; one alone is not counted."""
-    parts = [text(validation, screen) for validation in many]
+    parts = [text(subject, screen) for subject in many]
     return "\n".join([*parts, *([closing_of_all(many) + "\n"] if len(many) != 1 else [])])
 
 
@@ -116,17 +114,13 @@ def _help(verdict: Verdict, screen: Terminal) -> Iterator[str]:
 
 def closing_of_all(many: Sequence[Judged]) -> str:
     """The number of subjects by their outcome."""
-    outcomes = [validation.outcome for validation in many]
+    outcomes = [subject.outcome for subject in many]
     names = {"yes": "passed", "no": "failed", "unknown": "unknown"}
-    parts = [
-        f"{outcomes.count(outcome)} {name}"
-        for outcome, name in names.items()
-        if outcome in outcomes
-    ]
+    parts = [f"{outcomes.count(key)} {name}" for key, name in names.items() if key in outcomes]
     return ", ".join([terminal.plural(len(many), "subject"), *parts])
 
 
-def sentence(validation: Judged, verdict: Verdict) -> str:
+def sentence(subject: Judged, verdict: Verdict) -> str:
     """A verdict on one line, for readers that show nothing beside it."""
     state = (
         f"{verdict.name} is {verdict.found}"
@@ -136,17 +130,16 @@ def sentence(validation: Judged, verdict: Verdict) -> str:
     wanted = f", wanted {verdict.wanted}" if verdict.wanted else ""
     why = f" ({verdict.reason})" if verdict.reason and verdict.found else ""
     where = f" at {verdict.where}" if verdict.where else ""
-    return printable(f"{validation.subject}: {state}{where}{wanted}{why}")
+    return printable(f"{subject.subject}: {state}{where}{wanted}{why}")
 
 
 def document(many: Sequence[Judged]) -> ValidationDocument:
     """Several subjects as the document `toolmatrix.validation/1`."""
-    outcomes = [validation.outcome for validation in many]
+    outcomes = [subject.outcome for subject in many]
     return {
         "schema": SCHEMA,
-        "subjects": [validation.to_json() for validation in many],
-        "summary": {outcome: outcomes.count(outcome) for outcome in OUTCOMES}
-        | {"subjects": len(many)},
+        "subjects": [subject.to_json() for subject in many],
+        "summary": {key: outcomes.count(key) for key in OUTCOMES} | {"subjects": len(many)},
     }
 
 
@@ -156,38 +149,34 @@ def annotated(many: Sequence[Judged]) -> list[Annotation]:
         Annotation(
             severity=SEVERITY_OF[verdict.word],
             code=verdict.code,
-            text=sentence(validation, verdict),
-            where=Position(printable(validation.lock), 1) if validation.lock else None,
+            text=sentence(subject, verdict),
+            where=Position(printable(subject.lock), 1) if subject.lock else None,
             help=printable(verdict.help),
             properties={
                 "facts": list(verdict.facts),
                 "layer": printable(verdict.layer),
                 "instruction": printable(verdict.made_by),
             },
-            logical="!".join(
-                printable(name) for name in (validation.subject, verdict.where) if name
-            ),
+            logical="!".join(printable(name) for name in (subject.subject, verdict.where) if name),
         )
-        for validation in many
-        for verdict in validation.verdicts
+        for subject in many
+        for verdict in subject.verdicts
         if verdict.word != PASS
     ]
 
 
 def github(many: Sequence[Judged]) -> str:
     """Workflow commands; a skip is not worth one of the few that GitHub shows."""
-    annotations = (
-        annotation for annotation in annotated(many) if annotation.severity != SEVERITY_OF[SKIP]
-    )
-    return commands(annotations, closing_of_all(many))
+    entries = (entry for entry in annotated(many) if entry.severity != SEVERITY_OF[SKIP])
+    return commands(entries, closing_of_all(many))
 
 
 def markdown(many: Sequence[Judged]) -> str:
     """The table for the summary of a GitHub step."""
     rows = [
-        [_cell(text) for text in (verdict.word, verdict.code, sentence(validation, verdict))]
-        for validation in many
-        for verdict in validation.verdicts
+        [_cell(text) for text in (verdict.word, verdict.code, sentence(subject, verdict))]
+        for subject in many
+        for verdict in subject.verdicts
         if verdict.word not in (PASS, SKIP)
     ]
     return step_summary(("verdict", "code", "what"), rows, closing_of_all(many))
@@ -203,62 +192,57 @@ def junit(many: Sequence[Judged]) -> str:
     from xml.etree import ElementTree as ET
 
     root = ET.Element("testsuites", name="toolmatrix")
-    for validation in many:
-        counts = validation.summary()
+    for subject in many:
+        counts = subject.summary()
         suite = ET.SubElement(
             root,
             "testsuite",
-            name=printable(validation.subject),
-            tests=str(len(validation.verdicts)),
+            name=printable(subject.subject),
+            tests=str(len(subject.verdicts)),
             failures=str(counts["fail"]),
             errors=str(counts["unknown"]),
             skipped=str(counts["skip"]),
         )
-        for verdict in validation.verdicts:
-            _case(suite, validation, verdict)
+        for verdict in subject.verdicts:
+            _case(suite, subject, verdict)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"
 
 
-def _case(suite: Element, validation: Judged, verdict: Verdict) -> None:
+def _case(suite: Element, subject: Judged, verdict: Verdict) -> None:
     from xml.etree import ElementTree as ET
 
     names = {"classname": printable(f"toolmatrix.{verdict.kind}"), "name": printable(verdict.name)}
     case = ET.SubElement(suite, "testcase", names)
     if verdict.word in _JUNIT:
-        attributes = {"message": sentence(validation, verdict)} | (
-            {"type": verdict.code} if verdict.word != SKIP else {}
-        )
+        attributes = {"message": sentence(subject, verdict)}
+        if verdict.word != SKIP:
+            attributes["type"] = verdict.code
         element = ET.SubElement(case, _JUNIT[verdict.word], attributes)
         element.text = printable(verdict.help)
     elif verdict.word == WARN:
-        ET.SubElement(case, "system-out").text = sentence(validation, verdict)
+        ET.SubElement(case, "system-out").text = sentence(subject, verdict)
 
 
 def html(many: Sequence[Judged]) -> str:
     """One page that needs nothing else: every subject with every check, then what the codes mean."""
     # Who opens the page looks for what failed.
     order = {"no": 0, "unknown": 1, "yes": 2}
-    parts = [
-        _section(validation)
-        for validation in sorted(many, key=lambda validation: order[validation.outcome])
-    ]
-    codes = sorted({verdict.code for validation in many for verdict in validation.verdicts} - {""})
-    return pictures.html_page(closing_of_all(many), "".join(parts) + _codes(codes))
+    sections = map(_section, sorted(many, key=lambda subject: order[subject.outcome]))
+    codes = sorted({verdict.code for subject in many for verdict in subject.verdicts} - {""})
+    return pictures.html_page(closing_of_all(many), "".join(sections) + _codes(codes))
 
 
-def _section(validation: Judged) -> str:
+def _section(subject: Judged) -> str:
     rows = []
-    for verdict in validation.verdicts:
+    for verdict in subject.verdicts:
         *before, code, help = map(pictures.html_text, _texts(verdict))
         code = f'<a href="#{code}">{code}</a>' if code else ""
         rows.append((verdict.word, [*before, code, help]))
-    against = f"{validation.lock} {validation.target}".strip()
-    about = " · ".join(
-        field for field in (validation.platform, validation.digest, against) if field
-    )
-    named = pictures.html_text(validation.subject)
-    table = pictures.html_cards(f"checks of {validation.subject}", _COLUMNS, rows)
+    against = f"{subject.lock} {subject.target}".strip()
+    about = " · ".join(filter(None, (subject.platform, subject.digest, against)))
+    named = pictures.html_text(subject.subject)
+    table = pictures.html_cards(f"checks of {subject.subject}", _COLUMNS, rows)
     return f"<h2>{named}</h2><p>{pictures.html_text(about)}</p>\n{table}"
 
 
@@ -270,29 +254,25 @@ def _codes(codes: Sequence[str]) -> str:
     # Results may be those of another version, with codes of its own.
     for code in filter(rules.__contains__, codes):
         rule = rules[code]
-        body = "".join(
-            f"<p>{pictures.html_text(paragraph)}</p>" for paragraph in (rule.what, rule.why)
+        name, what, why, remedy = map(
+            pictures.html_text, (rule.name, rule.what, rule.why, rule.remedy)
         )
-        remedy = f"<p><strong>what to do:</strong> {pictures.html_text(rule.remedy)}</p>"
         sections.append(
-            f'<h3 id="{code}">{code} {pictures.html_text(rule.name)}</h3>{body}{remedy}\n'
+            f'<h3 id="{code}">{code} {name}</h3><p>{what}</p><p>{why}</p>'
+            f"<p><strong>what to do:</strong> {remedy}</p>\n"
         )
     return f"<h2>what the codes mean</h2>\n{''.join(sections)}" if sections else ""
 
 
 def _texts(verdict: Verdict) -> tuple[str, ...]:
-    how = " ".join(field for field in (verdict.reason, verdict.where, verdict.made_by) if field)
-    also = "".join(f"; also {version} at {where}" for version, where in verdict.others)
-    help = "" if verdict.word in (PASS, SKIP) else verdict.help
-    return (
-        verdict.word,
-        verdict.name,
-        verdict.found + also,
-        verdict.wanted,
-        how or verdict.seen_by,
-        verdict.code,
-        help,
+    how = (
+        " ".join(filter(None, (verdict.reason, verdict.where, verdict.made_by))) or verdict.seen_by
     )
+    actual = verdict.found + "".join(
+        f"; also {version} at {where}" for version, where in verdict.others
+    )
+    help = "" if verdict.word in (PASS, SKIP) else verdict.help
+    return verdict.word, verdict.name, actual, verdict.wanted, how, verdict.code, help
 
 
 FORMS = {"junit": junit, "github": github, "html": html}
